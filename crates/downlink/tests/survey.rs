@@ -89,7 +89,7 @@ fn mbit(rate: u64) -> Rate {
 }
 
 #[test]
-fn a_network_is_known_by_its_gateways_hardware_address_and_its_radios_name() {
+fn a_network_is_identified_by_gateway_hardware_address_and_ssid() {
     let (_folder, wired) = machine("eth0", &WIRE);
     let network = Network::find(&wired).expect("a default route");
     assert_eq!(
@@ -106,7 +106,7 @@ fn a_network_is_known_by_its_gateways_hardware_address_and_its_radios_name() {
 }
 
 #[test]
-fn a_machine_without_anything_says_so_plainly() {
+fn a_machine_without_any_source_reports_that() {
     let folder = tempfile::tempdir().expect("a folder");
     let report = Survey { query_gateway: true, ..survey(&Machine::under(folder.path())) }.query(NOW);
     assert_eq!((report.network.as_ref(), report.hint(Steps::Ten)), (None, None));
@@ -117,7 +117,7 @@ fn a_machine_without_anything_says_so_plainly() {
 }
 
 #[test]
-fn a_wire_alone_is_an_upper_bound_and_no_hint() {
+fn an_ethernet_speed_alone_is_an_upper_bound_and_no_hint() {
     let (_folder, machine) = machine("eth0", &WIRE);
     let report = survey(&machine).query(NOW);
     assert_eq!(report.choice, Err(NoChoice::OnlyBounds(vec![Source::Ethernet])));
@@ -125,7 +125,7 @@ fn a_wire_alone_is_an_upper_bound_and_no_hint() {
 }
 
 #[test]
-fn wires_that_know_no_speed_are_not_believed() {
+fn ethernet_without_a_valid_speed_is_ignored() {
     for (speed, expected) in [
         ("-1\n", "the driver of eth0 does not know its speed"),
         ("65535\n", "the driver of eth0 does not know its speed"),
@@ -146,7 +146,7 @@ fn wires_that_know_no_speed_are_not_believed() {
 }
 
 #[test]
-fn what_was_measured_here_counts_for_thirty_days_and_not_elsewhere() {
+fn a_measurement_counts_for_thirty_days_and_only_on_its_network() {
     let (folder, machine) = machine("eth0", &WIRE);
     let past = Past::new(folder.path().join("state/networks.json"));
     let key = Network::find(&machine).expect("a network").key();
@@ -182,7 +182,7 @@ fn a_slower_radio_in_between_is_the_bottleneck() {
 }
 
 #[test]
-fn radios_that_cannot_tell_say_why() {
+fn a_radio_without_a_rate_reports_the_reason() {
     let (_folder, machine) = machine("wlan0", &RADIO);
     let silent = Connection { is_client: true, ..Connection::default() };
     for (says, expected) in [
@@ -200,7 +200,7 @@ fn radios_that_cannot_tell_say_why() {
 }
 
 #[test]
-fn an_explicit_value_is_taken_as_it_is() {
+fn an_explicit_value_is_used_unchanged() {
     let (_folder, machine) = machine("eth0", &WIRE);
     let explicit = Hint { bandwidth: Rate::from_mbit_per_sec(2500), access: Access::Lte };
     let choice = Survey { explicit: Some(explicit), ..survey(&machine) }.query(NOW).choice.expect("a hint");
@@ -218,7 +218,7 @@ fn an_explicit_value_is_taken_as_it_is() {
 }
 
 #[test]
-fn a_file_of_networks_that_is_none_is_refused_and_left_as_it_is() {
+fn an_invalid_file_of_networks_is_refused_and_left_unchanged() {
     let (folder, machine) = machine("eth0", &WIRE);
     let path = folder.path().join("networks.json");
     #[rustfmt::skip]
@@ -246,7 +246,7 @@ fn a_file_of_networks_that_is_none_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn many_networks_and_many_days_take_little_room() {
+fn the_file_of_networks_stays_small_over_many_networks_and_days() {
     let folder = tempfile::tempdir().expect("a folder");
     let past = Past::new(folder.path().join("networks.json"));
     for number in 0..80_u64 {
@@ -283,14 +283,14 @@ fn processes_that_observe_at_once_wait_for_each_other() {
 }
 
 #[test]
-fn this_machine_can_be_asked() {
+fn the_survey_runs_on_this_machine() {
     let report =
         Survey { timeout: Duration::from_millis(300), ..Survey::default() }.query(headstart_host::unix_now());
     assert_eq!(report.answers.iter().map(|answer| answer.source).collect::<Vec<_>>(), Source::ALL);
 }
 
 #[test]
-fn this_kernel_is_asked_for_a_radio_that_cannot_be_there() {
+fn this_kernel_reports_a_missing_radio() {
     let why = headstart_downlink::wifi::Nl80211
         .connection(u32::MAX, Duration::from_secs(60))
         .expect_err("no such radio");

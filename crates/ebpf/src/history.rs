@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_comes_back_as_it_was_even_if_it_is_older_than_the_machine_runs() {
+    fn a_record_older_than_the_boot_survives_conversion_to_the_kernel_and_back() {
         for age in [0, 1, 599, 601, 100_000] {
             let kernel = CLOCKS.to_kernel(&record(age)).expect("a record");
             assert_eq!(CLOCKS.age(&kernel), Span::from_secs(age));
@@ -118,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn a_record_from_the_future_is_new() {
+    fn a_record_from_the_future_counts_as_new() {
         let future = Record { saved_at: CLOCKS.unix + Span::from_secs(5), ..record(0) };
         assert_eq!(CLOCKS.to_kernel(&future).map(|it| CLOCKS.age(&it)), Some(Span::ZERO));
     }
 
     proptest! {
         #[test]
-        fn whatever_is_imported_the_object_can_compute_with(
+        fn any_imported_record_is_within_the_range_of_the_object(
             saved_at: u64, btl_bw: u64, rt_prop: u64, window: u64, ssthresh: u64, credit: u64,
         ) {
             let record = Record {

@@ -552,7 +552,7 @@ mod tests {
     use crate::scheme::Scheme;
 
     #[test]
-    fn settings_come_back_as_they_went() {
+    fn settings_survive_conversion_to_the_kernel_and_back() {
         let mut settings = Scheme::WiseStart.settings();
         settings.native = "bbr".to_owned();
         (settings.is_default, settings.cgroup) = (true, u64::MAX);
@@ -572,7 +572,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_a_map_holds_it_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+        fn any_map_value_is_parsed_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
             let settings = Settings::from_bytes(&bytes);
             prop_assert_eq!(settings.is_some(), bytes.len() == Scheme::WiseStart.settings().to_bytes().len());
             // A flag or a name may have several encodings; a value that was read keeps its meaning
@@ -585,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_of_processors_add_up() {
+    fn counters_are_summed_over_processors() {
         let mut bytes = Vec::new();
         for number in 0..(ARMS.len() * 16 + REFUSALS.len() + 5) as u64 {
             bytes.extend(number.to_ne_bytes());

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_and_the_next_level_found() {
+    fn missing_capabilities_are_named_and_the_next_level_is_chosen() {
         assert_eq!(machine().level(), Some(Level::Control));
         for (lacking, level, words) in [
             (

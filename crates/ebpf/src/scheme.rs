@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_scheme_is_found_by_its_name_and_known_by_its_parameters() {
+    fn every_scheme_is_found_by_name_and_recognised_from_its_parameters() {
         for scheme in ALL.into_iter().chain([Scheme::SlowStart(2), Scheme::SlowStart(64)]) {
             assert_eq!(scheme.to_string().parse(), Ok(scheme));
             assert_eq!(Scheme::of(&scheme.params()), scheme);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_cannot_carry_is_refused_with_the_reason() {
+    fn schemes_that_the_kernel_cannot_run_are_refused_with_the_reason() {
         for (name, reason) in [
             ("halfback", "cannot send a segment again"),
             ("proactive", "cannot send a segment again"),

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_is_prometheus_text_and_says_what_was_counted() {
+    fn every_line_is_prometheus_text_with_the_right_count() {
         let mut counters = Counters::default();
         counters.arms[1].connections = 7;
         counters.arms[1].sources[2] = 5;

@@ -52,7 +52,7 @@ fn option() -> impl Strategy<Value = ([u8; 12], i32)> {
 }
 
 #[test]
-fn the_object_reads_a_hint_as_the_quic_server_does_and_refuses_what_it_refuses() {
+fn the_object_accepts_and_refuses_the_same_hints_as_the_quic_server() {
     let Some(replay) = replay("hints against the loaded object") else { return };
     let outcome = runner().run(&option(), |(bytes, found)| {
         let value = &bytes[4..4 + hint::SIZE];
@@ -87,7 +87,7 @@ fn anything() -> impl Strategy<Value = (Params, Vec<u8>, u64)> {
 }
 
 #[test]
-fn whatever_the_settings_hold_and_whatever_happens_the_answer_is_within_the_limits() {
+fn decisions_stay_within_the_limits_for_any_settings_and_events() {
     let Some(replay) = replay("hostile settings and events against the loaded object") else { return };
     let outcome = runner().run(&anything(), |(params, rest, event)| {
         let mut context = vec![0; ALL];

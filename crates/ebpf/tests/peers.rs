@@ -8,7 +8,7 @@ use headstart_ebpf::needs::{Level, Machine};
 const MILLION: u32 = 1 << 20;
 
 #[test]
-fn a_million_peers_are_remembered_and_found_in_less_than_150_bytes_each() {
+fn a_million_peers_are_stored_in_less_than_150_bytes_each() {
     let lacks = Machine::this().lacks(Level::Control);
     if !lacks.is_empty() {
         println!("NOT RUN: a million peers: {}", lacks.join("; "));

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_side_by_side_and_inside_each_other_share_nothing() {
+    fn concurrent_and_nested_paths_have_disjoint_address_blocks() {
         let top: Vec<Block> = Block::candidates(None).collect();
         assert_eq!(top.len(), 256);
         assert_eq!(top[1].to_string(), "100.64.64.0/18");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_and_their_ipv6_addresses() {
+    fn ends_have_ipv4_and_ipv6_addresses() {
         let block: Block = "100.64.64.0/18".parse().expect("a block");
         assert_eq!(block.outside().to_string(), "100.64.64.1");
         assert_eq!(block.inside().to_string(), "100.64.64.2");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_no_block_are_refused() {
+    fn text_that_is_not_a_block_is_refused() {
         for text in
             ["", "100.64.0.0", "100.64.0.0/9", "100.64.0.1/18", "10.0.0.0/18", "100.64.0.0/31", "x/18"]
         {

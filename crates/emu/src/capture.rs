@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_is_a_row_of_well_formed_blocks() {
+    fn a_capture_is_a_sequence_of_well_formed_blocks() {
         let file = Shared::default();
         let began = 1_700_000_000_000_000_000_u64;
         let mut capture = Capture::new(file.clone(), began).expect("a thread");

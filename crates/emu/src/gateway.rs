@@ -345,7 +345,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_of_paths_are_told_from_the_world() {
+    fn addresses_of_paths_are_distinguished_from_others() {
         for (address, is_ours) in [
             ("100.64.0.1", true),
             ("100.127.255.255", true),
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_s_destination_is_read_and_what_is_cut_short_has_none() {
+    fn the_destination_of_a_packet_is_parsed_and_a_truncated_packet_has_none() {
         let mut packet = vec![0x45; 20];
         packet[16..].copy_from_slice(&[192, 0, 2, 7]);
         assert_eq!(destination(&packet), Some(IpAddr::from([192, 0, 2, 7])));

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_early_or_absurdly_late_is_counted_and_does_no_harm() {
+    fn early_and_absurdly_late_departures_are_counted_without_overflow() {
         let mut lateness = Lateness::default();
         lateness.record(Time::from_millis(5), Time::from_millis(4));
         lateness.record(Time::ZERO, Time::NEVER);

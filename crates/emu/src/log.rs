@@ -184,7 +184,7 @@ mod tests {
     use crate::testing::Shared;
 
     #[test]
-    fn a_log_says_what_it_is_and_holds_every_line_in_order() {
+    fn a_log_has_its_header_and_every_line_in_order() {
         let file = Shared::default();
         let header = [("version", "1".to_owned()), ("plan", "a\nb".to_owned())];
         let mut log = Log::new(file.clone(), &header).expect("a thread");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_at_the_end_and_stops_nobody() {
+    fn a_full_disk_is_reported_at_the_end_and_does_not_stop_the_relay() {
         struct Full(usize);
         impl Write for Full {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_leaves_the_checksum_right() {
+    fn marking_a_packet_updates_its_checksum() {
         let mut packet = packet(syn());
         assert!(packet.is_ecn_capable());
         assert_eq!(checksum(packet.bytes()), 0, "right before");
@@ -314,7 +314,7 @@ mod tests {
         /// For any bytes: no panic, and a mark preserves the length and, for IPv4, the checksum's
         /// correctness.
         #[test]
-        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..120), first in any::<u8>()) {
+        fn no_packet_bytes_cause_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..120), first in any::<u8>()) {
             let mut bytes = bytes;
             if let Some(byte) = bytes.first_mut() {
                 *byte = [first, 0x45, 0x60, 0x4f][usize::from(first) % 4];

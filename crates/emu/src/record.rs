@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn a_written_log_is_parsed_to_the_same_entries() {
         let record = Record::read(log().as_bytes()).expect("a log");
         assert_eq!(record.header, [("down".to_owned(), "12 Mbit/s".to_owned())]);
         let event: Vec<ParsedEvent> = record.entries.iter().map(|entry| entry.event.clone()).collect();
@@ -208,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_was_cut_off_is_read_up_to_there() {
+    fn a_truncated_log_is_parsed_up_to_the_cut() {
         let text = log();
         let record = Record::read(&text.as_bytes()[..text.len() - 9]).expect("a log");
         assert_eq!(record.entries.len(), 3);
     }
 
     #[test]
-    fn what_is_no_log_is_refused_with_line_and_reason() {
+    fn text_that_is_not_a_log_is_refused_with_line_and_reason() {
         for (text, message) in [
             ("time,way\n", "line 1: found `time,way`, expected a log of `headstart link`"),
             ("# headstart link log 1\nx\n", "line 2: found `x`, expected `# name: value`"),
@@ -230,7 +230,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_read_nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300), at in 0_usize..400) {
+        fn no_log_text_causes_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), at in 0_usize..400) {
             let mut text = log().into_bytes();
             let at = at.min(text.len());
             text.splice(at..at, bytes);

@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_waits_for_microseconds_not_for_the_next_millisecond() {
+    fn a_wait_has_microsecond_resolution() {
         let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
         let mut ends =
             UdpEnds::new(Settings::before(server), Stop::new().expect("a descriptor")).expect("a port");
@@ -382,7 +382,7 @@ mod tests {
 
     /// The kernel reports a refusal with the next operation, which then fails.
     #[test]
-    fn a_refusal_costs_no_later_datagram() {
+    fn a_refused_datagram_does_not_lose_later_ones() {
         // Only a port bound by number is kept when the socket is disconnected.
         let found = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr());
         let again = |_| UdpSocket::bind(found().expect("a port")).ok();

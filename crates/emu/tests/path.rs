@@ -84,7 +84,7 @@ fn run(
 proptest! {
     /// One driver calls at every deadline; one only with a packet; one at arbitrary times.
     #[test]
-    fn early_late_and_odd_askers_see_the_same(
+    fn the_outcome_does_not_depend_on_polling_times(
         arrivals in proptest::collection::vec((0_u64..3000, 1_usize..1500), 1..200),
         odd in 1_u64..997,
         discipline in proptest::sample::select(QueueDiscipline::ALL.to_vec()),
@@ -130,7 +130,7 @@ fn outcomes_come_in_the_order_of_their_times() {
 }
 
 #[test]
-fn a_path_without_elements_lets_everything_pass() {
+fn a_path_without_elements_passes_every_packet() {
     let mut path = Path::<Packet>::new([]);
     let mut outcomes = vec![];
     path.arrive(Time::from_millis(3), packet(0, Time::ZERO, 100), &mut outcomes);

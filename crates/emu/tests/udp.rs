@@ -54,7 +54,7 @@ fn start(settings: Settings, plan: &PathPlan, log: Option<Log>) -> (SocketAddr, 
 }
 
 #[test]
-fn a_datagram_and_its_answer_take_a_round_trip() {
+fn a_datagram_and_its_response_take_a_round_trip() {
     for loopback in ["127.0.0.1:0", "[::1]:0"] {
         let server = socket(loopback);
         let plan = plain(100, 20, 100);
@@ -77,7 +77,7 @@ fn a_datagram_and_its_answer_take_a_round_trip() {
 }
 
 #[test]
-fn each_client_gets_its_own_answers() {
+fn each_client_gets_its_own_responses() {
     let server = socket("127.0.0.1:0");
     let plan = plain(100, 1, 1000);
     let (address, handle) = start(Settings::before(server.local_addr().expect("bound")), &plan, None);
@@ -99,7 +99,7 @@ fn each_client_gets_its_own_answers() {
 }
 
 #[test]
-fn too_many_clients_are_counted_and_those_that_are_there_go_on() {
+fn clients_beyond_the_limit_are_counted_and_existing_ones_continue() {
     let server = socket("127.0.0.1:0");
     let plan = plain(100, 1, 1000);
     let settings = Settings { most_clients: 1, ..Settings::before(server.local_addr().expect("bound")) };
@@ -117,7 +117,7 @@ fn too_many_clients_are_counted_and_those_that_are_there_go_on() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_counted_and_the_rest_goes_on() {
+fn an_unreachable_server_is_counted_and_the_relay_continues() {
     // A connected socket refuses all but its peer, and keeps its port from others. Only a port
     // bound by number is kept when the socket is disconnected.
     let found = || UdpSocket::bind("127.0.0.1:0").and_then(|it| it.local_addr());

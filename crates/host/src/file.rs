@@ -55,7 +55,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_without_end_is_refused() {
+    fn an_endless_file_is_refused() {
         let error = read_at_most(Path::new("/dev/zero"), 1000).expect_err("it has no end");
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     }

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_had_of_the_processors_is_what_is_neither_idle_nor_ours() {
+    fn processor_time_of_others_is_neither_idle_nor_our_own() {
         let machine = |idle| format!("cpu  100 0 50 {idle} 10 0 0 40 7 7\ncpu0 1 2 3\n");
         let process = |user| format!("12 (a name) with) S 1 1 1 0 -1 4194304 9 0 0 0 {user} 5 0 0 20 0\n");
         let ticks = |idle, user| Ticks::parse(&machine(idle), &process(user)).expect("both are there");

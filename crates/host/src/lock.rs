@@ -13,7 +13,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contents_outlive_a_panic() {
+    fn the_value_of_a_mutex_survives_a_panic() {
         let mutex = Mutex::new(1);
         std::thread::scope(|scope| {
             let holder = scope.spawn(|| {

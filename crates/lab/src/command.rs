@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn every_example_is_understood() {
+    fn every_example_of_the_help_parses() {
         let lines = lines();
         assert!(lines.len() > 25, "{}", lines.len());
         for (command, line) in lines {
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_ends_its_help_with_something_to_type_or_to_know() {
+    fn the_help_of_every_command_ends_with_examples_or_notes() {
         for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
             assert!(command.get_after_long_help().is_some(), "{}", command.get_name());
         }

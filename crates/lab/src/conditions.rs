@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_the_same_whatever_the_conditions_and_each_is_there_once() {
+    fn columns_do_not_depend_on_the_conditions_and_are_unique() {
         let columns = |line: &str| -> Vec<(&str, bool)> {
             of(line).iter().map(|one| (one.name, one.value.kind() == Kind::Text)).collect()
         };

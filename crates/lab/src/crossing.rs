@@ -65,7 +65,7 @@ mod tests {
     /// At 10, 20, 30 the first is 10 faster, even with the second, and 20 slower; seeds spread by
     /// far more than that.
     #[test]
-    fn the_order_crosses_between_the_last_and_the_first_that_are_certain() {
+    fn a_crossing_lies_between_the_last_and_the_first_significant_point() {
         let seeds = [100.0, 300.0, 200.0];
         let noise = [0.5, -0.5, 0.0];
         let shifted = |by: f64| -> Vec<f64> {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_noise_explains_is_no_crossing() {
+    fn differences_within_the_noise_are_no_crossing() {
         let one: [&[f64]; 2] = [&[100.0, 300.0], &[100.0, 310.0]];
         let other: [&[f64]; 2] = [&[110.0, 290.0], &[105.0, 300.0]];
         assert_eq!(crossings(&[1.0, 2.0], &one, &other), []);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn between_two_values_a_straight_line_tells_where() {
+    fn a_crossing_is_interpolated_linearly() {
         assert_eq!(zero(&[(10.0, -1.0), (20.0, 3.0)]), Some(12.5));
         assert_eq!(zero(&[(10.0, 1.0), (20.0, 3.0)]), None);
     }

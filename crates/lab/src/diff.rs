@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_seed_tells_no_difference() {
+    fn a_single_seed_shows_no_difference() {
         let one = folder("single", "scheme,seed,mean_ms\niw10,1,100\n");
         let other = folder("single2", "scheme,seed,mean_ms\niw10,1,200\n");
         let found = compare(&one, &other, &[], false).expect("they pair");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_paired_is_refused_by_name() {
+    fn results_that_cannot_be_paired_are_refused_by_name() {
         let one = folder("names", ONE);
         let refused = |name: &str, text: &str| {
             let other = folder(name, text);

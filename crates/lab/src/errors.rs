@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_that_its_error_names_is_said_once() {
+    fn a_cause_already_in_its_error_is_printed_once() {
         assert_eq!(one_line(&unreadable().into()), "peers.history: no such file");
         let deeper = Err::<(), _>(unreadable()).context("--history").unwrap_err();
         assert_eq!(one_line(&deeper), "--history: peers.history: no such file");
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_ends_with_2_and_what_fails_with_1() {
+    fn refusals_exit_with_2_and_failures_with_1() {
         let refused = Err::<(), _>(unreadable()).or_refuse().unwrap_err();
         assert_eq!((exit_code(&refused), one_line(&refused).as_str()), (2, "peers.history: no such file"));
         assert_eq!(exit_code(&refused.context("serve")), 2, "context keeps it");

@@ -257,7 +257,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_worse_harm_is_that_which_shows_and_then_the_larger() {
+    fn a_significant_harm_ranks_before_a_larger_insignificant_one() {
         let worst = |harm: &[f64], share: &[f64]| {
             standing("iw2", &[1.0; 3])
                 .harm_of(harm)
@@ -273,7 +273,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_scheme_that_was_not_measured_is_no_winner_and_stands_last() {
+    fn a_scheme_without_a_measurement_is_ranked_last() {
         let unknown = standing("iw2", &[f64::NAN, 1.0]).0;
         let mut busy = standing("iw3", &[1.0, 1.0]).0;
         busy.invalid = (1, 4);
@@ -288,7 +288,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn in_real_time_nobody_is_a_twin() {
+    fn no_rows_are_identical_in_real_time() {
         let real = |name| {
             let mut made = standing(name, &[1.0, 2.0]).0;
             (made.fingerprint, made.has_fingerprint) = (7, false);

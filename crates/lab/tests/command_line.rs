@@ -188,7 +188,7 @@ fn is_complaint(line: &str) -> bool {
 }
 
 #[test]
-fn every_mistake_is_told_once_and_clearly_and_nothing_is_written() {
+fn every_mistake_has_one_clear_message_and_writes_nothing() {
     let mut wrong = vec![];
     let all = [MISTAKES, MORE_MISTAKES, QUIC_MISTAKES].concat();
     for (number, (arguments, words)) in all.iter().enumerate() {
@@ -229,7 +229,7 @@ fn every_mistake_is_told_once_and_clearly_and_nothing_is_written() {
 }
 
 #[test]
-fn every_command_explains_itself() {
+fn every_command_has_help() {
     let folder = folder("help");
     for (arguments, word) in [
         (&["--help"][..], "race"),
@@ -271,7 +271,7 @@ fn a_trace_writes_its_files() {
 }
 
 #[test]
-fn json_is_json_and_says_what_the_files_say() {
+fn json_output_is_valid_and_equals_the_files() {
     let folder = folder("json");
     let arguments = [
         "race",
@@ -297,7 +297,7 @@ fn json_is_json_and_says_what_the_files_say() {
 }
 
 #[test]
-fn an_option_that_changes_nothing_is_said_before_the_run_and_under_its_table() {
+fn an_option_without_effect_is_reported_before_the_run_and_under_its_table() {
     let folder = folder("idle");
     let short = ["--schemes", "iw10", "--duration", "2s", "--repeats", "1"];
     let said = |arguments: &[&str]| {
@@ -329,7 +329,7 @@ fn table(folder: &Path, words: &str) -> String {
 }
 
 #[test]
-fn names_are_understood_as_papers_write_them() {
+fn scheme_names_are_accepted_as_papers_spell_them() {
     let folder = folder("names");
     let ours = table(
         &folder,
@@ -344,7 +344,7 @@ fn names_are_understood_as_papers_write_them() {
 }
 
 #[test]
-fn what_is_typed_overrides_the_plan_and_the_plan_the_preset() {
+fn the_command_line_overrides_the_plan_and_the_plan_the_preset() {
     let folder = folder("plan");
     fs::write(
         folder.join("mine.toml"),
@@ -371,7 +371,7 @@ fn what_is_typed_overrides_the_plan_and_the_plan_the_preset() {
 }
 
 #[test]
-fn a_sweep_goes_over_paths_and_prints_what_it_writes() {
+fn a_sweep_varies_paths_and_prints_the_table_it_writes() {
     let folder = folder("paths");
     let line = "sweep --path dsl,geo --schemes iw10 --duration 5s --repeats 1 --format";
     let print = |format: &str| {
@@ -406,7 +406,7 @@ fn schemes_are_listed() {
 
 #[cfg(feature = "full")]
 #[test]
-fn the_downlink_is_told_and_a_hint_is_made_of_it() {
+fn the_downlink_is_shown_and_converted_to_a_hint() {
     let folder = folder("downlink");
     let told =
         ["downlink", "--rate", "51.39 Mbit/s", "--access", "dsl", "--no-gateway", "--networks", "none.json"];

@@ -62,7 +62,7 @@ const RACE: &str =
     "race --schemes iw10,halfback --duration 4s --drain 2s --repeats 2 --warm-up 1s --load 40% --out out";
 
 #[test]
-fn every_column_is_described_and_every_description_is_of_a_column() {
+fn every_column_has_a_description_and_no_other_exists() {
     let folder = folder("dictionary");
     headstart(&folder, &format!("{RACE} --flows flows.csv"));
     headstart(
@@ -227,7 +227,7 @@ fn a_page_is_a_row_and_its_connections_are_others() {
 
 #[cfg(feature = "parquet")]
 #[test]
-fn parquet_is_begun_and_ended_as_parquet_is() {
+fn a_parquet_file_has_its_magic_numbers() {
     let folder = folder("parquet");
     headstart(&folder, &format!("{RACE} --flows flows.parquet"));
     let bytes = fs::read(folder.join("flows.parquet")).expect("written");
@@ -236,7 +236,7 @@ fn parquet_is_begun_and_ended_as_parquet_is() {
 
 #[cfg(not(feature = "parquet"))]
 #[test]
-fn without_parquet_it_is_said_how_to_get_it() {
+fn without_the_parquet_feature_the_message_names_it() {
     let folder = folder("no parquet");
     let output = run(&folder, &format!("{RACE} --flows flows.parquet"));
     let said = String::from_utf8_lossy(&output.stderr);
@@ -272,7 +272,7 @@ fn close(found: f64, expected: f64, share: f64) {
 /// A flow of one segment waits twice: with its SYN, and with its data. The rest of its time is
 /// fixed.
 #[test]
-fn packets_wait_for_what_flows_take_longer_and_the_link_is_as_busy_as_they_make_it() {
+fn queueing_delay_explains_completion_and_utilisation_matches_the_load() {
     let row = measured("waits", "--schemes iw10 --size 1448B --load 60% --duration 60s --buffer 10MB");
     let rate = 15e6;
     let [syn, data] = [60.0, 1500.0].map(|bytes: f64| bytes * 8.0 / rate);
@@ -285,7 +285,7 @@ fn packets_wait_for_what_flows_take_longer_and_the_link_is_as_busy_as_they_make_
 
 /// A long flow with a window of 200 kB: the queue has all bytes that the path does not hold.
 #[test]
-fn a_window_beyond_the_path_stands_in_the_queue() {
+fn a_window_beyond_the_bdp_fills_the_queue() {
     let row = measured(
         "window",
         "--schemes iw10 --size 1448B --load 0.01% --background 1 --long-window 200kB --duration 60s --buffer 10MB",
@@ -328,7 +328,7 @@ fn equal_flows_are_fair_and_sizes_fall_into_their_bins() {
 
 /// Two sizes with known weights, and three flows at known times.
 #[test]
-fn sizes_and_arrivals_of_ones_own_are_what_runs() {
+fn sizes_and_arrivals_from_files_are_used() {
     let folder = folder("own");
     fs::write(folder.join("sizes.csv"), "size_bytes,weight\n1448,1\n14480,1\n").expect("a file");
     headstart(
@@ -505,7 +505,7 @@ fn a_trace_is_qlog_as_the_draft_has_it() {
 /// qvis opens documents with a version that it knows, and takes category and name from the name of
 /// an event.
 #[test]
-fn a_trace_is_the_qlog_that_qvis_opens() {
+fn a_trace_has_the_qlog_version_of_qvis() {
     let folder = folder("qvis");
     let line = "trace halfback --buffer 20p --size 300kB --loss 2% --out t --qlog";
     let said = headstart(&folder, &format!("{line} flow.qlog"));
@@ -541,7 +541,7 @@ fn a_trace_is_the_qlog_that_qvis_opens() {
 }
 
 #[test]
-fn a_sweep_writes_a_report_and_tells_where_the_order_crosses() {
+fn a_sweep_writes_a_report_with_crossings() {
     let folder = folder("report");
     let line = "sweep --schemes iw10,halfback --load 10%..70%:30% --rtt 20ms,60ms --duration 10s --repeats 3 --out out";
     let said = headstart(&folder, line);

@@ -43,7 +43,7 @@ const QUIC: &str = "race --transport quic --schemes iw10,halfback,wise-start,bbr
 
 #[cfg(feature = "quic")]
 #[test]
-fn so_does_a_race_over_quic() {
+fn a_race_over_quic_writes_the_same_bytes_with_any_number_of_threads() {
     for crypto in ["tls", "null"] {
         let runs = [1, 2].map(|threads| {
             let folder = folder(&format!("quic {crypto} {threads}"));
@@ -62,7 +62,7 @@ const RACE: &str = "race --schemes iw10,halfback,wise-start,pcp --duration 4s --
                     --jitter 3ms --out out";
 
 #[test]
-fn a_race_writes_the_same_bytes_whatever_the_threads_and_each_time() {
+fn a_race_writes_the_same_bytes_with_any_number_of_threads() {
     let runs = [(1, 1), (2, 2), (3, 2)].map(|(number, threads)| {
         let folder = folder(&format!("race {number}"));
         let output = headstart(&folder, &format!("{RACE} --threads {threads}"));
@@ -103,7 +103,7 @@ fn before(output: &Output) -> String {
 }
 
 #[test]
-fn an_interrupted_sweep_goes_on_where_it_stopped() {
+fn an_interrupted_sweep_resumes() {
     let folder = folder("sweep");
     let out = folder.join("out");
     let first = headstart(&folder, SWEEP);

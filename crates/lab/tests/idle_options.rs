@@ -67,7 +67,7 @@ fn is_built(words: &str) -> bool {
 }
 
 #[test]
-fn an_option_is_said_to_change_nothing_if_and_only_if_it_does() {
+fn an_option_is_reported_as_without_effect_if_and_only_if_it_has_none() {
     let trace = trace();
     let mut wrong = vec![];
     for Dependency { option, idle: place, example, races, .. } in DEPENDENCIES {
@@ -92,7 +92,7 @@ fn an_option_is_said_to_change_nothing_if_and_only_if_it_does() {
 }
 
 #[test]
-fn every_scheme_is_known_to_take_hints_to_draw_on_a_history_and_to_ask_routers_or_not() {
+fn every_scheme_states_its_use_of_hints_history_and_routers() {
     let trace = trace();
     let mut wrong = vec![];
     for family in headstart_startup::catalogue::families() {
@@ -111,7 +111,7 @@ fn every_scheme_is_known_to_take_hints_to_draw_on_a_history_and_to_ask_routers_o
 }
 
 #[test]
-fn of_one_flow_alone_it_is_said_what_has_no_part_in_it() {
+fn options_without_effect_on_a_single_flow_are_reported() {
     let (trace, scheme) = (trace(), schemes::find("wise-start").expect("it is there"));
     let alone = |setup: &Setup| format!("{:?}", runner::run_alone(setup, scheme).expect("it runs"));
     let plain = setup("", "", &trace);

@@ -49,7 +49,7 @@ const COMMANDS: [(&str, &str); 2] = [
 ];
 
 #[test]
-fn a_file_with_another_content_behind_the_same_name_is_another_run() {
+fn a_file_with_changed_content_is_a_new_run() {
     let trace = |every: u32| (1..=400).map(|n| format!("{}\n", n * every)).collect::<String>();
     for (option, before, after) in
         [("--trace input", trace(1), trace(3)), ("--har input", har(40_000), har(400_000))]
@@ -72,7 +72,7 @@ fn a_file_with_another_content_behind_the_same_name_is_another_run() {
 }
 
 #[test]
-fn another_program_runs_everything_again() {
+fn a_changed_program_repeats_all_runs() {
     for (name, command) in COMMANDS {
         let folder = folder(&format!("program {name}"));
         // As if it had been built from other sources: bytes after the end of a program in its file
@@ -94,7 +94,7 @@ fn another_program_runs_everything_again() {
 }
 
 #[test]
-fn damaged_lines_are_ignored_and_their_runs_done_again() {
+fn damaged_lines_are_ignored_and_their_runs_repeated() {
     for (name, command) in COMMANDS {
         let folder = folder(&format!("damaged {name}"));
         headstart(&folder, command);
@@ -160,7 +160,7 @@ fn interrupted(folder: &Path, line: &str) -> (Option<i32>, String) {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_says_what_is_kept_and_the_same_command_goes_on_from_there() {
+fn ctrl_c_reports_the_stored_runs_and_the_same_command_resumes() {
     for (line, shorter) in [
         ("race --schemes iw10 --repeats 3000 --out out", Some("race --schemes iw10 --repeats 1 --out out")),
         (
@@ -195,7 +195,7 @@ fn ctrl_c_says_what_is_kept_and_the_same_command_goes_on_from_there() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_keeps_the_finished_runs_of_a_paper_and_the_same_command_goes_on_from_there() {
+fn ctrl_c_keeps_the_finished_runs_of_a_paper_and_the_same_command_resumes() {
     let folder = folder("interrupted paper");
     let runs = || text(folder.join("out/headstart/runs.jsonl")).lines().count();
     let mut left_before = usize::MAX;

@@ -44,7 +44,7 @@ fn column(name: &str, column: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_verdict_follows_the_table_and_knows_what_long_flows_lose() {
+fn the_verdict_follows_the_table_and_includes_harm_to_long_flows() {
     let said = told(
         "long",
         "--background 2 --duration 30s --repeats 3 --schemes iw10,halfback,jump-start,blitzstart",
@@ -104,7 +104,7 @@ fn rows_are_in_the_order_that_is_asked_for() {
 }
 
 #[test]
-fn nothing_that_arrived_is_an_error_that_says_what_to_do() {
+fn no_arrival_at_all_is_an_error_with_a_remedy() {
     let output = race("nothing", "--size 10GB --duration 5s --schemes iw10,halfback --repeats 2");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -129,7 +129,7 @@ fn flows_of_which_none_was_finished_are_not_ranked_and_have_no_round_trips() {
 }
 
 #[test]
-fn what_is_lost_at_random_is_told_beside_what_the_queue_dropped() {
+fn random_losses_are_reported_beside_queue_drops() {
     let said = told("random", "--loss 5% --load 5% --schemes iw10 --duration 20s --repeats 2");
     assert!(said.contains("dropped") && said.contains("lost at"), "{said}");
     let random: f64 = column("random", "random_loss_percent")[0].parse().expect("a number");
@@ -141,7 +141,7 @@ fn what_is_lost_at_random_is_told_beside_what_the_queue_dropped() {
 }
 
 #[test]
-fn intervals_stay_where_their_quantity_can_be() {
+fn intervals_stay_within_the_range_of_their_quantity() {
     told("bounds", "--schemes iw10,halfback,pcp --load 60% --duration 6s --repeats 2");
     for (low, high, least, most) in
         [("mean_ms_low", "mean_ms_high", 0.0, f64::MAX), ("harm_low", "harm_high", 0.0, f64::MAX)]
@@ -156,7 +156,7 @@ fn intervals_stay_where_their_quantity_can_be() {
 }
 
 #[test]
-fn a_fingerprint_is_text() {
+fn the_fingerprint_is_written_as_text() {
     told("text", "--schemes iw10,halfback --duration 3s --repeats 2");
     let found = column("text", "fingerprint");
     assert!(found.iter().all(|it| it.len() == 19 && it.starts_with("fp:")), "{found:?}");
@@ -210,7 +210,7 @@ fn a_page_over_the_tcp_model_is_not_slower_for_a_fast_start() {
 
 #[cfg(feature = "quic")]
 #[test]
-fn pages_over_the_tcp_model_and_over_quic_agree_on_what_a_fast_start_gains() {
+fn pages_over_the_tcp_model_and_over_quic_agree_on_the_gain_of_a_fast_start() {
     for fetch in FETCHES {
         let (tcp, quic) = (pages("tcp", fetch), pages("quic", fetch));
         for (tcp, quic) in tcp.iter().zip(quic) {

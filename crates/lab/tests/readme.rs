@@ -58,7 +58,7 @@ fn is_built(line: &str) -> bool {
 }
 
 #[test]
-fn every_command_runs_with_files_that_the_project_makes() {
+fn every_command_of_the_readme_runs() {
     let folder = folder("commands");
     let commands = commands();
     assert!(commands.len() > 20, "{commands:?}");
@@ -93,7 +93,7 @@ fn without_version(text: &str) -> String {
 }
 
 #[test]
-fn the_sample_is_what_the_commands_give() {
+fn the_sample_output_of_the_readme_is_current() {
     let folder = folder("sample");
     let output = run(&folder, &format!("headstart {SAMPLE}"));
     let printed = String::from_utf8(output.stdout).expect("tables are UTF-8");

@@ -69,7 +69,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn a_page_is_served_and_fetched_with_its_times() {
+fn a_page_is_served_and_its_fetch_is_timed() {
     let server = Server::start(&[]);
     let page = server.page("bytes/120000");
     let got = headstart(&["get", &page, "--insecure", "--repeat", "2", "--format", "csv"]);
@@ -94,7 +94,7 @@ fn counted(server: &Server, kind: &str) -> String {
 /// From the rate once seen on this network to the hint, to the server's first flight, and back to
 /// the stored rate.
 #[test]
-fn a_hint_is_found_told_believed_and_bettered() {
+fn a_hint_is_measured_sent_accepted_and_improved() {
     let server = Server::start(&["--scheme", "blitzstart", "--metrics", "127.0.0.1:0"]);
     let state = tempfile::tempdir().expect("a folder");
     let get = || {
@@ -131,7 +131,7 @@ fn a_hint_is_found_told_believed_and_bettered() {
 }
 
 #[test]
-fn a_comparison_needs_a_server_that_lets_its_clients_choose() {
+fn a_comparison_needs_a_server_that_allows_scheme_requests() {
     let server = Server::start(&[]);
     let refused = headstart(&["get", &server.page("bytes/1"), "--insecure", "--compare", "iw10,halfback"]);
     assert!(!refused.status.success());
@@ -166,7 +166,7 @@ fn assert_refused(arguments: &[&str], expected: &[&str]) {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_one_message() {
+fn invalid_combinations_are_refused_with_one_message() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (garbage, absent) = (path("garbage"), path("absent"));
@@ -237,7 +237,7 @@ fn a_demo_and_a_link_take_paths_by_name() {
 }
 
 #[test]
-fn an_option_that_changes_nothing_is_said_to() {
+fn an_option_without_effect_is_reported() {
     let link = |options: &'static str| format!("link --udp 127.0.0.1:9 --duration 10ms {options}");
     let demo = "demo --size 5kB --rtt 2ms --repeats 1 --schemes";
     for (line, told) in [
@@ -269,7 +269,7 @@ fn dead_port() -> u16 {
 }
 
 #[test]
-fn a_dead_port_is_told_at_once_and_a_silent_host_while_it_is_waited_for() {
+fn a_closed_port_is_reported_at_once_and_a_silent_host_while_waiting() {
     let page = format!("https://127.0.0.1:{}/", dead_port());
     let begin = Instant::now();
     let refused = headstart(&["get", &page, "--timeout", "5 min"]);
@@ -289,7 +289,7 @@ fn a_dead_port_is_told_at_once_and_a_silent_host_while_it_is_waited_for() {
 }
 
 #[test]
-fn a_fetch_that_is_given_up_hangs_up_all_the_same() {
+fn an_abandoned_fetch_closes_its_connection() {
     let server = Server::start(&["--metrics", "127.0.0.1:0"]);
     let refused = headstart(&["get", &server.page("bytes/1"), "--insecure", "--compare", "iw10"]);
     assert!(words(&refused.stderr).contains("--allow-scheme-choice"), "{}", words(&refused.stderr));
@@ -303,7 +303,7 @@ fn a_fetch_that_is_given_up_hangs_up_all_the_same() {
 }
 
 #[test]
-fn an_errors_page_is_no_page() {
+fn an_error_page_does_not_count_as_a_page() {
     let server = Server::start(&[]);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("page");
@@ -316,7 +316,7 @@ fn an_errors_page_is_no_page() {
 }
 
 #[test]
-fn a_certificate_that_nobody_vouches_for_is_refused_with_what_to_do() {
+fn an_untrusted_certificate_is_refused_with_a_remedy() {
     let server = Server::start(&[]);
     let home = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
@@ -330,7 +330,7 @@ fn a_certificate_that_nobody_vouches_for_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_port_in_use_is_said_once() {
+fn a_port_in_use_is_reported_once() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
     let home = tempfile::tempdir().expect("a folder");
@@ -351,7 +351,7 @@ fn a_port_in_use_is_said_once() {
 }
 
 #[test]
-fn the_demonstration_measures_and_no_scheme_is_faster_than_light() {
+fn the_demonstration_measures_times_above_the_minimum_rtt() {
     let options =
         ["demo", "--schemes", "iw10,s-cubic", "--repeats", "1", "--rtt", "40 ms", "--format", "csv"];
     let shown = headstart(&options);

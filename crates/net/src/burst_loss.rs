@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn both_states_can_lose_some() {
+    fn both_states_lose_packets_at_their_probability() {
         let params = Params {
             enter: Ratio::percent(50),
             leave: Ratio::percent(50),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_way_in_nothing_is_lost() {
+    fn without_transitions_to_the_bad_state_nothing_is_lost() {
         assert!(!losses(Params::all_or_nothing(Ratio::new(0, 1), Ratio::ONE), 10_000).contains(&true));
     }
 }

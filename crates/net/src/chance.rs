@@ -55,13 +55,13 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_the_draws_comes_true() {
+    fn the_share_of_hits_is_the_probability() {
         let count = happenings(Ratio::new(1, 100)).iter().filter(|x| **x).count();
         assert!((900..1100).contains(&count), "{count} of 1000 expected");
     }
 
     #[test]
-    fn what_happens_at_one_percent_also_happens_at_two() {
+    fn hits_at_one_percent_are_also_hits_at_two() {
         let (one, two) = (happenings(Ratio::percent(1)), happenings(Ratio::percent(2)));
         assert!(one.iter().zip(&two).all(|(rare, common)| !rare || *common));
     }

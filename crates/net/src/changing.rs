@@ -160,7 +160,7 @@ mod tests {
 
     /// 12 Mbit/s carries a packet in 1 ms, 6 Mbit/s in 2 ms.
     #[test]
-    fn a_path_that_halves_blacks_out_and_comes_back() {
+    fn a_link_follows_a_halved_rate_an_outage_and_its_end() {
         let changes = [(2, mbit(6)), (5, mbit(0)), (50, mbit(12))];
         let mut link = link(Queue::drop_tail(Limit::NONE), &changes);
         fill(&mut link, 6);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_in_the_dark_waits_and_counts() {
+    fn packets_that_arrive_during_an_outage_wait_in_the_queue() {
         let changes = [(0, mbit(0)), (30, mbit(12))];
         let mut link = link(Queue::drop_tail(Limit::packets(Packets::new(2))), &changes);
         fill(&mut link, 2);
@@ -182,14 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_delay_lets_nobody_overtake() {
+    fn a_shorter_delay_does_not_reorder() {
         let mut link = link(Queue::drop_tail(Limit::NONE), &[(2, LinkChange::Delay(Span::from_millis(1)))]);
         fill(&mut link, 4);
         assert_eq!(drain(&mut link), [(11_000, 0), (12_000, 1), (12_000, 2), (12_000, 3)]);
     }
 
     #[test]
-    fn being_asked_late_changes_nothing() {
+    fn late_polling_changes_nothing() {
         let changes = [(3, mbit(3)), (9, mbit(0)), (20, mbit(24)), (21, LinkChange::Delay(Span::ZERO))];
         for queue in [Queue::codel, Queue::drop_tail] {
             let (mut early, mut late) =
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_comes_and_goes() {
+    fn the_loss_probability_follows_its_schedule() {
         let none = Ratio::new(0, 1);
         let changes = [(10, Ratio::ONE), (20, none)].map(|(ms, share)| (Time::from_millis(ms), share));
         let mut loss = ChangingLoss::new(Loss::new(none, 1), changes);

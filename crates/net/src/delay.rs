@@ -47,7 +47,7 @@ mod tests {
     use crate::element::testing::{drain, packet};
 
     #[test]
-    fn every_packet_is_late_by_the_same_time() {
+    fn every_packet_is_delayed_by_the_same_time() {
         let mut delay = Delay::new(Span::from_millis(20));
         for n in 0..3 {
             assert_eq!(delay.push(Time::from_millis(n), packet(n)), PushResult::Accepted);

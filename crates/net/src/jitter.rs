@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_overtake_only_where_they_may() {
+    fn packets_are_reordered_only_where_allowed() {
         assert!(extras(Order::Kept).is_sorted_by_key(|(_, n)| *n));
         assert!(!extras(Order::Free).is_sorted_by_key(|(_, n)| *n));
     }

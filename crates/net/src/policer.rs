@@ -109,7 +109,7 @@ mod tests {
 
     /// 12 Mbit/s fill 1500 bytes in a millisecond; the bucket holds two packets.
     #[test]
-    fn a_burst_passes_and_then_what_the_rate_allows() {
+    fn a_burst_passes_and_later_packets_pass_at_the_rate() {
         let rate = Rate::from_mbit_per_sec(12);
         let mut policer = Policer::new(Params { rate, burst: Bytes::new(3000) });
         #[rustfmt::skip]

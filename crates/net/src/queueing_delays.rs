@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_wait_falls_into_a_bucket_near_it() {
+    fn every_delay_falls_into_a_bucket_near_it() {
         for nanos in (0..42).map(|bit| 1_u64 << bit).flat_map(|n| [n - 1, n, n + n / 3]) {
             let middle = QueueingDelays::middle(QueueingDelays::bucket(nanos));
             assert!(middle.abs_diff(nanos) <= nanos / 64, "{nanos} became {middle}");
@@ -131,7 +131,7 @@ mod tests {
     /// Three packets at once on 12 Mbit/s wait for 0, 1 and 2 ms; on a trace with an opportunity
     /// each millisecond, for one more.
     #[test]
-    fn every_link_counts_its_waits_and_only_where_somebody_asks() {
+    fn every_link_measures_queueing_delays_only_on_request() {
         use crate::element::testing::{Numbered, drain, packet};
         use crate::trace_link::AtEnd;
         use crate::{AnyElement, Element, Limit, Link, ManagedLink, Queue, QueueDiscipline, TraceLink};

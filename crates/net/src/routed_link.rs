@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn rcp_stamps_what_wants_a_stamp_and_never_raises_one() {
+    fn rcp_stamps_packets_with_a_rate_field_and_never_raises_it() {
         let part = || Part::Rcp(FairRate::new(rcp::Params::new(RATE)));
         let with = |stamp| Asking { packet: packet(0), request: None, stamp };
         assert_eq!(through(part(), with(Some(Rate::MAX))).stamp, Some(RATE));
@@ -226,7 +226,7 @@ mod tests {
 
     /// A packet without a request crosses it as the plain link.
     #[test]
-    fn to_other_packets_it_is_the_link_alone() {
+    fn packets_without_an_option_see_a_plain_link() {
         let mut plain = link();
         let mut routed = RoutedLink::new(target(Denial::Zero, 90), link(), 1);
         for n in 0..50 {

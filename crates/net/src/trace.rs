@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_format_allows_is_read() {
+    fn traces_of_the_format_are_parsed() {
         for (text, millis) in [
             ("1\n", &[1][..]),
             ("1", &[1]),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_does_not_allow_is_refused_with_line_and_reason() {
+    fn invalid_traces_are_refused_with_line_and_reason() {
         for (text, message) in [
             (&b""[..], "found no line, expected at least one time in milliseconds"),
             (b"\n", "found no line, expected at least one time in milliseconds"),
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn printing_gives_the_text_that_was_read() {
+    fn printing_a_parsed_trace_gives_its_text() {
         let text = "0\n0\n48\n57\n57\n120002\n";
         assert_eq!(text.parse::<Trace>().expect("a trace").to_string(), text);
     }
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_no_trace_can_have_is_refused() {
+    fn a_rate_beyond_the_range_of_traces_is_refused() {
         for rate in [Rate::ZERO, Rate::from_bytes_per_sec(24), Rate::MAX] {
             let error = Trace::constant(rate).expect_err("out of range").to_string();
             assert!(error.contains("expected between one packet in a minute"), "{error}");
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_part_of_a_trace_carries_is_counted_from_where_it_begins_and_around_its_end() {
+    fn the_bytes_of_a_part_of_a_trace_are_counted_across_its_end() {
         let trace: Trace = "0\n10\n20\n20\n".parse().expect("a trace");
         let packets = |offset, millis| {
             let part = trace.beginning_at(Span::from_millis(offset));

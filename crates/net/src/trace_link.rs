@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_when_nothing_waits_is_lost() {
+    fn an_opportunity_without_waiting_packets_is_lost() {
         let mut link = link("1\n2\n3\n", AtEnd::Repeat, Limit::NONE);
         assert_eq!(link.push(Time::ZERO, sized(0, 100)), PushResult::Accepted);
         assert_eq!(
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_waits_so_nothing_happens() {
+    fn an_idle_link_has_no_event() {
         let mut link = link("1\n", AtEnd::Repeat, Limit::NONE);
         assert_eq!(link.next_at(), Time::NEVER);
         let late = Time::from_millis(1_000_000_000);
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_begins_in_the_middle_of_a_trace_goes_on_with_its_beginning() {
+    fn a_link_that_begins_within_a_trace_wraps_to_its_beginning() {
         let trace: Trace = "0\n2\n9\n10\n".parse().expect("a trace");
         let times = |offset| {
             let trace = Arc::new(trace.beginning_at(Span::from_millis(offset)));
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_trace_gives_the_rate_that_was_asked_for() {
+    fn a_constant_trace_has_the_requested_rate() {
         let rate = headstart_units::Rate::from_mbit_per_sec(50);
         let trace = Arc::new(Trace::constant(rate).expect("in range"));
         let mut link = TraceLink::new(trace, AtEnd::Repeat, Span::ZERO, Queue::drop_tail(Limit::NONE));

@@ -308,7 +308,7 @@ proptest! {
     }
 
     #[test]
-    fn packets_keep_their_order_unless_the_element_is_there_to_break_it(
+    fn packets_keep_their_order_except_through_reordering_elements(
         recipe in recipes(),
         arrivals in arrivals(),
     ) {
@@ -330,7 +330,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_outcome_and_looking_changes_nothing(
+    fn the_same_seed_gives_the_same_outcome_and_polling_changes_nothing(
         recipe in recipes(),
         arrivals in arrivals(),
     ) {
@@ -367,7 +367,7 @@ proptest! {
     /// RFC 2697 §3: in any interval no more passes than the burst plus rate x interval. A packet
     /// counts whole.
     #[test]
-    fn no_policer_lets_more_through_than_its_burst_and_its_rate(
+    fn no_policer_passes_more_than_burst_and_rate(
         params in policers(),
         arrivals in arrivals(),
     ) {
@@ -386,7 +386,7 @@ proptest! {
 
     /// Conversely: if packets are small beside the burst, a steady excess gets the whole rate.
     #[test]
-    fn a_policer_lets_its_rate_through(rate in 100_000..10_000_000_u64, burst in 3_000..50_000_u64) {
+    fn a_policer_passes_its_rate(rate in 100_000..10_000_000_u64, burst in 3_000..50_000_u64) {
         let params = policer::Params { rate: Rate::from_bytes_per_sec(rate), burst: Bytes::new(burst) };
         // Twice the rate for ten seconds.
         let count = 10 * 2 * rate / 1500;
@@ -447,7 +447,7 @@ proptest! {
 
     /// Times that go back are a fault of the driver; the element must not panic.
     #[test]
-    fn nothing_panics_or_appears_from_nowhere_whatever_the_times(
+    fn no_element_panics_or_creates_packets_for_any_times(
         recipe in recipes(),
         calls in prop::collection::vec((0..5, any_nanos()), 1..100),
     ) {
@@ -476,7 +476,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn a_trace_reads_what_it_prints(mut millis in prop::collection::vec(any::<u32>(), 1..200)) {
+    fn a_printed_trace_parses_to_itself(mut millis in prop::collection::vec(any::<u32>(), 1..200)) {
         millis.sort_unstable();
         prop_assume!(millis[millis.len() - 1] > 0);
         let trace = Trace::from_millis(millis).expect("in order");
@@ -484,7 +484,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in prop::collection::vec(prop_oneof![Just(b'\n'), b'0'..=b'9', any::<u8>()], 0..60)) {
+    fn any_text_is_parsed_or_refused(text in prop::collection::vec(prop_oneof![Just(b'\n'), b'0'..=b'9', any::<u8>()], 0..60)) {
         match Trace::from_bytes(&text) {
             Ok(trace) => prop_assert_eq!(Trace::from_bytes(trace.to_string().as_bytes()), Ok(trace)),
             Err(error) => prop_assert!(error.to_string().contains("expected")),

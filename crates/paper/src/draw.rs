@@ -433,7 +433,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_in_a_legend_says_of_what_it_is_and_a_name_does_not_need_to() {
+    fn a_number_in_a_legend_has_its_quantity_and_a_name_has_none() {
         for (option, value, expected) in [
             ("linger", "2 s", "linger 2 s"),
             ("router-share", "90 %", "router share 90 %"),

@@ -308,7 +308,7 @@ mod tests {
     /// Setups of those over the kernel's TCP are made where its starts are built: see the tests of
     /// `headstart tcp`.
     #[test]
-    fn every_carried_set_is_read_in_full_and_quick_and_is_of_a_known_paper() {
+    fn every_set_of_another_carrier_is_read_in_full_and_quick_and_is_of_a_known_paper() {
         for carried in CARRIED {
             assert!(find(carried.paper).is_some(), "{}", carried.paper);
             for is_quick in [false, true] {

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn families_are_told_apart_and_ordered_by_number() {
+    fn families_are_distinguished_and_ordered_by_number() {
         let numbers: Numbers =
             [("sent/10.5", 3.0), ("sent/9", 2.0), ("sent-late/1", 7.0), ("window/1", 4.0), ("sent", 1.0)]
                 .map(|(name, value)| (name.to_owned(), value))

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_carried_is_refused_by_name_and_with_a_reason() {
+    fn schemes_that_quic_cannot_run_are_refused_by_name_and_with_a_reason() {
         for name in ["quick-start", "rcp", "pcp", "quick-start(initial-window=3)", "pcp(train=7)"] {
             let refused = Choice::find(name).expect_err("refused");
             assert!(matches!(refused, ChoiceError::Unsupported { .. }));
@@ -191,14 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn everything_offered_is_found() {
+    fn every_listed_scheme_is_found() {
         for choice in Choice::all() {
             assert_eq!(Choice::find(choice.name()).map(|found| found.name), Ok(choice.name));
         }
     }
 
     #[test]
-    fn the_stacks_own_parts_are_named_as_such() {
+    fn controllers_of_the_stack_are_named_as_such() {
         assert!(Choice::find("bbr").is_ok_and(|it| it.scheme().is_none() && it.summary().contains("stack")));
         assert!(
             Choice::find("bbr(as-ngtcp2=on)").is_ok_and(|it| it.scheme().is_some()),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn only_schemes_that_send_copies_need_a_courier() {
+    fn only_schemes_that_send_copies_need_a_duplicate_sender() {
         let needy: Vec<_> = Choice::all().filter(Choice::needs_duplicate_sender).map(|it| it.name).collect();
         assert_eq!(needy, ["proactive", "halfback", "halfback-forward", "halfback-burst"]);
         for (text, expected) in [("halfback(additional=0%)", false), ("halfback(additional=25%)", true)] {

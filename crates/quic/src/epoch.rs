@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_keep_their_distances() {
+    fn instants_keep_their_differences() {
         let epoch = Epoch::now();
         let base = epoch.base;
         let (early, late) = (epoch.time(base), epoch.time(base + Duration::from_nanos(1_500)));

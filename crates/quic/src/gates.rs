@@ -344,7 +344,7 @@ mod tests {
 
     /// 25 Mbit/s times 50 ms is 156 250 bytes.
     #[test]
-    fn a_record_of_no_more_than_the_initial_window_has_nothing_to_give() {
+    fn a_record_within_the_initial_window_is_not_used() {
         let judge = |gates: Gates, window| {
             gates.judge(known(0), Time::from_millis(2_000), Span::from_millis(50), Bytes::new(window))
         };
@@ -355,7 +355,7 @@ mod tests {
 
     /// Flights of 116 packets: 2 and then 1 for each further one, against 10 (2^n - 1) packets.
     #[test]
-    fn a_long_answer_needs_a_path_that_holds_the_flight_and_fewer_round_trips_than_slow_start() {
+    fn a_long_response_needs_room_for_the_flight_and_fewer_rounds_than_slow_start() {
         let packet = Bytes::new(1_200);
         #[rustfmt::skip]
         let rows = [
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_says_nothing_is_none() {
+    fn an_empty_record_counts_as_none() {
         let mut empty = known(0);
         if let Some(known) = &mut empty {
             known.record.btl_bw = Rate::ZERO;
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn the_coin_is_drawn_among_the_eligible_only_and_keeps_its_share() {
+    fn arms_are_drawn_among_eligible_connections_at_their_share() {
         for (percent, expected) in
             [(0.0, 0), (12.5, 1_250), (100.0, 10_000), (-1.0, 0), (f64::NAN, 0), (1e9, 10_000)]
         {
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kill_switch_stops_everybody_at_once() {
+    fn the_kill_switch_stops_all_fast_starts_at_once() {
         let rollout = Rollout::default();
         rollout.stop();
         assert_eq!(rollout.draw(true, 0), Arm::Stopped);

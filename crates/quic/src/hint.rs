@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_is_found_among_others() {
+    fn an_appended_parameter_is_found_among_others() {
         for mbit in [1, 25, 10_000] {
             assert_eq!(find(&encoded(hint(mbit))), Ok(Some(hint(mbit))));
             assert_eq!(flow_control(&encoded(hint(mbit))), Some(32));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_cut_short_anywhere_is_refused_or_not_there() {
+    fn a_truncated_parameter_is_refused_or_absent() {
         let whole = encoded(hint(25));
         for end in 0..whole.len() {
             let read = find(&whole[..end]);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_values_are_no_hints() {
+    fn invalid_values_are_not_hints() {
         let twice = [encoded(hint(1)), encoded(hint(1))].concat();
         assert_eq!(find(&twice), Err(Malformed::Twice));
         let mut longer = encoded(hint(1));
@@ -144,7 +144,7 @@ mod tests {
     proptest::proptest! {
         /// The fuzz target of the same name tries this for longer.
         #[test]
-        fn whatever_a_peer_sends_is_read_or_refused(
+        fn any_transport_parameters_are_parsed_or_refused(
             mut bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60),
             value in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..9),
         ) {

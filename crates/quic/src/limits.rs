@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_is_cut_to_what_the_caps_leave_and_given_back() {
+    fn a_grant_is_limited_by_the_caps_and_returned_at_the_end() {
         let limits = limits();
         let claim = |number, mbit| limits.grant(peer(number), MBIT(mbit));
         let held: Vec<_> = [(1, 20, 20), (1, 500, 50), (1, 50, 10), (2, 50, 40)]
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn who_always_lies_upward_soon_starts_as_everybody_else_does() {
+    fn a_client_that_always_overstates_soon_gets_no_more_than_others() {
         let limits = limits();
         let mut granted = vec![];
         while let Some(grant) = limits.grant(peer(1), Rate::MAX) {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_experiment_may_forgive_what_a_server_does_not() {
+    fn an_experiment_may_keep_the_credit_that_a_server_withdraws() {
         let limits = Limits::new(Policy { keeps_credit: true, ..Policy::default() });
         for _ in 0..20 {
             let grant = limits.grant(peer(1), Rate::MAX).expect("no credit is lost");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn honesty_is_rewarded_slowly() {
+    fn credit_recovers_slowly() {
         let limits = limits();
         limits.grant(peer(1), MBIT(50)).expect("full credit").settle(false);
         for expected in [25, 30, 35, 40, 45, 50, 50] {
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_addresses_are_not_all_remembered() {
+    fn the_number_of_accounts_is_bounded() {
         let limits = limits();
         for number in 0..=255 {
             drop(limits.grant(peer(number), MBIT(1)));

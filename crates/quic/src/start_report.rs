@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_not_saved() {
+    fn lost_packets_reduce_the_saved_rounds() {
         let report = |first_round, lost| {
             let (first_round, first_flight_lost) = (PACKET * first_round, PACKET * lost);
             let tally = Tally { first_round, first_flight_lost, ..Tally::default() };

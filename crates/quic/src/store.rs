@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_connection_measured_the_next_one_meets() {
+    fn the_next_connection_gets_the_record_of_the_last() {
         let stores: [&dyn Store; 2] =
             [&Sharded::new(10), &Mutex::new(MemoryStore::new(10, RandomState::new()))];
         for store in stores {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_addresses_do_not_outgrow_it() {
+    fn the_store_stays_within_its_capacity() {
         let store = Sharded::new(1000);
         for number in 0..20_000 {
             let (_, lease) = store.open(peer(number));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dialled_server_is_known_by_address_and_name() {
+    fn a_server_is_keyed_by_address_and_name() {
         let key = server_key(peer(7), "example.org");
         assert_eq!(key, server_key(peer(7), "EXAMPLE.org"), "names know no case");
         assert_ne!(key, server_key(peer(7), "example.com"));

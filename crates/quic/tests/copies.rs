@@ -72,7 +72,7 @@ async fn a_lost_tail_is_repaired_in_about_half_the_time() {
 }
 
 #[test]
-fn a_scheme_that_sends_copies_is_refused_where_nobody_sends_them() {
+fn a_scheme_that_sends_copies_is_refused_without_a_duplicate_sender() {
     let (server, _) = tls();
     let setup = ServerSetup::new(stock_server(&server), server, Choice::find("halfback").expect("carried"));
     let refused = setup.expect("TLS is fine").check().expect_err("no sender of duplicates");

@@ -98,11 +98,11 @@ async fn keeps_time(mbit: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_first_flight_keeps_time_at_25_mbit_per_second() {
+async fn a_first_flight_is_paced_at_25_mbit_per_second() {
     keeps_time(25).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_first_flight_keeps_time_at_100_mbit_per_second() {
+async fn a_first_flight_is_paced_at_100_mbit_per_second() {
     keeps_time(100).await;
 }

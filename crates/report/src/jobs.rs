@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn another_programs_results_are_not_taken() {
+    fn results_of_another_program_are_not_used() {
         let kept = store("program", "a");
         kept.keep("one", &1).expect("written");
         drop(kept);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_store_is_the_same_in_whatever_order_it_was_filled() {
+    fn a_closed_store_does_not_depend_on_the_order_of_its_results() {
         let texts = [["one", "two"], ["two", "one"]].map(|keys| {
             let kept = store("order", "a");
             keys.iter().for_each(|key| kept.keep(key, &key.len()).expect("written"));
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_depend_on_where_a_text_ends() {
+    fn keys_depend_on_the_ends_of_their_texts() {
         assert_ne!(key(["ab", "c"]), key(["a", "bc"]));
         assert_ne!(key(["a", ""]), key(["a"]));
     }

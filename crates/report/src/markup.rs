@@ -31,12 +31,12 @@ mod tests {
     }
 
     #[test]
-    fn what_xml_cannot_hold_is_replaced() {
+    fn characters_invalid_in_xml_are_replaced() {
         assert_eq!(escape("a\u{1b}[1m\u{0}b\nc\u{ffff}"), "a\u{fffd}[1m\u{fffd}b\nc\u{fffd}");
     }
 
     #[test]
-    fn other_scripts_pass() {
+    fn text_of_other_scripts_is_unchanged() {
         assert_eq!(escape("Größe 速度 ≥ 2"), "Größe 速度 ≥ 2");
     }
 }

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_ours_is_refused_and_untouched() {
+    fn a_folder_with_other_files_is_refused_and_unchanged() {
         let scratch = Scratch::new("foreign");
         fs::write(scratch.0.join("thesis.tex"), "years of work").expect("a temporary file");
         let error = Folder::open(&scratch.0).expect_err("somebody's work").to_string();
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_no_folder() {
+    fn a_file_in_place_of_the_folder_is_refused() {
         let scratch = Scratch::new("file");
         let path = scratch.0.join("results");
         fs::write(&path, "x").expect("a temporary file");

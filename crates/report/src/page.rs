@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_is_taken_for_markup() {
+    fn text_is_escaped_as_markup() {
         let html = report_of("</pre></title><script>alert(1)</script>\"'&").html();
         assert_eq!(html.matches("<script").count(), 1, "{html}");
         assert!(!html.contains("alert(1)</script>") && !html.contains("\"'&\""));
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_asks_for_nothing_outside_itself() {
+    fn the_file_loads_nothing_from_outside() {
         let html = report_of("plain").html();
         let without_namespace = html.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
         // The script names the namespace of SVG once, to make an element.
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn blank_lines_part_paragraphs() {
+    fn blank_lines_separate_paragraphs() {
         let mut out = String::new();
         paragraphs(&mut out, "one\ntwo\n\n\n\nthree\n", "");
         assert_eq!(out, "<p>one\ntwo</p>\n<p>three</p>\n");

@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_says_how_rows_are_written_and_another_is_refused() {
+    fn the_suffix_of_a_file_selects_its_format_and_another_is_refused() {
         assert!("a/flows.CSV".parse::<RowFile>().is_ok());
         assert!(
             "flows.txt"

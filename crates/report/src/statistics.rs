@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_values_say_nothing() {
+    fn too_few_values_give_no_interval() {
         assert_eq!(mean(&[]), None);
         assert_eq!(mean(&[3.0]), Some(3.0));
         assert_eq!(mean_interval(&[3.0]), None);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_both_suffer_alike_cancels() {
+    fn common_variation_cancels_in_paired_differences() {
         let baseline = [10.0, 300.0, 45.0, 7.0];
         let half = baseline.map(|value| value / 2.0);
         // The spread over seeds is wild; paired, the ratio is certain. A wilder baseline has no
@@ -248,7 +248,7 @@ mod tests {
     /// The definition itself: at both ends the mean of `sample - t * baseline` is exactly Student's
     /// reach from zero.
     #[test]
-    fn both_ends_are_where_the_difference_becomes_visible() {
+    fn both_ends_of_the_ratio_are_where_the_difference_becomes_significant() {
         let sample = [9.1, 11.7, 8.4, 10.2, 9.9];
         let baseline = [19.7, 22.8, 18.9, 21.0, 18.0];
         let ratio = ratio_interval(&sample, &baseline).expect("a baseline above zero");

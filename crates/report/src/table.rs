@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_is_what_reads_best() {
+    fn the_best_follows_the_direction_of_its_column() {
         for (better, values, expected) in [
             (Some(Better::Lower), &[3.0, 1.04, 1.0, 2.0][..], &[false, true, true, false][..]),
             (Some(Better::Higher), &[3.0, 1.0, f64::INFINITY, f64::NAN], &[true, false, false, false]),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_test_cannot_tell_apart_is_best_together() {
+    fn cells_that_a_test_cannot_separate_are_best_together() {
         let mut table = column_of(Some(Better::Lower), &[3.0, 1.04, 1.0, 2.0]);
         table.mark(0, vec![false, true, true, true]);
         assert_eq!(table.best_of(0), [false, true, true, true]);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_shown_as_people_write_them() {
+    fn numbers_are_shown_in_usual_notation() {
         for (value, decimals, expected) in [
             (1.25, 1, "1.2"),
             (-0.01, 1, "0.0"),

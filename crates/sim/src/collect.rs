@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_is_counting_together() {
+    fn merged_histograms_equal_a_common_one() {
         let (mut one, mut other, mut both) =
             (Histogram::default(), Histogram::default(), Histogram::default());
         for millis in 0..100 {

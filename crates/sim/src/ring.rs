@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stay_while_the_ring_grows_and_forgets() {
+    fn indices_stay_valid_while_the_ring_grows_and_shrinks() {
         let mut ring = Ring::new();
         for number in 0..100_u32 {
             ring.push(number);

@@ -167,7 +167,7 @@ mod tests {
     use crate::random::{Random, Seed};
 
     #[test]
-    fn timers_go_off_in_order_of_time_then_flow_then_kind() {
+    fn timers_fire_in_order_of_time_then_flow_then_kind() {
         let mut random = Random::new(Seed(3));
         let mut timers = Timers::default();
         let mut expected = vec![];
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tournament_knows_the_earliest() {
+    fn the_tournament_finds_the_earliest() {
         let mut random = Random::new(Seed(4));
         for elements in [1, 2, 3, 7, 20] {
             let mut tournament = Tournament::new(elements);

@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn the_internet_is_as_halfback_quotes_it() {
+    fn the_internet_distribution_matches_halfback() {
         let all = Sizes::internet(Bytes::MAX);
         let bytes = all.share_of_bytes(PACING_THRESHOLD);
         assert!((bytes - 0.347).abs() < 0.0005, "HB §2.1: 34.7 % of bytes below 141 kB, not {bytes}");
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn data_centers_are_as_their_papers_quote_them() {
+    fn data_center_distributions_match_their_papers() {
         for name in ["data-center", "enterprise"] {
             let all = Sizes::named(name, Bytes::MAX).expect("a known name");
             let bytes = all.share_of_bytes(PACING_THRESHOLD);

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_vectors_are_taken_as_the_load_wants_and_their_starts_fill_the_run() {
+    fn vectors_are_drawn_to_the_load_with_starts_over_the_whole_run() {
         let three = || [one(0, 100), one(10, 100), one(30, 100)].into_iter();
         let seconds = |vectors: &[Vector]| -> Vec<u64> {
             vectors.iter().map(|vector| vector.start.as_nanos() / 1_000_000_000).collect()

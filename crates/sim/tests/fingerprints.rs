@@ -70,7 +70,7 @@ fn table() -> String {
 }
 
 #[test]
-fn results_change_only_when_they_are_meant_to() {
+fn results_match_the_golden_fingerprints() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fingerprints.csv");
     let found = table();
     if std::env::var_os("HEADSTART_BLESS").is_some() {
@@ -95,7 +95,7 @@ fn results_change_only_when_they_are_meant_to() {
 }
 
 #[test]
-fn schemes_are_told_apart() {
+fn schemes_have_distinct_fingerprints() {
     let table = table();
     let lines: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split(',').collect()).collect();
     // Both fingerprints of a scheme.

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_read_as_it_was_written() {
+    fn a_written_request_parses_to_itself() {
         for bytes in [0, 1, 100_000, u64::MAX].map(Bytes::new) {
             let plain = Request::new(bytes);
             assert_eq!(plain.emit().len(), Request::LENGTH);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lengths_and_other_words_are_refused() {
+    fn requests_of_other_lengths_or_flags_are_refused() {
         let written = Request::tagged(Bytes::new(5), 1, true).emit();
         for found in (0..written.len()).filter(|length| *length != Request::LENGTH) {
             assert_eq!(Request::parse(&written[..found]), Err(Malformed::Length { found }));

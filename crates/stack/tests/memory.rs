@@ -53,7 +53,7 @@ fn run_connections(setup: &ServerSetup, at: &[u64], size: u64) -> Vec<Outcome> {
 }
 
 #[test]
-fn the_second_visit_starts_with_what_the_first_one_measured() {
+fn the_second_connection_starts_from_the_record_of_the_first() {
     for scheme in ["wise-start", "s-cubic", "careful-resume"] {
         let setup = server(scheme).history(Arc::new(Sharded::new(100)));
         let connections = run_connections(&setup, &[0, 5_000], 2_000_000);
@@ -78,7 +78,7 @@ fn the_second_visit_starts_with_what_the_first_one_measured() {
 }
 
 #[test]
-fn tcp_cache_alone_leaves_its_window() {
+fn only_tcp_cache_stores_its_window() {
     let setup = server("tcp-cache").history(Arc::new(Sharded::new(100)));
     let connections = run_connections(&setup, &[0, 5_000], 500_000);
     assert!(connections[1].report.known.is_some_and(|known| known.record.window > Bytes::new(24_000)));
@@ -115,7 +115,7 @@ fn a_share_of_no_more_than_the_initial_window_is_not_used() {
 }
 
 #[test]
-fn a_short_visit_measures_nothing_and_leaves_the_record_alone() {
+fn a_short_connection_measures_nothing_and_keeps_the_record() {
     let setup = server("wise-start").history(shared_store());
     let mut connections = path(RTT);
     for (at, size) in [(0, 2_000_000), (5_000, 20_000), (6_000, 2_000_000)] {
@@ -159,7 +159,7 @@ fn an_old_record_is_refused() {
 }
 
 #[test]
-fn the_coin_is_drawn_after_eligibility_and_both_arms_are_counted() {
+fn arms_are_drawn_after_eligibility_and_both_are_counted() {
     let metrics = Arc::new(Metrics::default());
     let rollout = Arc::new(Rollout::new(50.0));
     let setup = server("s-cubic")
@@ -183,7 +183,7 @@ fn the_coin_is_drawn_after_eligibility_and_both_arms_are_counted() {
 }
 
 #[test]
-fn a_client_that_dials_again_starts_its_upload_from_its_own_record() {
+fn a_returning_client_starts_its_upload_from_its_own_record() {
     let store = shared_store();
     let upload = |at| Transfer::upload(Time::from_millis(at), Bytes::new(1_000_000));
     let plan = PathPlan::dumbbell(RATE, RTT, Limit::packets(Packets::new(104)));
@@ -217,7 +217,7 @@ fn a_client_drops_its_record_at_the_first_loss() {
 }
 
 #[test]
-fn a_client_that_always_lies_upward_loses_its_credit_and_others_do_not() {
+fn a_client_that_always_overstates_loses_its_credit_and_others_do_not() {
     let rate = |mbit| Hint { bandwidth: Rate::from_mbit_per_sec(mbit), access: Access::Cable };
     let policy = Policy {
         per_connection: Rate::from_mbit_per_sec(400),

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_needs_what_its_parameters_ask_for() {
+    fn the_needs_of_a_scheme_follow_from_its_parameters() {
         for (text, needs) in [
             ("bbr", Needs::Nothing),
             ("bbr(begins-from-hint=on)", Needs::Hint),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_listed_is_found_under_its_own_name() {
+    fn every_listed_scheme_is_found_by_its_name() {
         let listed: usize = FAMILIES
             .iter()
             .map(|family| family.about.presets.len() + usize::from(family.about.is_compared))
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_once_with_what_was_expected() {
+    fn errors_name_found_and_expected_once() {
         for (text, expected) in [
             ("halfbak", "found `halfbak`, expected one of "),
             ("halfbak", "; did you mean `halfback`?"),
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_text_is_refused_in_few_words() {
+    fn hostile_text_is_refused_with_a_short_message() {
         let long = "x".repeat(100_000);
         for text in [
             long.clone(),
@@ -389,7 +389,7 @@ mod tests {
     /// Of every scheme, each parameter can be set to the ends of its range, all of them together
     /// too, and the name shows the settings.
     #[test]
-    fn every_parameter_takes_what_its_description_says() {
+    fn every_parameter_accepts_its_documented_range() {
         for Family { about, .. } in FAMILIES {
             let entry = find(about.name).expect("in the list");
             let parameters = entry.parameters();
@@ -420,7 +420,7 @@ mod tests {
 
     /// A scheme is the transport's own only as long as nothing is changed.
     #[test]
-    fn what_a_transport_has_of_its_own_is_the_scheme_as_it_is_by_default() {
+    fn native_starts_equal_the_default_settings_of_their_schemes() {
         assert_eq!(find("iw10").map(|it| it.native), Ok(Some(Native::SlowStart)));
         assert_eq!(find("bbr").map(|it| it.native), Ok(Some(Native::Bbr)));
         assert_eq!(find("iw32").map(|it| it.native), Ok(None));

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_half_of_what_got_through_and_never_stops_the_repair() {
+    fn the_window_is_half_of_the_delivered_bytes_and_never_blocks_the_repair() {
         let mut recovery = FirstRecovery::new(MSS, WINDOW_AFTER_LOSS);
         assert!(!recovery.on_ack(&ack(20, 76, false)));
         recovery.on_loss(&Congestion { in_flight: MSS * 76, ..lost(Time::ZERO, MSS * 4) });
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn two_segments_are_kept_even_if_nothing_got_through() {
+    fn the_window_is_two_segments_at_least_without_any_delivery() {
         let mut recovery = FirstRecovery::new(MSS, WINDOW_AFTER_LOSS);
         recovery.on_loss(&Congestion { in_flight: Bytes::ZERO, ..lost(Time::ZERO, MSS * 10) });
         assert_eq!(recovery.window(), MSS * 2);

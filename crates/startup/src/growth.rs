@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn hystart_leaves_at_the_eighth_sample_of_the_first_round_with_an_eighth_more_than_the_smallest_rtt() {
+    fn hystart_exits_at_the_eighth_sample_of_the_first_round_an_eighth_above_the_minimum_rtt() {
         for (rounds, expected) in [
             // 64 ms: the threshold is 8 ms, to be exceeded. Ten acks in each round before it grow
             // the window.
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn hystart_says_nothing_of_a_round_of_seven_samples_or_a_window_of_fifteen_segments() {
+    fn hystart_ignores_rounds_of_seven_samples_and_windows_of_fifteen_segments() {
         let mut growth = Growth::until_delay();
         assert_eq!(play_with_minimum(&mut growth, 16, &[64, 99, 99], 7).1, Decision::Continue);
         let mut growth = Growth::until_delay();

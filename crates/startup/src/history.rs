@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_path_must_be_about_as_long_as_it_was() {
+    fn a_record_requires_a_similar_rtt() {
         let record = testing::prior_with(1000, 100).history.expect("a record").record;
         for (millis, expected) in [
             (0, Some(Refusal::RttTooSmall)),
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_expires_after_its_lifetime_whatever_the_clock_began_with() {
+    fn a_record_expires_after_its_lifetime_for_any_clock_origin() {
         for epoch in [0, 1, 1_000_000] {
             let mut record = testing::prior_with(1000, 100).history.expect("a record").record;
             record.saved_at = Time::from_millis(epoch);

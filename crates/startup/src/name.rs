@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_the_text_that_it_was_made_of_or_none() {
+    fn a_name_holds_its_text_or_is_refused() {
         let longest = "é".repeat(127);
         for text in ["", "iw10", "halfback(additional=25%)", longest.as_str()] {
             let name = Name::new(text).expect("short enough");

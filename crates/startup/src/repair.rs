@@ -154,7 +154,7 @@ pub(crate) mod testing {
     }
 
     #[test]
-    fn nothing_is_sent_again_without_a_policy() {
+    fn without_a_policy_nothing_is_copied() {
         let mut stream = Stream::new(10, 10);
         let mut repair = Repair::default();
         assert_eq!(stream.ack(&mut repair, 1), []);

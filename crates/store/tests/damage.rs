@@ -61,7 +61,7 @@ fn meet(bytes: &[u8]) -> Result<(Loaded, usize), Error> {
 }
 
 #[test]
-fn a_file_cut_at_any_length_gives_what_is_whole() {
+fn a_truncated_file_gives_its_whole_records() {
     let bytes = whole();
     assert_eq!(bytes.len(), SLOT * (1 + PEERS as usize));
     for length in 0..=bytes.len() {
@@ -75,7 +75,7 @@ fn a_file_cut_at_any_length_gives_what_is_whole() {
 }
 
 #[test]
-fn every_single_bit_matters_and_costs_one_record_at_most() {
+fn a_flipped_bit_is_detected_and_costs_one_record_at_most() {
     let bytes = whole();
     // Header, first record and last: those between are like these, and each bit costs a file.
     let tried = (0..2 * SLOT).chain(bytes.len() - SLOT..bytes.len());
@@ -103,7 +103,7 @@ fn every_single_bit_matters_and_costs_one_record_at_most() {
 }
 
 #[test]
-fn a_record_written_in_part_is_dropped_wherever_it_was_torn() {
+fn a_partly_written_record_is_dropped() {
     let old = whole();
     let newer = {
         let (_folder, path) = folder();
@@ -150,7 +150,7 @@ fn files_of_other_kinds_are_refused_and_left_as_they_are() {
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
+fn anything_but_a_regular_file_is_refused() {
     let (folder, path) = folder();
     for path in [folder.path(), Path::new("/dev/null")] {
         let text = History::open(path, options()).expect_err("no file").to_string();
@@ -178,7 +178,7 @@ fn a_second_user_of_a_file_is_refused_until_the_first_is_done() {
 }
 
 #[test]
-fn only_its_owner_may_read_who_visited() {
+fn only_the_owner_may_read_the_file() {
     let (_folder, path) = folder();
     let _history = History::open(&path, options()).expect("a history");
     let mode = std::fs::metadata(&path).expect("a file").permissions().mode();
@@ -201,7 +201,7 @@ proptest! {
 
     /// Several stretches overwritten with anything, then cut anywhere.
     #[test]
-    fn whatever_is_done_to_a_file_no_torn_record_comes_out(
+    fn no_damage_to_a_file_yields_a_torn_record(
         stretches in prop::collection::vec((0_usize..64 * 21, prop::collection::vec(any::<u8>(), 1..200)), 0..4),
         length in prop_oneof![Just(usize::MAX), 0_usize..64 * 21],
         appended in prop::collection::vec(any::<u8>(), 0..200),
@@ -217,7 +217,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_at_all_are_met_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn no_file_contents_cause_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = meet(&bytes);
     }
 }

@@ -25,7 +25,7 @@ fn known(history: &History, count: u32) -> Vec<(u32, u64)> {
 }
 
 #[test]
-fn what_was_measured_is_known_after_a_restart_with_all_that_it_says() {
+fn records_survive_a_restart_unchanged() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("history");
     let (history, loaded) = open(&path, 100);
@@ -81,7 +81,7 @@ fn a_credit_outlives_a_restart_to_the_next_kilobyte_and_an_old_file_has_none() {
 }
 
 #[test]
-fn a_record_that_misled_is_gone_after_a_restart_too() {
+fn a_removed_record_stays_removed_after_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("history");
     let (history, _) = open(&path, 100);
@@ -111,7 +111,7 @@ fn left_after_a_second() -> Option<Vec<(u32, u64)>> {
 }
 
 #[test]
-fn it_is_written_within_a_second_without_being_asked() {
+fn changes_are_written_within_a_second() {
     let mut missed = 0;
     for _ in 0..10 {
         match left_after_a_second() {
@@ -126,7 +126,7 @@ fn it_is_written_within_a_second_without_being_asked() {
 }
 
 #[test]
-fn thousands_of_addresses_fill_neither_memory_nor_disk() {
+fn memory_and_file_stay_within_the_capacity() {
     const CAPACITY: usize = 5000;
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("history");
@@ -197,7 +197,7 @@ fn records_from_the_future_are_dated_to_now_so_that_newer_ones_replace_them() {
 }
 
 #[test]
-fn one_peer_is_one_peer_however_its_address_is_written() {
+fn all_forms_of_an_address_are_one_peer() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("history");
     let mapped: IpAddr = "::ffff:192.0.2.1".parse().expect("an address");
@@ -228,7 +228,7 @@ fn connections_on_all_cores_use_one_table() {
 }
 
 #[test]
-fn several_starts_from_one_record_see_each_other_from_clone_to_clone() {
+fn concurrent_starts_count_each_other_across_clones() {
     let history = History::in_memory(10);
     visit(&history, peer(1), record(1));
     let (first, one) = history.open_connection(peer(1));

@@ -407,7 +407,7 @@ mod tests {
     use crate::settings::Settings;
 
     #[test]
-    fn a_carrier_that_the_program_has_not_is_refused_with_those_it_has() {
+    fn an_unavailable_carrier_is_refused_with_the_available_ones() {
         let refused = |line: &str| {
             let setup = Settings::parse(Carriers::MODEL, line.split(' '));
             format!("{:#}", setup.expect_err(line))

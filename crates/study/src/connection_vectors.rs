@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn who_needs_routers_gets_its_own() {
+    fn schemes_that_need_routers_get_their_own() {
         let setup = study("10 %").setup;
         let of = |name| routers(&setup, schemes::find(name).expect("a scheme"));
         assert_eq!(of("quick-start(initial-window=3,header=40B)"), RouterName::Target);

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_estimated_is_what_a_run_comes_to() {
+    fn the_estimate_matches_the_cost_of_a_run() {
         for line in [
             "--duration 60s",
             "--duration 60s --load 80%",
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_never_end_or_fit_is_refused_with_what_to_change() {
+    fn runs_beyond_time_or_memory_are_refused_with_a_remedy() {
         for (line, words) in [
             ("--rate 1000gbit", "shorten --duration"),
             ("--size 1B --duration 5s", "raise --size"),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_run_every_day_is_not_in_the_way() {
+    fn everyday_runs_are_not_refused() {
         for line in
             ["", "--rate 1gbit --duration 60s", "--load 95%", "--size 10GB --duration 5s", "--background 10"]
         {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn points_of_a_sweep_add_up_in_time_and_not_in_memory() {
+    fn points_of_a_sweep_add_time_but_not_memory() {
         let one = Estimate::of(&setup(""), 10);
         let two = one.and(one);
         assert_eq!((two.runs, two.memory), (20.0, one.memory));

@@ -114,7 +114,7 @@ mod tests {
     use crate::settings::Settings;
 
     #[test]
-    fn what_is_kept_is_not_run_again_and_equal_jobs_are_run_once() {
+    fn stored_results_are_reused_and_equal_jobs_run_once() {
         let path = std::env::temp_dir().join(format!("headstart-run-all-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         let runs = AtomicUsize::new(0);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn no_thread_is_started_that_has_nothing_to_do() {
+    fn no_idle_thread_is_started() {
         assert_eq!((useful(100_000, 3), useful(2, 3), useful(0, 3), useful(8, 0)), (3, 2, 1, 1));
     }
 

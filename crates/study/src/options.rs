@@ -722,7 +722,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_misspelt_is_told_what_was_expected() {
+    fn misspelt_values_are_refused_with_the_expected_ones() {
         for error in [
             "tahoe".parse::<SchemeName>().map(|_| ()).expect_err("no such scheme"),
             "10mbit".parse::<HopLink>().map(|_| ()).expect_err("no delay"),

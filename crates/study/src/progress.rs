@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_is_told_before_the_first_run_ends() {
+    fn progress_is_shown_before_the_first_run_ends() {
         let progress = Progress::new("racing", 10);
         let run = progress.run();
         let second = Duration::from_secs(1);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_never_nothing() {
+    fn the_remaining_time_is_never_zero() {
         let progress = Progress::new("racing", 1);
         progress.run().reach(Time::from_millis(999), Time::from_millis(1000));
         let words = progress.words(Duration::from_millis(10));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watched_workload_draws_what_it_draws_alone_and_tells_how_far_it_is() {
+    fn an_observed_workload_makes_the_same_draws_and_reports_progress() {
         let end = Time::from_millis(1000);
         let arrivals = || {
             let gaps = GapSpec::Poisson(Span::from_millis(10));

@@ -113,7 +113,7 @@ mod tests {
     /// Every declared number is given (each run checks that there is no other), and the same run
     /// gives the same numbers.
     #[test]
-    fn studies_give_what_they_say_and_the_same_twice() {
+    fn studies_report_all_their_measures_and_are_deterministic() {
         for (study, rest) in [("web", WEB), ("transfer", TRANSFER), ("attack", ATTACK)] {
             let numbers = run(study, EXACT, rest);
             let found: BTreeSet<&str> = numbers.keys().map(String::as_str).collect();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_victim_of_framing_loses_what_others_keep() {
+    fn a_framed_host_loses_grants_that_others_keep() {
         let framed = run("attack", EXACT, ATTACK);
         assert!(framed["victim.granted"] < 0.3 * framed["before.granted"], "{framed:?}");
         assert!(framed["during.granted"] > framed["victim.granted"]);

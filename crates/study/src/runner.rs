@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn as_the_kernel_paces_ten_segments_wait_for_nobody_and_else_each_waits_its_turn() {
+    fn with_kernel_pacing_ten_segments_leave_at_once_and_others_are_paced() {
         assert_eq!(at_once("linux-always"), 10);
         // The first is free, and the pacer releases another at the same instant.
         assert_eq!((at_once("linux"), at_once("off")), (2, 2));

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_is_kept_once() {
+    fn an_entry_is_stored_once() {
         for text in ["iw10", "halfback(additional=25%)", "google-quic"] {
             let first = find(text).expect("a scheme");
             assert!(std::ptr::eq(first, find(&text.to_uppercase()).expect("the same")), "{text}");

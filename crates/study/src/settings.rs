@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_read_as_the_command_line_is() {
+    fn a_table_of_settings_parses_as_the_command_line() {
         let settings = read("path = { rate = \"10 Mbit/s\", reorder = true, hop = [\"10mbit/5ms/50kB\"] }")
             .expect("fine");
         assert_eq!(settings.arguments(), ["--hop=10mbit/5ms/50kB", "--rate=10 Mbit/s", "--reorder"]);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_key_found_and_expected() {
+    fn mistakes_are_reported_with_key_found_and_expected() {
         for (text, parts) in [
             ("path = { rate = \"15\" }", ["path.rate", "found `15`", "expected a rate"]),
             ("path = { rate = 15 }", ["path.rate", "found `15`", "expected a rate"]),

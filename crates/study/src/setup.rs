@@ -585,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn load_is_a_share_of_what_the_seconds_that_run_carry() {
+    fn load_is_a_share_of_the_capacity_during_the_run() {
         // 1.5 MB/s and 150 kB/s, of which 30 % in flows of 10 kB for ten seconds.
         for (offset, expected) in [("0s", 450), ("5s", 450), ("25s", 45), ("15s", 247), ("35s", 247)] {
             let found = arrivals(&setup(&format!("--trace-offset {offset}")), Seed(1));
@@ -594,7 +594,7 @@ mod tests {
     }
 
     #[test]
-    fn each_seed_begins_at_a_place_of_its_own_unless_the_place_is_given() {
+    fn each_seed_has_its_own_trace_offset_unless_one_is_given() {
         let offsets = |setup: &Setup| -> Vec<Option<Span>> {
             (1..=50).map(|seed| setup.path_for(Seed(seed)).trace_offset).collect()
         };

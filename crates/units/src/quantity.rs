@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_physics_agree_with_each_other() {
+    fn rates_sizes_and_times_are_consistent() {
         let rate = Rate::from_mbit_per_sec(12);
         assert_eq!(Bytes::new(1500) / rate, Span::from_millis(1));
         assert_eq!(Bytes::new(1500) / Span::from_millis(1), rate);

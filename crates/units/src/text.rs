@@ -214,7 +214,7 @@ mod tests {
     use alloc::string::ToString;
 
     #[test]
-    fn people_write_units_in_many_ways() {
+    fn units_are_accepted_in_many_spellings() {
         for text in ["15 Mbit/s", "15mbit", "15Mbps", "15000 kbit/s", "1.875 MB/s", " 15 mbit/s "] {
             assert_eq!(text.parse(), Ok(Rate::from_mbit_per_sec(15)), "{text}");
         }
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_refused_with_what_was_expected() {
+    fn an_invalid_quantity_is_refused_with_the_expected_form() {
         for text in ["", "15", "-3 ms", "1e3 ms", "1.2.3 ms", "ms", "3 parsecs", "1.1234567 s"] {
             let error = text.parse::<Span>().expect_err(text).to_string();
             assert!(error.contains("expected a time with its unit"), "{error}");
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_unit_is_told_the_known_ones() {
+    fn an_unknown_unit_is_refused_with_the_known_ones() {
         let refused = |error: ParseError| error.to_string();
         let rate = "1tbit".parse::<Rate>().map_err(refused).expect_err("no such unit");
         assert!(rate.starts_with("found `1tbit`, expected a rate") && rate.contains("Gbit/s, B/s"), "{rate}");

@@ -192,12 +192,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deadline_that_never_comes_stays_there() {
+    fn arithmetic_on_an_infinite_deadline_keeps_it() {
         assert_eq!(Time::NEVER + Span::from_secs(1), Time::NEVER);
     }
 
     #[test]
-    fn time_before_the_start_is_the_start() {
+    fn times_before_the_start_saturate() {
         assert_eq!(Time::from_millis(1) - Span::from_millis(2), Time::ZERO);
         assert_eq!(Time::from_millis(1).since(Time::from_millis(2)), Span::ZERO);
     }

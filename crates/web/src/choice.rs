@@ -43,14 +43,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_is_heard() {
+    fn a_requested_scheme_is_parsed() {
         let offered = offer(Some("wise-start"));
         assert_eq!(requested_scheme(offered.iter().map(Vec::as_slice)), Some("wise-start"));
         assert_eq!(offered[0], HTTP3);
     }
 
     #[test]
-    fn who_asks_for_nothing_and_who_sends_nonsense_is_not_heard() {
+    fn an_absent_or_malformed_request_is_ignored() {
         let long = format!("headstart/{}", "x".repeat(MAX_LENGTH + 1));
         for protocols in [
             &[b"h3".as_slice()][..],

@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_s_address_tells_its_group() {
+    fn the_group_follows_from_the_address_of_a_client() {
         for (address, group) in
             [([127, 16, 0, 0], 0), ([127, 17, 3, 9], 1), ([127, 18, 0, 1], 2), ([127, 0, 0, 1], 0)]
         {

@@ -25,7 +25,7 @@ const QUIC: &str = "run = { in = \"emulator\", duration = \"1 s\", drain = \"10 
     transport = { transport = \"quic\", receive-window = \"4 MB\" }\n";
 
 #[test]
-fn what_a_real_transport_cannot_carry_is_refused_by_name() {
+fn schemes_that_a_real_transport_cannot_run_are_refused_by_name() {
     for (text, parts) in [
         (
             "run = { in = \"emulator\" }\npath = { routers = \"rcp\" }",
@@ -61,7 +61,7 @@ fn what_a_real_transport_cannot_carry_is_refused_by_name() {
 }
 
 #[test]
-fn a_scheme_or_a_study_that_is_not_carried_is_refused_by_name() {
+fn a_scheme_or_a_study_that_is_not_supported_is_refused_by_name() {
     let quic = setup(QUIC).expect("fine");
     let entry = |name| headstart_study::schemes::find(name).expect("it is in the catalogue");
     for name in ["rcp", "pcp", "quick-start"] {
@@ -114,7 +114,7 @@ impl Transport for Echo {
 }
 
 #[test]
-fn a_workload_is_played_to_its_end_and_each_flow_is_told() {
+fn a_workload_runs_to_its_end_and_each_flow_is_reported() {
     let clock = Clock::start();
     let (tell, heard) = channel();
     let mut echo = Echo { tell, clock, told: VecDeque::new() };
@@ -140,7 +140,7 @@ fn a_workload_is_played_to_its_end_and_each_flow_is_told() {
 }
 
 #[test]
-fn real_quic_over_the_path_is_no_faster_than_light_and_what_is_asked_for_arrives() {
+fn real_quic_takes_at_least_the_minimum_rtt_and_delivers_all_requested_bytes() {
     let text = format!(
         "{QUIC}path = {{ rate = \"20 Mbit/s\", rtt = \"30 ms\", buffer = \"100 packets\" }}\nworkload = {{ size = \"200 kB\" }}"
     );

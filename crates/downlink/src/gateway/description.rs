@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_are_resolved_as_gateways_write_them() {
+    fn relative_urls_of_gateways_are_resolved() {
         #[rustfmt::skip]
         let rows = [
             ("http://192.0.2.1:49000/igddesc.xml", "/igdupnp/control/WANCommonIFC1", "http://192.0.2.1:49000/igdupnp/control/WANCommonIFC1"),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_of_any_known_name_is_found_however_deep() {
+    fn a_service_of_any_known_name_is_found_at_any_depth() {
         let base: Uri = "http://192.0.2.1/d.xml".parse().expect("a URL");
         for kind in KINDS {
             let service =

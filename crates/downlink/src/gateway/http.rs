@@ -108,7 +108,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn urls_lead_to_the_host_that_answered_and_nowhere_else() {
+    fn only_urls_of_the_responding_host_are_accepted() {
         let client = Client::new("192.168.1.1".parse().expect("an address"), Deadline::after(Duration::ZERO));
         #[rustfmt::skip]
         let rows = [

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_that_cannot_be_are_refused_with_a_reason() {
+    fn implausible_rates_are_refused_with_a_reason() {
         #[rustfmt::skip]
         let rows = [
             ("103880000",            None),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn technologies_are_those_of_the_standard_and_what_gateways_call_mobile() {
+    fn technologies_are_those_of_the_standard_and_the_mobile_names_of_gateways() {
         for (name, expected) in [
             ("DSL", Access::Dsl),
             ("Cable", Access::Cable),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_down_needs_no_rate_and_one_that_does_not_say_is_up() {
+    fn a_line_that_is_down_needs_no_rate_and_one_without_a_state_is_up() {
         let status =
             |status: &str| answer(&format!("<NewPhysicalLinkStatus>{status}</NewPhysicalLinkStatus>"));
         for down in ["Down", "Initializing", "Unavailable"] {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_gives_its_reason() {
+    fn a_soap_fault_is_reported_with_its_reason() {
         let fault = |detail: &str| {
             super::fault(&format!(
                 "<s:Envelope xmlns:s='s'><s:Body><s:Fault>{detail}</s:Fault></s:Body></s:Envelope>"

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_answer_to_the_search_has_a_location() {
+    fn only_a_search_response_yields_a_location() {
         let target = format!("st:{}", TARGETS[0]);
         let found = answer(
             "HTTP/1.1 200 OK",
@@ -194,7 +194,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_datagram_is_too_strange(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn no_datagram_causes_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = location(&bytes);
         }
     }

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_of_32_bits_is_taken_where_there_is_one() {
+    fn the_32_bit_rate_is_preferred_where_present() {
         let narrow = |rate: u16| attribute(1, &rate.to_ne_bytes());
         let wide = |rate: u32| attribute(5, &rate.to_ne_bytes());
         let mbit = Rate::from_mbit_per_sec;
@@ -167,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_message_is_too_strange(bytes in prop::collection::vec(any::<u8>(), 0..120), nested: bool) {
+        fn no_message_causes_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..120), nested: bool) {
             let bytes = if nested { message(19, &[attribute(21, &bytes)]) } else { bytes };
             if let Some(message) = parsed(&bytes) {
                 let mut connection = Connection::default();

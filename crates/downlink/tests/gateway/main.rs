@@ -47,7 +47,7 @@ fn together<T: Sync>(rows: &[T], check: impl Fn(&T) + Sync) {
 }
 
 #[test]
-fn a_gateway_is_searched_for_described_and_asked_as_the_standard_says() {
+fn search_description_and_query_of_a_gateway_follow_the_standard() {
     let line = properties("DSL", "51390000", "Up");
     let gateway = Gateway::with(honest(description("", "/igdupnp/control/WANCommonIFC1", ""), line));
     let link = ask(&gateway.options()).expect("an answer");
@@ -76,7 +76,7 @@ fn a_gateway_is_searched_for_described_and_asked_as_the_standard_says() {
 }
 
 #[test]
-fn a_gateway_that_hears_only_what_is_sent_to_everybody_is_found_too() {
+fn a_gateway_that_answers_only_multicast_is_found() {
     let group: SocketAddr = "239.255.255.250:0".parse().expect("an address");
     let receiver = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0)).expect("a port");
     let SocketAddr::V4(four) = group else { panic!("of IPv4") };
@@ -106,7 +106,7 @@ fn a_gateway_that_hears_only_what_is_sent_to_everybody_is_found_too() {
 }
 
 #[test]
-fn each_name_of_the_service_and_each_way_to_write_its_url_will_do() {
+fn each_service_name_and_each_form_of_its_url_is_accepted() {
     let expected = Ok((Rate::from_bits_per_sec(103_880_000), Access::Dsl));
     let line = || properties("DSL", "103880000", "Up");
     for kind in [
@@ -145,7 +145,7 @@ fn each_name_of_the_service_and_each_way_to_write_its_url_will_do() {
 }
 
 #[test]
-fn a_ports_speed_is_a_bound_and_a_line_is_scaled_by_what_its_frames_take() {
+fn a_port_speed_is_a_bound_and_a_line_rate_is_reduced_by_framing() {
     #[rustfmt::skip]
     let rows = [
         ("DSL",      "51390000",   Meaning::Line,  Access::Dsl,      "43.6815 Mbit/s"),
@@ -167,7 +167,7 @@ fn a_ports_speed_is_a_bound_and_a_line_is_scaled_by_what_its_frames_take() {
 }
 
 #[test]
-fn answers_that_are_wrong_are_refused_with_a_reason() {
+fn invalid_responses_are_refused_with_a_reason() {
     #[rustfmt::skip]
     let rows = [
         (properties("DSL", "0", "Down"),           "its line is down"),
@@ -212,7 +212,7 @@ fn statuses_other_than_success_are_named() {
 }
 
 #[test]
-fn entity_bombs_and_towers_are_refused_before_they_grow() {
+fn entity_expansion_and_deep_nesting_are_refused_before_they_use_memory() {
     let entities: String = (1..12)
         .map(|level| format!("<!ENTITY e{level} \"{}\">", format!("&e{};", level - 1).repeat(10)))
         .collect();
@@ -234,7 +234,7 @@ fn trap() -> (SocketAddr, TcpListener) {
 }
 
 #[test]
-fn nobody_can_make_this_client_ask_somebody_else() {
+fn no_response_redirects_the_client_to_another_host() {
     let (there, trap) = trap();
     let line = || properties("DSL", "50000000", "Up");
     // Through the description's URL.
@@ -270,7 +270,7 @@ fn nobody_can_make_this_client_ask_somebody_else() {
 }
 
 #[test]
-fn only_the_gateway_is_believed() {
+fn only_responses_of_the_gateway_are_accepted() {
     let gateway = Gateway::with(honest(description("", "/c", ""), properties("DSL", "50000000", "Up")));
     let another = |timeout| Options { gateway: Some(IpAddr::V4(THERE)), timeout, ..gateway.options() };
     // One per search target. On a loaded host some may arrive too late: then the limit is raised.
@@ -283,7 +283,7 @@ fn only_the_gateway_is_believed() {
 }
 
 #[test]
-fn silence_is_waited_for_only_half_of_the_time() {
+fn a_silent_gateway_uses_at_most_half_of_the_timeout() {
     let quiet = UdpSocket::bind((HERE, 0)).expect("a port");
     let options = |search| Options { search, gateway: None, timeout: Duration::from_millis(400) };
     let silent = Error::NoAnswer { waited: Duration::from_millis(200) };
@@ -297,7 +297,7 @@ fn silence_is_waited_for_only_half_of_the_time() {
 }
 
 #[test]
-fn garbage_among_the_answers_hides_no_gateway() {
+fn malformed_responses_do_not_hide_a_gateway() {
     let gateway = Gateway::start(
         |http| {
             vec![
@@ -320,7 +320,7 @@ fn garbage_among_the_answers_hides_no_gateway() {
 }
 
 #[test]
-fn what_is_too_long_or_too_slow_is_given_up_in_time() {
+fn responses_too_long_or_too_slow_are_given_up_in_time() {
     let too_long = treating(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n<?xml version=\"1.0\"?><a>");
         while stream.write_all(&[b' '; 4096]).is_ok() {}

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_numbers_and_what_is_empty_is_null() {
+    fn numbers_stay_numbers_and_empty_cells_are_null() {
         let row = ["iw10", "1.50", "", "0b", "-3"].map(str::to_owned).to_vec();
         let objects = objects(&["scheme", "mean_ms", "harm", "hash", "count"], &[row]);
         // The order of the names is that of the build's JSON.

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_long_help_has_every_option_and_the_rarely_needed_last() {
+    fn the_long_help_has_every_option_with_the_rarely_needed_last() {
         for mut command in commands() {
             let Some(layout) = of(command.get_name()).filter(|_| has_options(&command)) else { continue };
             let help = command.render_long_help().to_string();
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_that_a_command_has_no_use_for_is_refused() {
+    fn an_option_without_effect_on_a_command_is_refused() {
         for layout in LAYOUTS {
             for long in layout.unused {
                 let mut parser = parser();

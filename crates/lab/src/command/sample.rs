@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_examples_are_what_their_readers_expect() {
+    fn the_example_files_parse() {
         let folder = tempfile::tempdir().expect("a folder");
         let args = ExamplesArgs { folder: folder.path().to_owned() };
         run(&args).expect("an empty folder");

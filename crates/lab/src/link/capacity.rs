@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_link_could_carry_is_written_and_read() {
+    fn the_capacity_of_a_link_survives_writing_and_reading() {
         let mut link = LinkPlan::new(Rate::from_mbit_per_sec(25), Span::ZERO, Limit::NONE);
         link.changes.push((Time::from_millis(10_000), LinkChange::Rate(Rate::from_mbit_per_sec(5))));
         link.changes.push((Time::from_millis(11_000), LinkChange::Delay(Span::ZERO)));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_told_in_parts_and_begins_anew() {
+    fn the_capacity_of_a_trace_is_reported_in_parts_and_repeats() {
         // 12 Mbit/s for ten milliseconds, then half of it.
         let trace = (1..=10).chain([12, 14, 16, 18, 20]).map(|ms| format!("{ms}\n")).collect::<String>();
         let mut link = LinkPlan::new(Rate::ZERO, Span::ZERO, Limit::NONE);

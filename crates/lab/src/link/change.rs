@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_change_is_told_with_line_and_reason() {
+    fn an_invalid_change_is_refused_with_line_and_reason() {
         for (text, message) in [
             ("10s", "line 1: found `10s`, expected a time and settings"),
             ("\nsoon rate=1mbit", "line 2: found `soon`, expected a time and settings"),

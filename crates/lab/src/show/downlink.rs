@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_says_what_each_says_and_which_one_is_used() {
+    fn the_table_shows_every_estimate_and_the_one_in_use() {
         let text = table(&measured_behind_a_slow_radio(), StepsName::Ten).terminal(140, false);
         for expected in [
             "103 Mbit/s",
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_radio_network_gives_the_terminal_no_orders() {
+    fn an_ssid_with_control_characters_is_escaped() {
         let kind = headstart_downlink::network::Kind::Wifi;
         let ssid = Some("home\u{1b}[2J\n".to_owned());
         let network =
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_hint_the_reason_and_the_way_out_are_told() {
+    fn without_a_hint_the_reason_and_the_remedy_are_shown() {
         let text = verdict(&report(vec![]), StepsName::Ten);
         assert_eq!(
             text,
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_json_has_the_bytes_that_would_be_sent() {
+    fn the_json_has_the_encoded_hint() {
         let document = document(&measured_behind_a_slow_radio(), StepsName::Five);
         assert_eq!(document["hint"]["told_bits_per_s"], 25_000_000);
         assert_eq!(document["hint"]["told_hex"], "0104000061a8");
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_nobody_means_are_refused() {
+    fn implausible_timeouts_are_refused() {
         assert_eq!(timeout("500 ms"), Ok(Duration::from_millis(500)));
         assert_eq!(timeout("0 s"), Err("found 0 ns, expected 1 ms to 60 s".into()));
         assert_eq!(timeout("2 h"), Err("found 7200 s, expected 1 ms to 60 s".into()));

@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_drawn_on_the_same_axes_and_say_when_they_were_complete() {
+    fn flows_share_axes_and_show_their_completion() {
         let flows = traced("100kB", &["iw10", "halfback", "iw2"]);
         let figures = figures(&flows);
         let (x, y) = (&figures[0].sequence.x.range, &figures[0].sequence.y.range);
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_takes_far_longer_than_the_others_is_cut_and_says_so() {
+    fn a_much_longer_flow_is_cut_with_a_note() {
         let mut flows = traced("100kB", &["iw10", "halfback", "jump-start"]);
         flows.extend(traced("10MB", &["iw3"]));
         let figures = figures(&flows);
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overlay_has_both_flows_and_a_legend_of_all_kinds() {
+    fn an_overlay_has_both_flows_and_a_complete_legend() {
         let flows = traced("100kB", &["iw10", "jump-start"]);
         let figures = figures(&flows);
         let Section::Overlay { subjects, views } = overlay(&figures[0], &figures[1]) else {

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_are_numbered_by_sending_and_acknowledged_by_place() {
+    fn packets_are_numbered_in_sending_order_and_acknowledged_by_number() {
         let mut packets = Packets::default();
         let numbers: Vec<u64> = [0, 10, 20, 10].map(|offset| packets.send(offset, 10)).into();
         assert_eq!(numbers, [0, 1, 2, 3]);

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_cannot_be_is_refused_with_its_element_and_its_limit() {
+    fn an_invalid_value_is_refused_with_its_element_and_its_limit() {
         let dark = LinkRate::Constant(Rate::ZERO);
         assert_eq!(
             refused(|plan| first(plan).rate = dark.clone()),

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_comes_back_soon_is_met_with_the_old_drop_rate() {
+    fn a_queue_that_returns_soon_resumes_the_old_drop_rate() {
         // `delta > 1` and `now - drop_next < 16 interval`, of RFC 8289 §5.
         for (drops, pause_ms, count) in
             [(8, 1599, 8), (2, 1599, 2), (1, 1599, 1), (8, 1600, 1), (8, 10_000, 1)]
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_does_not_wait_ends_the_dropping() {
+    fn a_packet_that_is_not_queued_ends_the_dropping() {
         let mut queue: CoDel<Numbered> = CoDel::new(Params::default(), Limit::NONE);
         (queue.is_dropping, queue.first_above_time) = (true, Some(Time::ZERO));
         assert_eq!(queue.pass(packet(0)), PushResult::Passed(packet(0)));

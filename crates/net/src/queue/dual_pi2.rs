@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_recur_as_often_as_is_likely_and_evenly_spread() {
+    fn hits_recur_at_the_likelihood_and_evenly_spaced() {
         let mut recurrence = Recurrence::default();
         let hits: Vec<usize> = (0..1000).filter(|_| recurrence.recurs(ONE / 8)).collect();
         assert_eq!(hits.len(), 124, "each eighth, after the first eight made a whole");
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_packet_is_never_marked_for_its_own_wait() {
+    fn a_lone_packet_is_never_marked() {
         for (packets, marks) in [(1, 0), (2, 1)] {
             let mut queue = dual();
             queue.l4s_marks = Recurrence(1);
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn at_saturation_everybody_is_dropped_by_the_square() {
+    fn at_saturation_both_queues_are_dropped_by_the_square() {
         let mut queue = dual();
         queue.base = ONE / 2;
         take(&mut queue, Time::ZERO, (0..1000).map(l4s).chain((0..1000).map(capable)));
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_parameters_neither_panic_nor_lose() {
+    fn extreme_parameters_neither_panic_nor_lose_packets() {
         let zero = Params {
             target: Span::ZERO,
             longest_rtt: Span::ZERO,

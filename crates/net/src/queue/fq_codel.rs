@@ -314,7 +314,7 @@ mod tests {
 
     /// §4.1: the flow with the most bytes loses half of its packets, from its head.
     #[test]
-    fn overflow_is_paid_for_by_the_fattest_flow_at_its_head() {
+    fn overflow_drops_at_the_head_of_the_largest_flow() {
         let mut queue = queue(Limit::packets(Packets::new(12)));
         take(&mut queue, (0..2).map(|n| of(2, 100 + n)).chain((0..10).map(|n| of(1, n))));
         let mut dropped = Dropped::new();
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_64_packets_are_lost_at_once_and_a_limit_of_nothing_keeps_nothing() {
+    fn at_most_64_packets_are_dropped_at_once_and_a_zero_limit_drops_all() {
         let mut large = queue(Limit::packets(Packets::new(300)));
         take(&mut large, (0..300).map(|n| of(1, n)));
         let mut dropped = Dropped::new();
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_spread_over_the_queues_and_otherwise_with_another_perturbation() {
+    fn flows_are_hashed_over_the_queues_depending_on_the_perturbation() {
         let spread = |perturbation| {
             let queue: FqCoDel<Numbered> = FqCoDel::new(Params::default(), Limit::NONE, perturbation);
             let mut seen: Vec<u16> = (0..100).map(|key| queue.index(key)).collect();
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_parameters_neither_hang_nor_lose() {
+    fn extreme_parameters_neither_hang_nor_lose_packets() {
         for (quantum, flows) in [(0, 0), (1, 1), (u64::MAX, u16::MAX)] {
             let params = Params { quantum: Bytes::new(quantum), flows, ..Params::default() };
             let mut queue = FqCoDel::new(params, Limit::NONE, 0);

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_drawn_under_the_allowance_or_from_a_short_queue() {
+    fn no_drop_occurs_within_the_burst_allowance_or_from_a_short_queue() {
         let full = |queue: &mut Pie<Numbered>| {
             (queue.probability, queue.allowance) = (ONE, Span::ZERO);
             queue.delay_before = Span::from_millis(30);
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_due_while_nobody_asked_is_worked_out_at_its_own_time() {
+    fn updates_due_between_calls_are_computed_at_their_own_times() {
         let mut asked = pie();
         let mut silent = pie();
         for queue in [&mut asked, &mut silent] {
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_drops_whatever_the_probability() {
+    fn a_full_buffer_drops_at_any_probability() {
         let mut queue = Pie::new(Params::default(), Limit::packets(Packets::new(1)), 1);
         assert_eq!(queue.enqueue(Time::ZERO, packet(0)), PushResult::Accepted);
         assert_eq!(

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_average_stays_close_to_that_of_real_numbers() {
+    fn the_fixed_point_average_stays_close_to_the_real_one() {
         let mut average = Average::new(9);
         let mut real = 0.0;
         for n in 0..100_000_u64 {
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_drops_whatever_the_average() {
+    fn a_full_buffer_drops_at_any_average() {
         let mut queue = red(Limit::packets(Packets::new(1)));
         assert_eq!(queue.enqueue(Time::ZERO, packet(0)), PushResult::Accepted);
         assert_eq!(

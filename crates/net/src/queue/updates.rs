@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_silence_costs_a_bounded_number_of_steps() {
+    fn a_long_idle_time_costs_a_bounded_number_of_steps() {
         let mut updates = Updates::new(Span::ZERO);
         assert_eq!(updates.due(Time::from_nanos(u64::MAX - 5)).count(), MOST);
         assert!(updates.due(Time::from_nanos(u64::MAX - 5)).count() == 0);

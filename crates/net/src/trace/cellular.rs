@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_is_what_was_asked_for() {
+    fn the_trace_has_the_requested_length() {
         assert_eq!(trace(6, 10, 1).period(), Span::from_secs(10));
     }
 
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_refused() {
+    fn invalid_parameters_of_a_trace_are_refused() {
         let fine = Cellular { mean: Rate::from_mbit_per_sec(6), length: Span::from_secs(10), seed: 0 };
         for bad in [
             Cellular { length: Span::ZERO, ..fine },

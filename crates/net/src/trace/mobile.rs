@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_trace_of_the_length_asked_for() {
+    fn the_same_seed_gives_the_same_trace_of_the_requested_length() {
         for kind in Kind::ALL {
             assert_eq!(trace(kind, 6, 10, 1), trace(kind, 6, 10, 1));
             assert_ne!(trace(kind, 6, 10, 1), trace(kind, 6, 10, 2));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_refused() {
+    fn invalid_parameters_of_a_trace_are_refused() {
         for kind in Kind::ALL {
             let fine =
                 Mobile { kind, mean: Rate::from_mbit_per_sec(6), length: Span::from_secs(10), seed: 0 };

@@ -172,7 +172,7 @@ mod tests {
 
     /// Ours is significant here, as in the test above.
     #[test]
-    fn a_cell_that_is_not_significant_has_no_direction_and_holds_where_its_numbers_are_near() {
+    fn a_cell_that_is_not_significant_has_no_direction_and_holds_within_its_tolerance() {
         for (factor, difference, verdict) in
             [(1.9, -190.0, Verdict::Holds), (1.9, -90.0, Verdict::Differs), (1.1, 30.0, Verdict::Differs)]
         {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_no_difference_is_refused() {
+    fn a_value_other_than_a_difference_is_refused() {
         let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
         for (value, table, part) in [
             ("", "factor = 1", "no difference"),

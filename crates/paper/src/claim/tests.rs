@@ -37,7 +37,7 @@ fn a_number_holds_within_its_tolerance_and_keeps_its_direction() {
 }
 
 #[test]
-fn orders_are_told_as_found() {
+fn orders_are_reported_as_found() {
     let with = |order: &str| {
         judge(&format!("value = {{ measure = \"mean\", at = {{ load = \"20 %\" }} }}\norder = {order}"))
     };
@@ -47,7 +47,7 @@ fn orders_are_told_as_found() {
 }
 
 #[test]
-fn crossings_are_found_or_told_to_be_missing() {
+fn crossings_are_found_or_reported_as_missing() {
     let with = |rest: &str| {
         judge(&format!(
             "value = {{ measure = \"mean\", scheme = \"TCP-10\" }}\ncrosses = \"TCP\"\nalong = \"load\"\n{rest}"
@@ -81,7 +81,7 @@ fn a_crossing_at_another_place_keeps_its_direction() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
     for (text, part) in [
         ("paper = 50", "no tolerance"),
@@ -113,7 +113,7 @@ fn three_digits_are_shown() {
 }
 
 #[test]
-fn a_difference_comes_out_only_if_the_changed_thing_gives_the_papers_number() {
+fn a_difference_is_explained_only_if_the_change_gives_the_number_of_the_paper() {
     let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
     let results = quantity::tests::made_up(&plan);
     let outcome = |rest: &str| {

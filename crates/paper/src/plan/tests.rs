@@ -59,7 +59,7 @@ fn a_plan_is_the_product_of_its_lists_and_quick_cuts_it_down() {
 }
 
 #[test]
-fn mistakes_are_told_with_key_found_and_expected() {
+fn mistakes_are_reported_with_key_found_and_expected() {
     for (from, to, parts) in [
         ("shows =", "show =", ["show", "unknown field", "expected one of"]),
         ("\"TCP-10\", \"J", "\"TCP-11\", \"J", ["schemes", "`TCP-11`", "TCP, TCP-10, JumpStart"]),
@@ -127,7 +127,7 @@ fn swept_values_become_numbers_in_their_unit() {
 }
 
 #[test]
-fn a_demonstration_is_run_only_where_it_says() {
+fn a_demonstration_runs_only_at_its_points() {
     let only = "old = { schemes = [\"TCP\"], at = { load = [\"50 %\"] } }";
     let text =
         PLAN.replace("old = {}", only).replace("variants = [\"modern\", \"old\"]", "variants = [\"modern\"]");
@@ -151,7 +151,7 @@ fn a_plan_with_too_many_points_is_refused() {
 }
 
 #[test]
-fn a_variant_is_like_one_above_it_but_for_what_it_says_itself() {
+fn a_variant_inherits_from_an_earlier_one_and_overrides_it() {
     let text = format!(
         "{PAPER}
         [variants.old-deep]
@@ -172,7 +172,7 @@ fn a_variant_is_like_one_above_it_but_for_what_it_says_itself() {
 }
 
 #[test]
-fn a_variant_cannot_be_like_itself_like_one_further_down_or_like_nothing_known() {
+fn a_variant_cannot_inherit_from_itself_a_later_one_or_an_unknown_one() {
     let like = |first: &str, second: &str| {
         let text = PAPER
             .replace("about = \"as it is\"", &format!("about = \"as it is\"\n{first}"))

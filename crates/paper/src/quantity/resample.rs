@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn one_seed_is_never_sure_and_has_no_interval() {
+    fn one_seed_is_never_significant_and_has_no_interval() {
         let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
         let results = Results::new(&plan, 1, vec![]);
         let scope = Scope { plan: &plan, results: &results, variant: 0, scheme: None, at: &[], draw: None };

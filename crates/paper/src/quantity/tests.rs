@@ -120,7 +120,7 @@ fn curves_cross_between_two_points() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     let plan = plan::tests::plan(PLAN, false).expect("fine");
     for (text, part) in [
         ("measure = \"median\"\nscheme = \"TCP\"", "found `median`"),

@@ -305,7 +305,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packets_kept_together_are_what_they_would_be_on_their_own(events in prop::collection::vec(event(), 1..80)) {
+        fn packets_stored_as_a_range_equal_packets_stored_alone(events in prop::collection::vec(event(), 1..80)) {
             let (mut ledger, mut model) = (Ledger::default(), Model::default());
             let (mut number, mut stamp, mut sent) = (0, SendStamp::default(), Bytes::ZERO);
             for event in events {
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn the_handshakes_packets_of_the_same_number_are_not_ours() {
+    fn handshake_packets_of_the_same_number_are_not_counted() {
         let mut ledger = ledger();
         assert!(ledger.deliver(0, Time::from_millis(90)).is_none(), "sent at another time");
         assert!(ledger.lose(0, Bytes::new(900)).is_none(), "of another size");
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_settled_at_the_front_is_forgotten_and_ordinals_go_on() {
+    fn resolved_ranges_at_the_front_are_removed_and_ordinals_continue() {
         let mut ledger = ledger();
         assert!(ledger.lose(1, SIZE).is_some());
         assert_eq!((ledger.base(), ledger.end()), (0, 5));

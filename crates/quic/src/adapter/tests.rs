@@ -157,7 +157,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn nothing_that_is_reported_makes_a_window_or_a_rate_absurd(
+    fn no_reported_event_makes_a_window_or_a_rate_absurd(
         events in proptest::collection::vec(event(), 1..200),
         which in 0..64_usize,
         rate in prop_oneof![Just(0), Just(1), 1..10_000_000_u64, Just(u64::MAX)],
@@ -208,7 +208,7 @@ fn after_handshake(scheme: &str, gates: Gates, rate: Rate, rtt: Duration) -> (Ar
 }
 
 #[test]
-fn on_a_path_shorter_than_the_gate_every_scheme_starts_as_slow_start_and_says_why() {
+fn on_a_path_shorter_than_the_gate_every_scheme_runs_slow_start_and_reports_the_gate() {
     use crate::gates::{Arm, NothingToGain};
     use crate::start_report::Source;
     let short = Gates::default().shortest_rtt;
@@ -254,7 +254,7 @@ fn on_a_path_shorter_than_the_gate_every_scheme_starts_as_slow_start_and_says_wh
 }
 
 #[test]
-fn an_answer_that_fits_the_initial_window_is_not_paced_until_there_is_more_to_send() {
+fn a_response_within_the_initial_window_is_not_paced_until_there_is_more_to_send() {
     use crate::gates::NothingToGain;
     let rtt = Duration::from_millis(50);
     for (announced, gates, is_small) in
@@ -280,7 +280,7 @@ fn an_answer_that_fits_the_initial_window_is_not_paced_until_there_is_more_to_se
 /// 833 packets: Halfback would take nine round trips, slow start takes seven. With 250 packets on a
 /// path that holds 52 its copies would delay the rest.
 #[test]
-fn an_answer_that_slow_start_carries_as_well_is_left_to_it() {
+fn a_response_that_slow_start_sends_as_fast_is_left_to_it() {
     use crate::gates::NothingToGain;
     let rtt = Duration::from_millis(50);
     for (scheme, announced, mbit, gates, is_left) in [
@@ -313,7 +313,7 @@ fn an_answer_that_slow_start_carries_as_well_is_left_to_it() {
 /// rate that keeps the bucket small until a paced flight begins, the first packet of the flight
 /// would wait 5 ms for the tokens they took: longer than a whole answer takes on a short path.
 #[test]
-fn the_first_packet_of_a_paced_flight_does_not_wait_for_what_small_packets_took_from_the_bucket() {
+fn the_first_packet_of_a_paced_flight_does_not_wait_after_small_packets() {
     let mbit = Rate::from_mbit_per_sec(25);
     for small in [0, 1, 4, 8] {
         let (_shared, mut adapter, now) =

@@ -198,7 +198,7 @@ mod tests {
 
     #[tokio::test]
     #[expect(clippy::disallowed_methods, reason = "it is the clock that is tested")]
-    async fn a_timer_that_is_put_off_does_not_go_off_at_its_first_time() {
+    async fn a_postponed_timer_does_not_fire_at_its_first_deadline() {
         let start = Instant::now();
         let mut timer = timer(start + Duration::from_micros(100));
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -210,7 +210,7 @@ mod tests {
 
     #[tokio::test]
     #[expect(clippy::disallowed_methods, reason = "it is the clock that is tested")]
-    async fn what_is_past_is_due_at_once() {
+    async fn a_deadline_in_the_past_fires_at_once() {
         let mut timer = timer(Instant::now());
         wait(&mut timer).await;
     }
@@ -231,7 +231,7 @@ mod tests {
 
     #[tokio::test]
     #[expect(clippy::disallowed_methods, reason = "it is the clock that is tested")]
-    async fn a_descriptor_that_was_left_while_it_was_set_does_not_go_off_for_the_next() {
+    async fn a_pooled_descriptor_does_not_fire_for_its_next_user() {
         let pool = Arc::<Pool>::default();
         drop(waiting(&pool).await);
         assert_eq!(locked(&pool.0).len(), 1);

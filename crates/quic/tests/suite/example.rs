@@ -12,7 +12,7 @@ use noq::TokioRuntime;
 
 /// It also survives datagrams that belong to no connection.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_example_serves_one_visitor_after_the_other() {
+async fn the_example_serves_successive_clients() {
     let (server_tls, client_tls) = tls();
     // The example negotiates no ALPN; a server with other protocols rejects a client that offers
     // some.

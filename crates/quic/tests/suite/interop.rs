@@ -59,7 +59,7 @@ async fn a_stock_server_ignores_the_hint() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hints_go_both_ways_and_the_server_knows_before_it_answers() {
+async fn hints_are_sent_both_ways_and_known_before_the_response() {
     let (server, client) = tls();
     let runtime = PreciseRuntime::new();
     let back = Hint { bandwidth: Rate::from_bits_per_sec(1_024_000), access: Access::Ethernet };
@@ -81,7 +81,7 @@ async fn hints_go_both_ways_and_the_server_knows_before_it_answers() {
 
 /// 0-RTT, Retry and NEW_TOKEN tokens, all through this crate's sessions.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_of_the_protocol_is_lost() {
+async fn all_protocol_features_still_work() {
     let (server, client) = tls();
     let runtime = PreciseRuntime::new();
     let setup = setup(&server, "wise-start", &runtime);

@@ -5,7 +5,7 @@ use crate::common::{accept_all, endpoint, fetch, stock_client, stock_server, tls
 use headstart_quic::{Choice, PreciseRuntime, ServerSetup};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_leaves_one_file_with_both_kinds_of_events() {
+async fn a_connection_writes_one_file_with_both_kinds_of_events() {
     let directory = std::env::temp_dir().join(format!("headstart-qlog-{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("a directory");
     let (server, client) = tls();

@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_never_run_into_each_other() {
+    fn labels_never_overlap() {
         let extent = |text: &str| text.chars().count() as f64 * 7.0;
         for exponent in -6..9 {
             for digits in [1.0, 1.7, 3.3, 9.9] {
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn one_end_alone_is_kept_too() {
+    fn a_range_with_one_fixed_end_is_kept() {
         for axis in [Axis::linear("x", ""), Axis::logarithmic("x", "")] {
             let axis = axis.with_range(Range::From(7.0));
             let ruler = Ruler::fit(&axis, [3.0, 30.0, 90.0].into_iter(), 500.0, |_| 20.0);
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_range_is_kept_and_a_senseless_one_is_not() {
+    fn a_fixed_range_is_kept_and_an_invalid_one_is_not() {
         let fixed = |a, b| {
             let axis = Axis::logarithmic("x", "").with_range(Range::Fixed(a, b));
             let ruler = Ruler::fit(&axis, [30.0, 50.0].into_iter(), 500.0, |_| 20.0);

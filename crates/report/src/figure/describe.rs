@@ -66,7 +66,7 @@ mod tests {
     use super::super::{Axis, Figure, Guide, Mark, Point, Series, Style};
 
     #[test]
-    fn a_description_says_where_the_extremes_are() {
+    fn a_description_locates_the_extremes() {
         let mut figure = Figure::new("", Axis::linear("harm", ""), Axis::linear("mean time", "ms"));
         assert_eq!(figure.description(), "mean time (ms) over harm. There are no data.");
         for (name, x, y) in [("a", 1.0, 312.46), ("b", 1.25, 173.0)] {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_figure_goes_before_what_its_data_say() {
+    fn the_description_of_a_figure_precedes_that_of_its_data() {
         let mut figure = Figure::new("T", Axis::linear("x", ""), Axis::linear("y", ""));
         figure.says = "Half of it.".into();
         assert!(figure.svg().as_str().contains("aria-label=\"Half of it.\""));

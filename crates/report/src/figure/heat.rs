@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_ratio_stands_in_its_cell_and_its_colour_says_on_which_side_of_one_it_is() {
+    fn each_cell_has_its_ratio_and_a_colour_for_its_side_of_one() {
         let map = HeatMap {
             columns: ("load_share".into(), vec!["0.1".into(), "0.5".into()]),
             rows: ("rtt_s".into(), vec!["0.02".into()]),

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_of_points_keeps_its_labels_apart() {
+    fn labels_of_close_points_do_not_overlap() {
         let crowd: Vec<Place> =
             (0..24).map(|i| (300.0 + f64::from(i % 5) * 9.0, 170.0 + f64::from(i / 5) * 7.0)).collect();
         assert_clear(&place(&wanted(&crowd), BOUNDS, &[]));
@@ -239,7 +239,7 @@ mod tests {
     /// Two points one above the other, with bars to their left and right: neither name may stand
     /// beside the other's point.
     #[test]
-    fn a_name_stands_nearer_to_its_own_point_than_to_another() {
+    fn a_label_is_nearer_to_its_own_point_than_to_another() {
         let points = [(560.0, 100.0), (560.0, 118.0), (560.0, 122.0), (540.0, 121.0)];
         let bars = points.map(|point| Obstacle { area: Area::around(point, 45.0, 3.0), weight: 45.0 });
         let areas = place(&wanted(&points), BOUNDS, &bars);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn points_that_coincide_are_told_apart() {
+    fn coinciding_points_have_separate_labels() {
         assert_clear(&place(&wanted(&[(600.0, 300.0); 12]), BOUNDS, &[]));
     }
 }

@@ -208,7 +208,7 @@ mod tests {
     /// A difference of 1 can just be told when two fields touch; thin lines and small marks need
     /// more than ten of them.
     #[test]
-    fn any_two_colours_are_told_apart_with_each_kind_of_colour_blindness() {
+    fn any_two_colours_differ_under_each_kind_of_colour_blindness() {
         for colours in [ON_WHITE, ON_DARK] {
             let (least, which) = least_difference(&colours);
             assert!(least > 14.0, "{which}: {least:.1}");

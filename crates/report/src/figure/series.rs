@@ -254,13 +254,13 @@ mod tests {
     }
 
     #[test]
-    fn a_distribution_climbs_from_zero_to_one() {
+    fn a_distribution_rises_from_zero_to_one() {
         let series = Series::cumulative("a", Style::steps(), &[3.0, 1.0, 2.0, 2.0]);
         assert_eq!(pairs(&series), [(1.0, 0.0), (1.0, 0.25), (2.0, 0.75), (3.0, 1.0)]);
     }
 
     #[test]
-    fn what_never_ends_keeps_the_distribution_below_one() {
+    fn unfinished_transfers_keep_the_distribution_below_one() {
         let series =
             Series::cumulative("a", Style::steps(), &[1.0, f64::INFINITY, 2.0, f64::NAN, f64::INFINITY]);
         assert_eq!(pairs(&series), [(1.0, 0.0), (1.0, 0.25), (2.0, 0.5)]);

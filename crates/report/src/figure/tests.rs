@@ -54,7 +54,7 @@ fn a_small_figure_is_drawn_to_the_byte() {
 }
 
 #[test]
-fn names_cannot_break_out() {
+fn names_are_escaped() {
     let evil = "</title><script>alert(1)</script>\"'&";
     let mut figure = Figure::new(evil, Axis::linear(evil, evil), Axis::linear(evil, evil));
     figure.series.push(Series::new(evil, Style::marks(Mark::Disc), [Point::new(1.0, 1.0).labelled(evil)]));
@@ -68,7 +68,7 @@ fn names_cannot_break_out() {
 }
 
 #[test]
-fn nothing_that_is_no_number_reaches_the_drawing() {
+fn values_that_are_not_finite_are_not_drawn() {
     let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0, 1.0, 1e300, f64::MIN_POSITIVE];
     for scale in [Scale::Linear, Scale::Logarithmic] {
         let axis = Axis { scale, ..Axis::linear("a", "b") };
@@ -87,7 +87,7 @@ fn nothing_that_is_no_number_reaches_the_drawing() {
 }
 
 #[test]
-fn an_empty_figure_says_so() {
+fn an_empty_figure_has_a_note() {
     let figure = Figure::new("", Axis::linear("x", ""), Axis::logarithmic("y", ""));
     assert!(figure.svg().as_str().contains("no data"));
 }
@@ -206,7 +206,7 @@ fn an_interval_that_is_cut_has_no_crossbar_at_the_edge() {
 }
 
 #[test]
-fn what_one_axis_cuts_off_needs_no_room_on_the_other() {
+fn points_beyond_one_axis_do_not_widen_the_other() {
     let x = Axis::logarithmic("x", "B").with_range(Range::From(500.0));
     let mut figure = Figure::new("", x, Axis::linear("y", ""));
     figure.series.push(Series::new("a", Style::line(), [(90.0, 1e6), (1000.0, 5.0), (9000.0, 9.0)]));
@@ -214,7 +214,7 @@ fn what_one_axis_cuts_off_needs_no_room_on_the_other() {
 }
 
 #[test]
-fn lines_that_lie_on_one_another_are_named() {
+fn coinciding_lines_are_named() {
     let mut figure = Figure::new("", Axis::linear("x", ""), Axis::linear("y", ""));
     for (name, end) in [("a", 1.0), ("b", 2.0), ("c", 1.0), ("d", 3.0), ("e", 2.0)] {
         figure.series.push(Series::new(name, Style::line(), [(0.0, 0.0), (1.0, end)]));
@@ -224,7 +224,7 @@ fn lines_that_lie_on_one_another_are_named() {
 }
 
 #[test]
-fn an_overlay_tells_its_two_by_colour_and_what_they_are_by_shape() {
+fn an_overlay_distinguishes_flows_by_colour_and_events_by_shape() {
     let of = |subject: &str, end: f64| {
         let mut figure = Figure::new("", Axis::linear("x", ""), Axis::linear("y", ""));
         figure.role = Role::Of { subject: subject.into(), view: "v".into(), note: "n".into() };

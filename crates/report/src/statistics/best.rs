@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_wins_in_every_seed_wins_however_much_seeds_differ() {
+    fn the_best_of_every_seed_is_best_despite_variation_between_seeds() {
         let base = [100.0, 300.0, 200.0, 150.0, 250.0, 120.0, 280.0, 170.0];
         let slower = base.map(|time| time + 10.0 + time / 1000.0);
         assert_eq!(may_be_smallest(&[&slower, &base]), [false, true]);
@@ -87,14 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn what_wins_in_some_seeds_is_a_tie() {
+    fn the_best_of_some_seeds_is_a_tie() {
         let one = [508.0, 500.0, 520.0];
         let other = [500.0, 512.0, 515.0];
         assert_eq!(may_be_smallest(&[&one, &other]), [true, true]);
     }
 
     #[test]
-    fn the_more_are_compared_the_more_it_takes() {
+    fn more_comparisons_need_a_larger_difference() {
         let best = [100.0, 101.0, 99.0, 100.0];
         let close = [101.0, 103.0, 101.5, 101.0];
         let far = [200.0, 201.0, 199.5, 200.0];
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_can_be_told_of_one_seed_or_of_none() {
+    fn one_seed_or_none_gives_no_comparison() {
         assert_eq!(may_be_smallest(&[&[1.0], &[9.0]]), [true, true]);
         assert_eq!(may_be_smallest(&[&[], &[]]), [false, false]);
         assert_eq!(may_be_smallest(&[&[1.0, f64::NAN], &[9.0, 9.1]]), [false, true]);

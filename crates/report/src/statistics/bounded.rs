@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_stay_where_their_quantity_can_be() {
+    fn intervals_stay_within_the_range_of_their_quantity() {
         let wild: [&[f64]; 3] = [&[300.0, 4500.0], &[0.001, 9.0, 0.002], &[1.0, 1.0]];
         for sample in wild {
             let found = positive_mean_interval(sample).expect("above zero");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outside_or_too_little_has_none() {
+    fn values_out_of_range_or_too_few_have_no_interval() {
         assert_eq!(positive_mean_interval(&[0.0, 0.0]), None);
         assert_eq!(positive_mean_interval(&[3.0]), None);
         assert_eq!(positive_mean_interval(&[3.0, f64::NAN]), None);

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_table_is_taken_for_markup() {
+    fn text_in_a_table_is_escaped_as_markup() {
         let evil = "<img src=x onerror='alert(1)'>";
         let mut table = Table::new(evil, [Column::number(evil, evil)]);
         table.row([Cell::text(evil)]);

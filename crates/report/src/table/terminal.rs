@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_symmetric_is_shown_by_its_ends() {
+    fn asymmetric_intervals_are_shown_by_their_ends() {
         let mut table = Table::new("", [Column::text("scheme"), Column::number("harm", "")]);
         table.row([Cell::text("wise-start"), Cell::number(0.981, 3).with_interval(0.764, 1.293)]);
         table.row([Cell::text("iw10"), Cell::number(1.0, 3).with_interval(0.999, 1.001)]);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_leaves_out_the_least_and_says_so() {
+    fn a_narrow_terminal_omits_the_least_important_columns_with_a_note() {
         let shown = sample().terminal(36, false);
         assert!(shown.lines().all(|line| line.width() <= 36), "{shown}");
         assert!(shown.contains("0.50") && !shown.contains("400"), "{shown}");
@@ -317,14 +317,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_cannot_drive_the_terminal() {
+    fn control_characters_in_names_are_escaped() {
         let mut table = Table::new("", [Column::text("a")]);
         table.row([Cell::text("\u{1b}[2Jx\ny\u{202e}z")]);
         assert!(table.terminal(80, true).contains("\u{fffd}[2Jx y\u{fffd}z"));
     }
 
     #[test]
-    fn the_variable_wins_unless_it_is_nonsense() {
+    fn a_valid_environment_variable_overrides_the_terminal() {
         assert_eq!(terminal_width(Some("132")), 132);
         let without = terminal_width(None);
         assert_eq!((terminal_width(Some("0")), terminal_width(Some("wide"))), (without, without));

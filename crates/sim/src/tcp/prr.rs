@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_that_is_not_safe_lets_go_only_what_was_delivered() {
+    fn an_unsafe_ack_allows_only_the_delivered_bytes() {
         let mut prr = Prr::default();
         prr.begin(MSS * 100, MSS * 10, MSS);
         prr.on_ack(MSS, MSS * 9, MSS * 50, MSS, BYTE, false);

@@ -256,7 +256,7 @@ mod tests {
     /// RFC 9000 §13.2.1: an immediate ack for a packet after a gap, and for one that was overtaken;
     /// none for an old gap and for retransmissions.
     #[test]
-    fn as_quic_only_a_new_gap_hastens_an_ack() {
+    fn as_quic_only_a_new_gap_triggers_an_immediate_ack() {
         use AckDecision::{Delayed, Immediate};
         let config = |packets| DelayedAck { immediate: ImmediateAck::NewGap(packets), ..DelayedAck::SECOND };
         // Segment and transmission. Transmissions 2 and 3 are lost, and 6 overtakes 5; segment 2 is

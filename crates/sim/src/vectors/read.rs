@@ -378,7 +378,7 @@ mod tests {
         I 0 1 310\nA 0 1 512\nA 2000 0 0\n\nC 3000 2 1\r\nI 0 0 100\nI 2500 0 90\nA 0 0 700\nA 40 0 0\n";
 
     #[test]
-    fn both_formats_say_the_same() {
+    fn both_formats_parse_to_the_same_vectors() {
         let original = from_bytes(ORIGINAL.as_bytes()).expect("fine");
         assert_eq!(from_bytes(ALTERNATE.as_bytes()), Ok(original.clone()));
         let [one, other] = &original[..] else { panic!("two connections") };
@@ -400,7 +400,7 @@ mod tests {
 
     /// Refused texts: line, and the expected message.
     #[test]
-    fn what_is_no_vector_is_refused_with_line_found_and_expected() {
+    fn an_invalid_vector_is_refused_with_line_found_and_expected() {
         #[rustfmt::skip]
         let rows = [
             ("",                                     "line 1: found the end, expected a connection"),
@@ -470,13 +470,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(vectors in proptest::collection::vec(vector(), 1..5)) {
+        fn written_vectors_parse_to_themselves(vectors in proptest::collection::vec(vector(), 1..5)) {
             let text: String = vectors.iter().map(Vector::to_string).collect();
             prop_assert_eq!(from_bytes(text.as_bytes()), Ok(vectors));
         }
 
         #[test]
-        fn a_line_that_is_missing_is_noticed_or_changes_what_is_read(vectors in proptest::collection::vec(vector(), 1..4), at in 0..60_usize) {
+        fn a_missing_line_is_refused_or_changes_the_result(vectors in proptest::collection::vec(vector(), 1..4), at in 0..60_usize) {
             let text: String = vectors.iter().map(Vector::to_string).collect();
             let lines: Vec<&str> = text.lines().collect();
             let left: Vec<&str> = lines.iter().enumerate().filter(|(n, _)| *n != at % lines.len()).map(|(_, l)| *l).collect();
@@ -484,7 +484,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_are_too_strange(text in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn no_bytes_cause_a_panic(text in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = from_bytes(&text);
         }
     }

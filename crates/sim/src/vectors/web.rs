@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_text_and_the_reader_reads_it() {
+    fn the_same_seed_gives_the_same_text_and_the_reader_parses_it() {
         let text = |vectors: &[Vector]| vectors.iter().map(Vector::to_string).collect::<String>();
         let vectors = some(500);
         assert_eq!(text(&vectors), text(&some(500)));

@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_holds_back_the_document_and_the_document_the_rest() {
+    fn a_redirect_delays_the_document_and_the_document_the_rest() {
         let page = [redirect(SITE, 1), redirect(CDN, 2), object(CDN, 3), object(SITE, 4), object(CDN, 5)];
         for fetch in [Fetch::Persistent(6), Fetch::Parallel(6), Fetch::Multiplexed] {
             assert_eq!(steps(&page, fetch)[..4], [vec![1], vec![2], vec![3], vec![4, 5]], "{fetch:?}");
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_of_an_object_holds_back_that_object_alone() {
+    fn a_redirect_of_an_object_delays_that_object_alone() {
         let page = [object(SITE, 1), redirect(SITE, 2), object(CDN, 3), object(SITE, 4), object(CDN, 5)];
         for (fetch, expected) in [
             (Fetch::Persistent(6), vec![vec![1], vec![2, 4, 5], vec![3]]),

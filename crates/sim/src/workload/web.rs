@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn every_session_fetches_its_pages_whatever_the_network_does() {
+    fn every_session_fetches_its_pages_for_any_network_delay() {
         let slow = played(900);
         assert_eq!(slow.len(), 5);
         assert!(slow.values().all(|objects| objects.len() == 12));

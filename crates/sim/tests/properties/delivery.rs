@@ -69,7 +69,7 @@ fn every_run_ends_with_everything_delivered_once() {
 }
 
 #[test]
-fn what_the_network_duplicates_arrives_twice() {
+fn duplicated_packets_arrive_twice() {
     let flows = Transfer::Flows(vec![(0, 100_000)], Opener::Sender, true);
     let mut case = disturbed(TcpConfig::default(), flows, 1);
     let plain = link(Rate::from_mbit_per_sec(10), Span::from_millis(20), Limit::NONE);

@@ -28,7 +28,7 @@ fn a_copy_of_the_syn_does_not_shorten_the_handshake() {
 /// A client whose second SYN was too early has the answer to its first one: its request echoes that
 /// attempt, in every repetition.
 #[test]
-fn a_repeated_request_echoes_the_syn_that_was_answered() {
+fn a_repeated_request_echoes_the_acknowledged_syn() {
     for seed in 0..1_000 {
         let flows = Transfer::Flows(vec![(0, 1000)], Opener::Receiver, true);
         let mut case = disturbed(TcpConfig::default(), flows, seed);

@@ -16,7 +16,7 @@ use crate::watch::Watch;
 /// Requests that follow one another on one connection: data that answers an earlier one does not
 /// acknowledge a later one.
 #[test]
-fn a_lost_request_is_repeated_though_earlier_answers_arrive() {
+fn a_lost_request_is_repeated_although_earlier_responses_arrive() {
     for seed in 0..100 {
         let page = Transfer::Pages(vec![(0, 10_000); 8], Fetch::Multiplexed, 1_000);
         let (summary, _, NullRecorder) = disturbed(TcpConfig::default(), page, seed).run(NullRecorder);
@@ -79,7 +79,7 @@ fn faultless_case() -> impl Strategy<Value = Case> {
 /// Where nothing is lost and nothing is overtaken, only copies are sent twice, and no packet waits
 /// for a timeout.
 #[test]
-fn nothing_is_sent_twice_where_nothing_is_lost() {
+fn no_retransmission_occurs_without_loss() {
     over(2_000, faultless_case(), |case| {
         let (summary, _, watch) = case.run(Watch::new(&case));
         prop_assert_eq!(summary.unfinished, 0);
@@ -129,7 +129,7 @@ fn calm_case() -> impl Strategy<Value = Case> {
 }
 
 #[test]
-fn no_timer_goes_off_where_nothing_is_late() {
+fn no_timer_fires_without_delay() {
     over(2_000, calm_case(), |case| {
         let (_, _, watch) = case.run(Watch::new(&case));
         for report in &watch.reports {

@@ -140,7 +140,7 @@ fn reverse_traffic_crosses_the_reverse_links() {
 /// Quick-Start §8: a request without a connection gets no answer, and every router on its way
 /// grants it.
 #[test]
-fn bare_requests_are_granted_and_nothing_comes_of_them() {
+fn bare_requests_are_granted_without_a_flow() {
     for source in [Source::One(3), Source::MadeUp] {
         let attack = SpoofSpec {
             from: Time::from_millis(1_000),

@@ -74,7 +74,7 @@ fn millis(report: &PageReport) -> u64 {
 
 /// A round trip of 100 ms on a link so fast that serialisation takes no time.
 #[test]
-fn an_epoch_takes_what_the_network_takes_and_quiet_times_do_not_count() {
+fn the_duration_of_an_epoch_excludes_quiet_times() {
     // A request within one segment, an answer of ten; then the same again after two seconds; then
     // the acceptor sends without a request.
     let vectors =
@@ -99,7 +99,7 @@ fn a_window_of_three_takes_another_round_trip_for_nine_segments() {
 }
 
 #[test]
-fn an_acceptor_may_speak_first_and_a_half_without_data_is_not_opened() {
+fn an_acceptor_may_send_first_and_a_half_without_data_is_not_opened() {
     let (heard, summary) =
         run("iw10", read("SEQ 0 2\n< 50\nt 10000\n> 20\nSEQ 0 1\n< 70\n"), 1, FAST, 10_000);
     assert_eq!((summary.flows, summary.unfinished), (3, 0));
@@ -189,14 +189,14 @@ fn a_lost_handshake_is_no_more_likely_than_two_packets_are_to_be_lost() {
 }
 
 #[test]
-fn nothing_is_handed_over_after_the_end() {
+fn nothing_is_written_after_the_end() {
     let (heard, summary) = run("iw10", read("SEQ 0 2\n> 10\n< 10\nt 9000000\n> 10\n< 10\n"), 1, FAST, 5_000);
     assert_eq!((heard.epochs.len(), summary.unfinished), (1, 0));
 }
 
 /// Every scheme carries every unit once, in both directions, on a link that drops.
 #[test]
-fn what_is_said_arrives_whatever_the_scheme() {
+fn all_data_is_delivered_under_every_scheme() {
     let duration = Span::from_secs(20);
     let vectors = || {
         let web = WebVectors::new(WebSpec { largest: Bytes::new(300_000), ..WebSpec::default() }, Seed(9));

@@ -85,12 +85,12 @@ impl Play {
 }
 
 #[test]
-fn a_thousand_starts_to_one_peer_at_once_are_one_start() {
+fn a_thousand_concurrent_starts_to_one_peer_share_one_credit() {
     Play { storm: 1000, ..Play::default() }.holds(1.05, 1.10, "a storm");
 }
 
 #[test]
-fn a_path_that_changed_is_learnt_anew_at_a_bounded_cost() {
+fn the_credit_adapts_to_a_changed_path_at_a_bounded_cost() {
     let middle = Time::from_millis(60_000);
     for (change, why) in [
         (LinkChange::Rate(Rate::from_bits_per_sec(6_000_000)), "0.4 of the rate: now 75 % load"),
@@ -125,7 +125,7 @@ fn poison(history: &mut MemoryStore, rt_prop: Span) {
 }
 
 #[test]
-fn a_poisoned_credit_does_no_lasting_harm() {
+fn the_credit_recovers_from_a_false_value() {
     Play { history: |it| poison(it, Span::from_millis(60)), ..Play::default() }.holds(1.0, 1.10, "its rate");
     Play { history: |it| poison(it, Span::from_millis(110)), ..Play::default() }.holds(
         1.0,
@@ -135,6 +135,6 @@ fn a_poisoned_credit_does_no_lasting_harm() {
 }
 
 #[test]
-fn a_thousand_peers_that_come_once_learn_of_each_other() {
+fn first_contacts_of_a_thousand_peers_share_one_credit() {
     Play { peers: 100_000, ..Play::default() }.holds(1.0, 1.10, "strangers");
 }

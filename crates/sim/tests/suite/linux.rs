@@ -68,7 +68,7 @@ fn timers_are_those_of_the_text_or_of_linux() {
 
 /// 200 % of ten segments in 60 ms is less than a buffer of two in each 1024th of a second.
 #[test]
-fn what_leaves_at_once_leaves_in_pairs_and_the_second_has_psh() {
+fn segments_sent_together_leave_in_pairs_and_the_second_has_psh() {
     for (as_linux, segments, expected) in [
         (true, 4, vec![false, true, false, true]),
         (true, 5, vec![false, true, false, true, false]),
@@ -87,7 +87,7 @@ fn what_leaves_at_once_leaves_in_pairs_and_the_second_has_psh() {
 
 /// The first segment is missing; each ack makes room for one.
 #[test]
-fn half_a_buffer_waits_while_the_latest_is_young_and_an_ack_is_due() {
+fn a_partial_buffer_is_deferred_while_an_ack_is_due_soon() {
     #[rustfmt::skip]
     let rows = [
         // microseconds  Linux  text
@@ -113,7 +113,7 @@ fn half_a_buffer_waits_while_the_latest_is_young_and_an_ack_is_due() {
 /// The text checks at each ack, and finds that all has left; Linux checks when the application
 /// writes, the very first write included.
 #[test]
-fn the_application_is_the_limit_where_it_is_looked_for() {
+fn application_limits_are_detected() {
     for (segments, linux, text, why) in [
         (100, true, false, "the first flight was written when nothing waited"),
         (10, true, false, "and what left before all had left is not marked by the text"),

@@ -257,7 +257,7 @@ fn pragues_alone_fill_a_link_with_a_wait_of_a_millisecond() {
 }
 
 #[test]
-fn no_flow_gets_more_than_its_policer_lets_through() {
+fn no_flow_gets_more_than_its_policer_passes() {
     for name in ["iw10", "bbr", "bbr-v3", "prague"] {
         let params = policer::Params { rate: Rate::from_mbit_per_sec(5), burst: Bytes::new(60_000) };
         let bench =
@@ -271,7 +271,7 @@ fn no_flow_gets_more_than_its_policer_lets_through() {
 
 /// BBR3 §3.1: throughput with little in the queue; a deep buffer is not filled.
 #[test]
-fn bbr_v3_fills_a_link_and_not_its_buffer() {
+fn bbr_v3_fills_a_link_without_filling_its_buffer() {
     for bdps in [0.5, 1.0, 4.0] {
         let buffer = Limit::bytes(Bytes::new((250_000.0 * bdps) as u64));
         let bench = || Bench { buffer, ..Bench::new(50, 40, QueueDiscipline::DropTail) };
@@ -309,7 +309,7 @@ fn bbr_v3_leaves_reno_more_than_version_1_does_in_a_shallow_buffer() {
 }
 
 #[test]
-fn bbr_v3_hears_marks_instead_of_losses() {
+fn bbr_v3_responds_to_marks_instead_of_losses() {
     let met = Bench { ecn: true, seconds: 30, ..Bench::new(20, 40, QueueDiscipline::CoDel) }
         .run(&["bbr-v3"; 2], &[]);
     assert_eq!((met.lost(0), met.lost(1)), (0.0, 0.0));

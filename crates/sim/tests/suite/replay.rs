@@ -47,7 +47,7 @@ fn replay_with(tcp: TcpConfig, messages: &[(u64, u64)], from: From, opener: Open
 }
 
 #[test]
-fn messages_are_asked_for_at_their_times_and_read_in_order() {
+fn messages_are_requested_at_their_times_and_read_in_order() {
     for opener in [Opener::Sender, Opener::Receiver] {
         let heard = replay(&[(0, 1000), (30, 2000), (40, 3000), (800, 4000)], From::Opening, opener);
         let asked: Vec<u64> =
@@ -64,7 +64,7 @@ fn messages_are_asked_for_at_their_times_and_read_in_order() {
 /// established one and a half round trips after the SYN, and everything requested until a round
 /// trip after it leaves at once.
 #[test]
-fn what_is_asked_for_during_the_handshake_waits_for_it() {
+fn requests_during_the_handshake_wait_for_it() {
     let heard = replay(&[(0, 1000), (30, 1000), (60, 1000)], From::Opening, Opener::Receiver);
     for message in &heard.messages {
         let read = message.read_at.as_nanos() / 1_000_000;
@@ -76,7 +76,7 @@ fn what_is_asked_for_during_the_handshake_waits_for_it() {
 }
 
 #[test]
-fn what_the_first_message_tells_of_is_asked_for_when_it_has_been_read() {
+fn requests_that_depend_on_the_first_message_follow_its_reading() {
     let heard = replay(&[(0, 1000), (30, 2000), (10, 3000)], From::FirstRead, Opener::Receiver);
     let first = heard.messages[0].read_at;
     let asked: Vec<u64> =
@@ -88,7 +88,7 @@ fn what_the_first_message_tells_of_is_asked_for_when_it_has_been_read() {
 /// Ten segments may leave; five do, and are acknowledged. Fifteen more take one round trip if that
 /// has let the window grow, else two.
 #[test]
-fn what_the_application_limited_lets_the_window_grow_only_without_validation() {
+fn application_limited_data_grows_the_window_only_without_validation() {
     for (window_validation, round_trips) in [(true, 2), (false, 1)] {
         let tcp = TcpConfig { window_validation, idle_restart: false, ..TcpConfig::default() };
         let segments = |count: u64| count * tcp.mss.get();

@@ -98,7 +98,7 @@ fn every_router_agrees_and_the_flow_is_over_in_two_round_trips() {
 
 /// A start without a grant is slow start, packet for packet.
 #[test]
-fn a_path_that_does_not_take_part_is_told_from_one_that_does() {
+fn a_path_without_router_support_is_detected() {
     let zero = Params { algorithm: Algorithm::Target { threshold: Ratio::percent(0) }, ..target() };
     let ignoring = Params { denial: Denial::Ignore, ..zero };
     let deleting = Params { denial: Denial::Delete, ..zero };
@@ -265,7 +265,7 @@ fn at_low_load_grants_speed_flows_up_and_cost_nothing() {
 /// A second message after a pause of a second: with a grant it completes in about two round trips
 /// again.
 #[test]
-fn after_an_idle_time_a_sender_asks_again() {
+fn after_an_idle_time_a_sender_repeats_its_request() {
     use headstart_sim::workload::exchange::{Exchange, SessionSpec, Sessions};
     let mean = |kind, again| {
         let (path, _) = path([kind; 2], 150);

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contents_come_out_once_in_any_order_and_never_outgrow_their_bound() {
+    fn payloads_are_taken_once_in_any_order_within_their_bound() {
         let mut wire = Wire::default();
         for number in 0..10_u8 {
             assert_eq!(wire.insert(Bytes::copy_from_slice(&[number])), u32::from(number));

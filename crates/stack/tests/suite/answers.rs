@@ -184,7 +184,7 @@ fn is_excused(scheme: &str, script: &Answers) -> bool {
 /// RFC 9002 section 7.2 and RFC 6928 let any connection begin with ten packets. A first answer too
 /// short to measure the path must not leave the next one with less.
 #[test]
-fn a_small_first_answer_never_makes_the_next_one_slower_than_plain_slow_start_does() {
+fn after_a_small_first_response_the_next_is_no_slower_than_with_slow_start() {
     for script in &scripts() {
         let (plain_first, plain) = run("iw10", script);
         for scheme in available() {

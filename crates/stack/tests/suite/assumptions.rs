@@ -35,7 +35,7 @@ fn run(scenario: &Scenario, scheme: &str) -> Outcome {
 }
 
 #[test]
-fn every_copy_is_a_datagram_that_left_before() {
+fn every_copy_equals_an_earlier_datagram() {
     for (scheme, forced_losses) in
         [("halfback", vec![]), ("halfback", (40..70).collect()), ("proactive", vec![7, 8, 9])]
     {
@@ -59,7 +59,7 @@ fn bytes_are_counted_as_the_stack_counts_them() {
 
 /// During the flow its client migrates to another port, or to another address.
 #[test]
-fn after_a_migration_nothing_is_copied_and_nothing_saved() {
+fn after_a_migration_no_copy_is_sent_and_no_record_stored() {
     for address in [peer_address(0), ELSEWHERE] {
         let migrations = Some((Time::from_millis(140), SocketAddr::new(address, 5_555)));
         for scheme in ["halfback", "proactive", "wise-start"] {

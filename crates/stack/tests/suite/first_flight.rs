@@ -74,7 +74,7 @@ fn a_blitzstart_is_paced_over_three_quarters_of_a_round_trip() {
 
 /// Blitzstart §3: the operator's factor for the buffer of an access technology scales the window.
 #[test]
-fn each_access_technology_has_the_factor_that_the_operator_gave_it() {
+fn each_access_technology_has_its_configured_factor() {
     let planned = |access, scheme| {
         let choice = Choice::find(scheme).expect("carried");
         let scenario = dsl(400_000).with_hint(Hint { bandwidth: Rate::from_mbit_per_sec(20), access });
@@ -155,7 +155,7 @@ fn with_tls_times_and_sizes_are_the_same_each_time() {
 /// The stack requires room for a full packet even if only the rest of the data is left, and probes
 /// for larger ones: neither may delay the end of a flight until the whole of it is acknowledged.
 #[test]
-fn the_last_packet_of_a_flight_is_not_held_back_whatever_its_size() {
+fn the_last_packet_of_a_flight_is_not_delayed_at_any_size() {
     for (packet, discovers_mtu) in [(1_200, false), (1_352, false), (1_452, false), (1_200, true)] {
         for size in (100_000..101_600).step_by(160) {
             let scenario = Scenario { packet, discovers_mtu, ..dsl(size) };

@@ -30,7 +30,7 @@ fn began_at(outcome: &Outcome) -> Time {
 }
 
 #[test]
-fn acks_of_what_was_never_sent_end_the_connection() {
+fn acks_of_unsent_packets_end_the_connection() {
     for scheme in SCHEMES {
         // So far ahead that none of it leaves before the forged ack arrives.
         for ahead in [10_000, 1 << 40] {
@@ -51,7 +51,7 @@ fn acks_of_what_was_never_sent_end_the_connection() {
 /// remembers the last of them: an ack of a packet not received is detected if the number is skipped
 /// before the ack arrives and the next one is not.
 #[test]
-fn who_acknowledges_by_guessing_is_caught_at_the_first_number_that_was_left_out() {
+fn a_receiver_that_guesses_acks_is_detected_at_the_first_skipped_packet_number() {
     for scheme in SCHEMES {
         let outcome = run(scheme, 2_000_000, Some(Misbehaviour::Guessing));
         let failure = outcome.failure.clone().unwrap_or_default();
@@ -66,7 +66,7 @@ fn who_acknowledges_by_guessing_is_caught_at_the_first_number_that_was_left_out(
 /// Acks of packets sent but not received are indistinguishable from a short and fast path: the
 /// connection may get the server's full rate. Its record is limited to the cap for one connection.
 #[test]
-fn who_acknowledges_early_starts_next_time_no_faster_than_the_cap() {
+fn a_receiver_that_acknowledges_early_next_starts_within_the_cap() {
     let cap = Rate::from_mbit_per_sec(40);
     let mut base = noq_proto::ServerConfig::new(Arc::new(NullSessions), Arc::new(NoSecret));
     base.transport_config(Arc::default());
@@ -94,7 +94,7 @@ fn who_acknowledges_early_starts_next_time_no_faster_than_the_cap() {
 }
 
 #[test]
-fn a_storm_of_acks_makes_nobody_send_more() {
+fn an_ack_storm_does_not_increase_sending() {
     for scheme in SCHEMES {
         let size = 300_000;
         let honest = run(scheme, size, None);

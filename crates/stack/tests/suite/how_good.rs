@@ -36,7 +36,7 @@ fn wise_start_with_a_prior_five_times_too_high_is_never_much_slower_than_slow_st
 /// On a path that has become five times slower, with a buffer that holds the wrong window. For
 /// smaller buffers see below.
 #[test]
-fn wise_start_loses_less_than_those_who_do_not_look() {
+fn wise_start_loses_less_than_schemes_without_feedback() {
     for size in SIZES {
         let scenario = path(5, size).with_record(5, 1);
         let [wise, s_cubic, iw64] =

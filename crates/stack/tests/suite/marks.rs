@@ -23,7 +23,7 @@ fn run(scheme: &str, size: u64) -> Outcome {
 }
 
 #[test]
-fn marks_are_answered_instead_of_losses() {
+fn marks_reduce_the_window_instead_of_losses() {
     for scheme in ["iw10", "jump-start", "halfback"] {
         let outcome = run(scheme, 3_000_000);
         println!("{scheme}: {}", outcome.report);

@@ -157,7 +157,7 @@ fn every_packet_is_accounted_for() {
 
 /// Slow start from ten packets takes the same number of round trips in both models.
 #[test]
-fn an_empty_path_gives_what_the_tcp_model_gives() {
+fn an_empty_path_matches_the_tcp_model() {
     for (scheme, bytes) in [("iw10", 10_000), ("iw10", 300_000), ("jump-start", 100_000)] {
         let quic = run(scheme, alone(bytes), None).reports[0];
         let simulation =
@@ -198,7 +198,7 @@ fn a_start_from_a_record_is_traced_step_by_step() {
 }
 
 #[test]
-fn what_a_connection_measured_the_next_one_begins_from() {
+fn a_connection_starts_from_the_record_of_the_previous_one() {
     let first = scenario("wise-start", alone(2_000_000), None, 60_000);
     let simulation = Simulation::new(first, &options("wise-start", Crypto::Null, 1), Tape::default());
     let mut finished = simulation.expect("can be set up").run();
@@ -228,7 +228,7 @@ fn messages_on_one_connection_come_one_after_the_other() {
 
 /// More peers than the history holds: it does not grow, and evicted peers start without a record.
 #[test]
-fn thousands_of_addresses_do_not_outgrow_the_history() {
+fn the_history_stays_within_its_capacity() {
     let room = 50;
     let arrivals = ArrivalSpec {
         gaps: GapSpec::Poisson(Span::from_millis(4)),

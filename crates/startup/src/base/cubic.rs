@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_cut_below_the_maximum_remembers_less() {
+    fn a_second_cut_below_the_maximum_lowers_it() {
         let mut cubic = Cubic::new(MSS, Constants::ONE);
         cubic.take_over(&HandOver::avoiding(MSS * 100));
         cubic.on_congestion(&lost(Time::ZERO, MSS));

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_began_from_one_record_divide_it() {
+    fn connections_from_one_record_share_the_bound() {
         let mut known = prior_with(1000, 100).history.expect("a record");
         let hint = Hint { bandwidth: MBIT(80), access: Access::Lte };
         let guard = Guard { shares_hint: true, ..Guard::NONE };

@@ -11,14 +11,14 @@ fn hint(text: &str, access: Access) -> Hint {
 }
 
 #[test]
-fn a_hint_is_six_bytes_set_by_hand() {
+fn the_encoding_of_a_hint_matches_a_hand_made_one() {
     // 50 Mbit/s are 50 000 kbit/s, 0xc350.
     assert_eq!(hint("50 Mbit/s", Access::Dsl).emit(), Some([1, 2, 0, 0, 0xc3, 0x50]));
     assert_eq!(Hint::parse(&[1, 2, 0, 0, 0xc3, 0x50]), Ok(hint("50 Mbit/s", Access::Dsl)));
 }
 
 #[test]
-fn technologies_keep_their_numbers() {
+fn technologies_have_fixed_codes() {
     for (code, name) in ["unknown", "ethernet", "dsl", "cable", "wifi", "3g", "lte"].into_iter().enumerate() {
         let access = Access::ALL[code];
         assert_eq!((usize::from(access.code()), access.name()), (code, name));
@@ -29,13 +29,13 @@ fn technologies_keep_their_numbers() {
 }
 
 #[test]
-fn the_parameter_is_a_number_that_nobody_sends_at_random() {
+fn the_parameter_number_is_valid_and_not_reserved() {
     const { assert!(PARAMETER < 1 << 62, "RFC 9000 §16: a variable-length integer has 62 bits") };
     assert_ne!(PARAMETER % 31, 27, "RFC 9000 §18.1");
 }
 
 #[test]
-fn what_is_no_hint_is_refused_with_a_reason() {
+fn an_invalid_hint_is_refused_with_a_reason() {
     #[rustfmt::skip]
     let rows: [(&[u8], &str); 8] = [
         (&[],                                "found 0 bytes of hint, expected 6"),
@@ -53,7 +53,7 @@ fn what_is_no_hint_is_refused_with_a_reason() {
 }
 
 #[test]
-fn nothing_is_sent_for_a_hint_of_nothing_and_no_more_than_can_be_believed() {
+fn a_zero_hint_is_not_encoded_and_a_large_one_is_capped() {
     assert_eq!(hint("999 bit/s", Access::Lte).emit(), None);
     let most = Hint { bandwidth: Rate::MAX, access: Access::Lte }.emit().expect("a value");
     assert_eq!(Hint::parse(&most), Ok(hint("400 Gbit/s", Access::Lte)));
@@ -86,7 +86,7 @@ fn steps_are_preferred_numbers_rounded_down() {
 }
 
 #[test]
-fn one_kbit_more_tells_nobody_apart() {
+fn quantised_hints_hide_small_differences() {
     let values = |steps: Steps| {
         let every = (100..=1_000_000).map(|kbit| steps.floor(Rate::from_bits_per_sec(kbit * 1000)));
         let mut values: alloc::vec::Vec<_> = every.collect();
@@ -98,7 +98,7 @@ fn one_kbit_more_tells_nobody_apart() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(kbit in 1_u64..=400_000_000, access in accesses()) {
+    fn encoding_and_decoding_are_inverse(kbit in 1_u64..=400_000_000, access in accesses()) {
         let hint = Hint { bandwidth: Rate::from_bytes_per_sec(kbit * 125), access };
         let bytes = hint.emit().expect("not nothing");
         prop_assert_eq!(Hint::parse(&bytes), Ok(hint));

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_compared_by_their_letters() {
+    fn names_are_compared_without_case_and_hyphens() {
         for (one, other, expected) in [
             ("WiseStart", "wise-start", true),
             ("IW10", "iw10", true),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_name_is_told_from_another() {
+    fn a_misspelt_name_is_distinguished_from_another_name() {
         let known = ["halfback", "bbr", "iw10"];
         for (name, expected) in [
             ("halfbak", Some("halfback")),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_is_short_and_printable() {
+    fn quoted_text_is_short_and_printable() {
         assert_eq!(shown(" a\u{7}b\n "), "`a\\u{7}b`");
         assert!(shown(&"y".repeat(500)).chars().count() < QUOTED + 5);
     }

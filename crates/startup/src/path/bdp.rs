@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_of_nothing_is_none_and_one_of_everything_is_bounded() {
+    fn a_zero_bdp_is_none_and_a_huge_one_is_bounded() {
         let rtt = Span::from_millis(40);
         assert_eq!(bdp(Rate::from_mbit_per_sec(24), rtt), Some(Bytes::new(120_000)));
         assert_eq!(bdp(Rate::ZERO, rtt), None);

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn slower_than_it_was_allowed_to_be_is_limited() {
+    fn sending_below_the_allowance_counts_as_application_limited() {
         for (spacing, expected) in
             [(900, false), (1_000, false), (1_100, false), (1_200, true), (5_000, true)]
         {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_stops_is_limited_unless_its_window_is_full() {
+    fn a_sender_that_stops_is_application_limited_unless_its_window_is_full() {
         for (fills, expected) in [(false, true), (true, false)] {
             let mut rate = SendRate::default();
             let now = send(&mut rate, 777, 1_000, 10, fills);

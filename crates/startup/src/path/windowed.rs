@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_leaves_when_it_is_too_old() {
+    fn the_maximum_expires() {
         let mut max = WindowedMax::new(10);
         for (now, value, expected) in [(0, 5, 5), (3, 4, 5), (8, 3, 5), (11, 2, 4), (14, 1, 2), (30, 1, 1)] {
             max.update(now, value);

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nonce_that_nobody_lowered_vouches_for_every_rate() {
+    fn an_unmodified_nonce_confirms_every_rate() {
         let nonce = Nonce::new(0x2aaa_aaaa);
         for code in 0..=15 {
             assert!(nonce.confirms(EncodedRate::from_code(code), nonce));
@@ -76,7 +76,7 @@ mod tests {
         /// However routers lower the rate, the nonce confirms the rate that arrived, and a higher
         /// claim is detected unless each field between was drawn equal by chance.
         #[test]
-        fn who_lowers_is_believed_and_who_raises_is_not(
+        fn a_lowered_rate_is_accepted_and_a_raised_one_is_not(
             bits: u32, random: u32, from in 0_u8..16, to in 0_u8..16, claimed in 0_u8..16,
         ) {
             let code = EncodedRate::from_code;

@@ -209,7 +209,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_reserved_or_unused_is_ignored() {
+    fn reserved_and_unused_fields_are_ignored() {
         let (rate, nonce) = (EncodedRate::from_code(1), Nonce::new(1));
         let report = [0x19, 8, 0x81, 0xff, 0, 0, 0, 0x07];
         assert_eq!(IpOption::parse_ipv4(&report), Ok(IpOption::Report { rate, nonce }));
@@ -218,7 +218,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_refused_with_a_reason() {
+    fn a_malformed_option_is_refused_with_a_reason() {
         #[rustfmt::skip]
         let rows: [(&[u8], &str); 7] = [
             (&[],                              "found 0 bytes, expected 8"),
@@ -241,7 +241,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(option in options()) {
+        fn encoding_and_decoding_are_inverse(option in options()) {
             prop_assert_eq!(IpOption::parse_ipv4(&option.emit_ipv4()), Ok(option));
             prop_assert_eq!(IpOption::parse_ipv6(&option.emit_ipv6()), Ok(option));
         }

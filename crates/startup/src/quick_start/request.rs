@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_routers_that_agree_grants_the_least_of_what_they_grant() {
+    fn the_granted_rate_is_the_least_of_all_routers() {
         let (asked, mut request) = asked(mbit(20));
         for (granted, random) in [(20, 7), (8, 0xffff_ffff), (9, 0xffff_ffff), (8, 3)] {
             request.approve(mbit(granted), random);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn each_invalid_echo_has_its_reason() {
         let (asked, fresh) = asked(mbit(20));
         let mut approved = fresh;
         approved.approve(mbit(5), 0);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn through_the_options_the_rate_is_rounded_down_and_still_believed() {
+    fn a_rate_rounded_down_by_the_options_is_accepted() {
         let (asked, mut request) = asked(EncodedRate::MAX.rate());
         request.approve(mbit(9), 0x0f0f_0f0f);
         let echo = Echo::from(Echo::of(&request, 63).response());
@@ -241,7 +241,7 @@ mod tests {
         /// router that only forwards suffices for a denial. 256 of them are not detected (RFC 4782
         /// §3.3).
         #[test]
-        fn never_more_than_the_least_generous_router(
+        fn the_granted_rate_never_exceeds_any_router(
             wanted in 1_u64..2_000_000_000, ttl: u8, nonce: u32,
             routers in proptest::collection::vec((proptest::option::of(0_u64..2_000_000_000), any::<u32>()), 0..40),
         ) {

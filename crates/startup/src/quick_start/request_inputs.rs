@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_asks_for_what_it_knows() {
+    fn each_rule_requests_a_rate_from_its_inputs() {
         let nothing = RequestInputs { mss: Bytes::new(1460), size: None, rtt: None, receive_window: None };
         let object = RequestInputs { size: Some(Bytes::new(14_600)), ..nothing };
         let later = RequestInputs {

@@ -70,7 +70,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(rate in rates(), ttl_difference: u8, nonce in nonces()) {
+        fn encoding_and_decoding_are_inverse(rate in rates(), ttl_difference: u8, nonce in nonces()) {
             let response = Response { rate, ttl_difference, nonce };
             prop_assert_eq!(Response::parse(&response.emit()), Ok(response));
         }

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_selective_ack_covers_is_skipped() {
+    fn selectively_acknowledged_segments_are_skipped() {
         let (mut stream, mut repair) = (Stream::new(10, 10), repair(Params::default()));
         for packet in [10, 9, 7] {
             stream.deliver(packet);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_near_the_beginning_is_reached_at_last() {
+    fn a_hole_near_the_beginning_is_copied_last() {
         let (mut stream, mut repair) = (Stream::new(10, 10), repair(Params::default()));
         assert_eq!(stream.ack(&mut repair, 1), [10]);
         for packet in 3..=9 {
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn congestion_ends_it_only_where_that_was_asked_for() {
+    fn congestion_ends_the_copies_only_if_configured() {
         for (stops_at_congestion, copies) in [(false, Vec::from([9])), (true, Vec::new())] {
             let mut stream = Stream::new(10, 10);
             let mut repair = repair(Params { stops_at_congestion, ..Params::default() });

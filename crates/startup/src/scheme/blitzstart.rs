@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_bounds_what_is_believed() {
+    fn a_guard_bounds_the_accepted_hint() {
         let max_over_measured = Some(Ratio::new(2, 1));
         let hint = Some(Hint { bandwidth: Rate::from_mbit_per_sec(80), access: Access::Dsl });
         // 1 MB/s was measured: of the hinted 10 MB/s, 2 MB/s are used.

@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_hands_over_what_got_through() {
+    fn a_timeout_hands_over_the_delivered_bytes() {
         let mut start = established(Params::default());
         #[rustfmt::skip]
         let steps = [

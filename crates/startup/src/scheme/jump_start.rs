@@ -235,7 +235,7 @@ mod tests {
 
     /// JS, Halfback §3.1: the flight is min(flow size, receive window).
     #[test]
-    fn the_flight_is_what_there_is_and_what_may_be() {
+    fn the_flight_is_the_flow_within_its_limits() {
         #[rustfmt::skip]
         let rows = [
             // flow size      receive window  cap             flight   window
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flight_that_gets_through_is_paced_once_and_slow_start_goes_on() {
+    fn a_delivered_flight_is_paced_once_and_slow_start_continues() {
         let mut start = JumpStart::new(Params::default());
         let plan = start.establish(&prior());
         assert_eq!(plan.allowance.pace, Some(Rate::from_bytes_per_sec(1_000_000)));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_first_flight_leaves_the_window_that_tcp_begins_with() {
+    fn a_short_first_flight_leaves_the_minimum_window() {
         let mut start = JumpStart::new(Params { min_window: 3, ..Params::default() });
         let _ = start.establish(&Prior { flow_size: Some(MSS), ..prior() });
         let steps = [(100, ack(1, 0), Expected::Window(4_000), "three segments, and one for the ack")];
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flight_that_overflowed_is_repaired_and_half_of_what_got_through_is_handed_over() {
+    fn a_flight_with_losses_hands_over_half_of_the_delivered_bytes() {
         let mut start = JumpStart::new(Params::default());
         let _ = start.establish(&prior());
         #[rustfmt::skip]
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_hands_over_what_got_through() {
+    fn a_timeout_hands_over_the_delivered_bytes() {
         let mut start = JumpStart::new(Params::default());
         let _ = start.establish(&prior());
         #[rustfmt::skip]
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_answered_by_the_base_controller() {
+    fn a_mark_is_handled_by_the_base_controller() {
         let mut start = JumpStart::new(Params::default());
         let _ = start.establish(&prior());
         let mark = Congestion { signal: Signal::CongestionExperienced, ..lost(Time::ZERO, Bytes::ZERO) };

@@ -309,7 +309,7 @@ mod tests {
 
     /// RFC 9002 §7.2: ten packets may leave at once on any connection.
     #[test]
-    fn what_any_connection_may_send_at_once_is_not_paced() {
+    fn a_flight_within_the_initial_window_is_not_paced() {
         for (segments, at_once, window, pace) in [
             (1, 10, 10, None),
             (10, 10, 10, None),
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_flight_is_what_is_new_within_what_is_left_of_the_limit() {
+    fn a_later_flight_is_the_new_data_within_the_rest_of_the_limit() {
         #[rustfmt::skip]
         let rows = [
             // sent, in flight, window, new    burst, flight, window, pace
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn halfback_hands_a_small_answer_over_to_slow_start_and_takes_the_next_one_as_a_flight() {
+    fn halfback_leaves_a_small_response_to_slow_start_and_sends_the_next_as_a_flight() {
         for (originals, says, why) in [
             (29, Expected::Grows(120_000), "all of it came through, and that was all there was"),
             (20, Expected::HandsOver(22_000), "some came through as copies: s is 11 segments in 50 ms"),

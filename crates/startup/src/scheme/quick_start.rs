@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flight_that_gets_through_goes_on_in_slow_start() {
+    fn a_delivered_flight_continues_in_slow_start() {
         let mut start = start(Failure::SlowStart);
         let _ = start.establish(&Prior { flow_size: Some(MSS * 6), ..prior(Some(60_000)) });
         #[rustfmt::skip]
@@ -388,7 +388,7 @@ mod tests {
 
     /// RFC 4782 §4.6: no further request on this connection (SHOULD NOT).
     #[test]
-    fn who_has_seen_a_failure_does_not_ask_again() {
+    fn no_request_follows_a_failure() {
         let timeout = Event::Timeout(timed_out(Time::ZERO));
         for (event, asks) in [(ack(5), true), (loss(50), false), (timeout, false)] {
             for failure in [Failure::SlowStart, Failure::Halve] {
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_granted_and_not_used_is_no_licence() {
+    fn an_unused_grant_does_not_raise_the_window() {
         let mut start = start(Failure::SlowStart);
         let _ = start.establish(&prior(Some(1_000_000)));
         play(&mut start, &[(100, ack(19), Expected::Window(21_000), "20 of the 100 had left")]);
@@ -429,7 +429,7 @@ mod tests {
 
     /// QS §6.3, the top plot of Figure 4.
     #[test]
-    fn or_it_halves_the_window() {
+    fn a_failure_halves_the_window_if_configured() {
         let mut start = start(Failure::Halve);
         let _ = start.establish(&prior(Some(1_000_000)));
         let steps = [
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_grants_are_survived() {
+    fn absurd_grants_do_no_harm() {
         for mut prior in crate::history::testing::absurd_priors() {
             prior.granted = prior.history.map(|known| known.record.btl_bw);
             let mut start = QuickStart::new(Params::default());

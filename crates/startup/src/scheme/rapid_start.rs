@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn grows_with_the_path_then_shrinks_to_what_got_through() {
+    fn the_window_grows_with_the_path_then_shrinks_to_the_delivered_bytes() {
         let mut start = established(Params::default());
         #[rustfmt::skip]
         let steps = [
@@ -283,7 +283,7 @@ mod tests {
     /// RS Appendix A: after recovery the window is beta times the acknowledged bytes, whatever was
     /// lost.
     #[test]
-    fn the_window_ends_at_beta_times_what_got_through() {
+    fn the_window_ends_at_beta_times_the_delivered_bytes() {
         for lost in [0, 1, 30, 60, 66] {
             let mut start = established(Params::default());
             let _ = apply(&mut start, acked(100, 0, 45));
@@ -296,7 +296,7 @@ mod tests {
 
     /// The lowest RTT of the last 100 ms counts, not the latest.
     #[test]
-    fn one_late_ack_is_no_queue() {
+    fn one_late_ack_is_not_taken_for_a_queue() {
         let mut start = established(Params::default());
         #[rustfmt::skip]
         let steps = [
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_is_answered_by_the_base() {
+    fn a_timeout_is_handled_by_the_base() {
         let mut start = established(Params::default());
         let how = play(&mut start, &[(timeout(1000), "hand over", 10_000, 0, "")]);
         assert_eq!(how, Some(HandOver::to_be_cut(MSS * 10)));

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_stamps_nothing_is_slow_start() {
+    fn without_stamps_it_is_slow_start() {
         let mut start = Rcp::new(params());
         assert_eq!(start.establish(&prior(None)), FlightPlan::burst(MSS * 10));
         #[rustfmt::skip]

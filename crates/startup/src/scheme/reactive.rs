@@ -95,7 +95,7 @@ mod tests {
     const MSS: Bytes = Bytes::new(1000);
 
     #[test]
-    fn two_segments_double_and_a_probe_watches_the_tail() {
+    fn two_segments_double_and_the_tail_is_probed() {
         let mut start = Scheme::Reactive(Reactive::new(Params::default()));
         let prior = Prior::bare(Time::ZERO, MSS, Span::from_millis(100), MSS * 141);
         assert_eq!(start.establish(&prior), FlightPlan::burst(MSS * 2));

@@ -206,7 +206,7 @@ mod tests {
     /// WiseStart §4.2: without adaptation to the application the window is "much lower when exiting
     /// slow start".
     #[test]
-    fn it_goes_on_with_what_was_in_flight_by_each_reading() {
+    fn avoidance_begins_with_the_bytes_in_flight_by_each_reading() {
         let (fill, few) = ((2, 30), (1, 0));
         for (avoidance_window, (acked, in_flight), window) in [
             (AvoidanceWindow::FlightOrInitial, fill, 32_000),

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_of_a_window_that_was_not_full_grows_nothing() {
+    fn an_ack_of_an_unfilled_window_does_not_grow_it() {
         let mut start = SlowStart::new(Params::default());
         let plan = start.establish(&prior());
         let ack = Ack { is_window_limited: false, ..acked(Time::ZERO, MSS) };

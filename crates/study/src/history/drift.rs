@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_and_rtt_do_not_know_each_other() {
+    fn rate_and_rtt_are_independent() {
         let both = share(|it| it.rate > 1.2 && it.rtt > 1.2);
         assert!((3.6..4.4).contains(&both), "{both} %, a fifth of a fifth expected");
     }

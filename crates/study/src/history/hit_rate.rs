@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_come_as_often_as_they_should() {
+    fn users_return_at_their_rate() {
         let mut model = VisitModel::new(2000, 1_000_000, Seed(1));
         let (_, visits) = model.run_until(10.0 * 86_400.0);
         let each = visits as f64 / 2000.0 / 10.0;
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_store_stays_as_it_is_and_knows_fewer() {
+    fn a_smaller_store_has_fewer_hits() {
         let (mut large, mut small) =
             (VisitModel::new(500, 1_000_000, Seed(1)), VisitModel::new(500, 100, Seed(1)));
         let day = 86_400.0;

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_the_users_takes_the_place_of_generated_traces() {
+    fn a_folder_of_traces_replaces_generated_ones() {
         let trace = Arc::new("1\n".parse().expect("12 Mbit/s"));
         let folder = TraceFolder(vec![TraceFile { name: "mine".into(), trace }]);
         let (mine, ours) = (

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_read_in_the_order_of_names_and_faults_are_told_with_the_file() {
+    fn a_folder_is_read_in_the_order_of_names_and_errors_name_the_file() {
         let path = std::env::temp_dir().join(format!("headstart-traces-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("a temporary folder");

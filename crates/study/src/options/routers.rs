@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn measures_are_read_and_what_is_none_is_told() {
+    fn measures_are_parsed_and_invalid_ones_refused() {
         assert!(matches!("peak:20".parse(), Ok(MeasureName::Peak(20))));
         assert!(matches!("average:5%".parse(), Ok(MeasureName::Average(_))));
         for text in ["", "peak", "peak:0", "peak:1001", "average:0%", "average:101%", "average:5", "mean:5"] {

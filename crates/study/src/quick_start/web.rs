@@ -322,7 +322,7 @@ mod tests {
     /// Quick-Start §5: "a mean one-way link delay of 12 msec and a maximum delay of 110 msec";
     /// Figure 11: 80 to 120 ms.
     #[test]
-    fn hosts_are_as_far_away_as_the_paper_says() {
+    fn host_distances_match_the_paper() {
         let mut random = Random::new(Seed(1));
         let drawn: Vec<Access> = (0..200_000).map(|_| access(HostsName::Wide, &mut random)).collect();
         let mean = drawn.iter().map(|access| access.server.as_millis_f64()).sum::<f64>() / 200_000.0;

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn round_trip_times_keep_within_what_the_paper_states() {
+    fn round_trip_times_stay_within_the_range_of_the_paper() {
         let (least, most) = (Span::from_micros(200), Span::from_millis(400));
         for population in WIDE {
             let paths: Vec<_> = (0..2600).map(|number| population.path(number)).collect();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_go_the_same_distances_as_continents_and_are_like_random_otherwise() {
+    fn lines_keep_the_distances_of_continents_and_are_random_otherwise() {
         for number in 0..200 {
             let (near, far) = (Population::Lines.path(number), Population::Continents.path(number));
             assert_eq!(near.rtt, far.rtt);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn access_networks_meet_the_same_servers() {
+    fn access_networks_use_the_same_servers() {
         for number in 0..170 {
             let (dsl, wired) = (Population::DslWifi.path(number), Population::Wired.path(number));
             assert!(dsl.rate <= Rate::from_mbit_per_sec(6));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_loses_what_it_says() {
+    fn a_path_has_its_loss_rate() {
         let path = PathSpec { burst: 3, loss_ppm: 30_000, ..Population::Uniform.path(1) };
         let burst = path.options().burst_loss.expect("bursts");
         assert_eq!((burst.enter, burst.length), (Ratio::new(10_000, 1_000_000), 3));

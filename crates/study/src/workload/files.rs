@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_end_is_read_up_to_its_limit() {
+    fn an_endless_file_is_read_up_to_its_limit() {
         let error = "/dev/zero".parse::<SizeFile>().expect_err("endless");
         assert!(error.contains("found more than 1048576 bytes"), "{error}");
     }

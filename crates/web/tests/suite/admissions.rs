@@ -71,7 +71,7 @@ fn event_log() -> (Arc<EventLog>, Arc<Mutex<Vec<String>>>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_hears_the_life_of_a_connection_and_the_size_of_each_answer() {
+async fn an_admission_observes_a_connection_and_the_size_of_each_response() {
     let (admission, events) = event_log();
     let server = start_with(admission, ServerConfig::default(), folder).await;
     server.fetch(&["/picture.png"]).await;
@@ -87,7 +87,7 @@ async fn it_hears_the_life_of_a_connection_and_the_size_of_each_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_may_ask_for_a_scheme_where_the_server_allows_it() {
+async fn a_client_may_request_a_scheme_if_the_server_allows_it() {
     for (allows, told) in [(true, Some("halfback")), (false, None)] {
         let (admission, events) = event_log();
         let server_config = ServerConfig { scheme_choice: allows, ..ServerConfig::default() };
@@ -101,7 +101,7 @@ async fn a_client_may_ask_for_a_scheme_where_the_server_allows_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_never_heard_of_schemes_ignores_what_is_asked() {
+async fn a_server_without_scheme_choice_ignores_requests() {
     let server = start(ServerConfig::default(), folder).await;
     let visit = server.fetch_as(server.client(Some("halfback"), false), &["/"]).await;
     assert_eq!((visit.pages[0].bytes, visit.pages[0].scheme.clone()), (13, None));
@@ -126,7 +126,7 @@ async fn retry_validates_an_address_and_a_token_spares_the_next_connection_it() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_shuts_down_lets_answers_finish() {
+async fn a_server_that_shuts_down_finishes_its_responses() {
     let (admission, events) = event_log();
     let server_config = ServerConfig { grace: TIMEOUT, ..ServerConfig::default() };
     let server = start_with(admission, server_config, |_| Site::Generated).await;

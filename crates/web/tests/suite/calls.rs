@@ -28,7 +28,7 @@ async fn dead_port() -> SocketAddr {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_port_without_a_listener_ends_the_call_at_once() {
+async fn a_closed_port_fails_the_connection_at_once() {
     let server = server().await;
     let plan = FetchPlan { timeout: AGES, ..server.plan(&["/bytes/1"]) };
     let dead = dead_port().await;
@@ -40,7 +40,7 @@ async fn a_port_without_a_listener_ends_the_call_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_host_that_never_answers_is_told_from_one_that_is_slow() {
+async fn a_silent_host_is_distinguished_from_a_slow_one() {
     let server = server().await;
     let plan = FetchPlan { timeout: Duration::from_millis(300), ..server.plan(&["/bytes/1"]) };
     let mute = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
@@ -54,7 +54,7 @@ async fn a_host_that_never_answers_is_told_from_one_that_is_slow() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_caller_that_was_refused_can_call_again() {
+async fn a_refused_client_can_connect_again() {
     let server = server().await;
     let plan = FetchPlan { timeout: AGES, ..server.plan(&["/bytes/1000"]) };
     // A port that is closed at first and a relay to the server later.

@@ -19,7 +19,7 @@ fn a_certificate_is_made_once_and_kept() {
 
 #[test]
 #[cfg(unix)]
-fn nobody_else_may_read_the_key() {
+fn only_the_owner_may_read_the_key() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a folder");
     Identity::kept(folder.path(), &[]).expect("made");
@@ -31,7 +31,7 @@ fn nobody_else_may_read_the_key() {
 }
 
 #[test]
-fn a_name_cannot_lead_out_of_the_folder() {
+fn a_name_cannot_escape_the_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let home = folder.path().join("home");
     for name in ["../../evil", "/etc/evil", "..", "a/b"] {
@@ -44,7 +44,7 @@ fn a_name_cannot_lead_out_of_the_folder() {
 }
 
 #[test]
-fn what_is_no_certificate_is_refused_with_the_files_name() {
+fn an_invalid_certificate_is_refused_with_the_file_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let kept = folder.path().join("identity.pem");
     let message = |chain: &Path, key: &Path| Identity::from_pem(chain, key).expect_err("refused").to_string();

@@ -55,7 +55,7 @@ async fn nothing_outside_the_folder_is_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bytes_are_made_up_to_a_bound() {
+async fn generated_files_are_bounded() {
     let server = start(ServerConfig::default(), |_| Site::Generated).await;
     let visit =
         server.fetch(&["/bytes/0", "/bytes/1", "/bytes/200001", "/bytes/99999999999", "/other"]).await;
@@ -66,7 +66,7 @@ async fn bytes_are_made_up_to_a_bound() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_comes_back_is_answered_from_its_first_packet() {
+async fn a_returning_client_gets_a_0_rtt_response() {
     let server = start(ServerConfig::default(), folder).await;
     let config = server.client(None, true);
     let mut early = vec![];
@@ -80,7 +80,7 @@ async fn a_client_that_comes_back_is_answered_from_its_first_packet() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_that_nobody_vouches_for_is_refused() {
+async fn an_untrusted_certificate_is_refused() {
     let server = start(ServerConfig::default(), folder).await;
     let trust = client::Trust::System { also: vec![] };
     let config = client::plain(client::tls(&trust, None, false).expect("TLS")).expect("QUIC");
@@ -93,7 +93,7 @@ async fn a_certificate_that_nobody_vouches_for_is_refused() {
 /// A client that sends GOAWAY and still reads; encoded by hand, for this project's client sends
 /// GOAWAY only at its end.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_under_way_outlives_the_clients_goodbye() {
+async fn a_response_in_progress_completes_after_goaway() {
     const BYTES: usize = 1_000_000;
     let server = start(ServerConfig::default(), |_| Site::Generated).await;
     let endpoint = client::endpoint(server.address).expect("a socket");

@@ -51,7 +51,7 @@ async fn last(reports: &Reports, count: usize) -> StartReport {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_scheme_that_is_carried_serves_a_page_under_its_own_name() {
+async fn every_supported_scheme_serves_a_page_under_its_name() {
     let (server, reports) = start("iw10", Rollout::default());
     let tuned = ["halfback(additional=25%)", "slow-start(initial-window=20)"];
     let tuned = tuned.map(|text| Choice::find(text).expect("carried"));
@@ -65,7 +65,7 @@ async fn every_scheme_that_is_carried_serves_a_page_under_its_own_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_quic_does_not_carry_is_refused_by_name_and_a_client_that_asks_gets_the_usual() {
+async fn unsupported_schemes_are_refused_by_name_and_a_requesting_client_gets_the_default() {
     for name in ["quick-start", "rcp", "pcp"] {
         assert!(Choice::find(name).is_err_and(|refused| refused.to_string().contains(name)));
     }
@@ -78,7 +78,7 @@ async fn what_quic_does_not_carry_is_refused_by_name_and_a_client_that_asks_gets
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn packets_that_grew_by_path_mtu_discovery_are_the_schemes_packets_too() {
+async fn packets_enlarged_by_path_mtu_discovery_belong_to_the_flight() {
     let (server, reports) = start("iw10", Rollout::default());
     let visit = server.fetch(&["/bytes/2000000"]).await;
     assert_eq!(visit.pages[0].bytes, 2_000_000);
@@ -99,7 +99,7 @@ async fn the_size_of_a_page_is_known_before_its_first_byte() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_gets_a_scheme_that_is_rolled_out_to_nobody() {
+async fn with_a_rollout_of_zero_no_connection_uses_the_scheme() {
     let (server, reports) = start("jump-start", Rollout::new(0.0));
     server.fetch(&["/bytes/60000"]).await;
     let report = last(&reports, 1).await;

@@ -54,7 +54,7 @@ async fn head_range_and_other_methods_are_answered_as_they_should_be() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn http_2_is_preferred_by_who_knows_it() {
+async fn http_2_is_preferred_by_clients_that_support_it() {
     let server = start(ServerConfig::default(), folder).await;
     let stream = dial(&server, &[b"http/1.1", b"h2"]).await;
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(b"h2".as_slice()));

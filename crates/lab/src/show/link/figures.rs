@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_empties_as_packets_are_sent_and_not_by_the_next_arrival() {
+    fn a_queue_drains_at_departures_not_at_the_next_arrival() {
         let steps = queue_steps(record().entries.iter());
         let level = |micros: u64| {
             let before = steps.partition_point(|(at, _)| *at <= Time::from_nanos(micros * 1000));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_link_could_carry_lies_behind_what_it_carried() {
+    fn the_capacity_is_drawn_behind_the_throughput() {
         let mut record = record();
         assert!(!throughput(&record).as_str().contains("could carry"));
         record.header = vec![(DOWN_CAPACITY.to_owned(), "0:25000".to_owned())];

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn by_default_it_is_path_and_load() {
+    fn by_default_the_title_has_path_and_load() {
         assert_eq!(of(""), "15 Mbit/s, RTT 60 ms, 100 kB flows, load 25 %");
         assert_eq!(
             of("--rate 1mbit --duration 5s --pages archive2014"),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_as_by_default_is_in_it() {
+    fn settings_that_differ_from_the_default_are_in_the_title() {
         assert_eq!(
             of(
                 "--queue codel --ecn --loss 1% --jitter 5ms --acks quic --base reno --up-rate 1mbit --background 2"
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn every_condition_that_differs_changes_it() {
+    fn every_differing_condition_changes_the_title() {
         let plain = of("");
         for line in [
             "--reorder --jitter 1ms",

@@ -238,7 +238,7 @@ mod tests {
     use crate::verdict::tests::{race, standing};
 
     #[test]
-    fn harm_to_long_flows_is_harm() {
+    fn harm_to_long_flows_counts_as_harm() {
         let halfback = standing("halfback", &[140.0, 141.0, 139.0, 140.0]).harm_of(&[1.0, 1.01, 0.99, 1.0]);
         let halfback = halfback.long_share_of(&[0.86, 0.88, 0.87, 0.87]);
         let iw10 = standing("iw10", &[240.0, 242.0, 239.0, 241.0]).long_share_of(&[1.0; 4]);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tie_is_called_a_tie() {
+    fn a_tie_is_reported_as_a_tie() {
         let blitzstart = standing("blitzstart", &[500.0, 512.0, 510.0]);
         let jump_start = standing("jump-start", &[508.0, 502.0, 509.0]);
         let iw2 = standing("iw2", &[900.0, 905.0, 903.0]);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_seed_there_are_no_intervals_and_the_notes_say_so() {
+    fn one_seed_has_no_intervals_and_a_note() {
         let race = race(vec![standing("iw10", &[240.0]).0, standing("iw2", &[400.0]).0]);
         assert_eq!(
             verdict(&race),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_agree_with_their_nouns() {
+    fn nouns_agree_with_their_counts() {
         let mut one = standing("iw10", &[240.0]).0;
         one.totals.flows = 1;
         assert_eq!(sample(&race(vec![one])), "1 flow of each scheme, 1 seed");
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn twins_are_explained_by_what_they_did() {
+    fn identical_rows_are_explained() {
         let with = |name: &str, fingerprint: u64| {
             let mut made = standing(name, &[1.0, 2.0]).0;
             made.fingerprint = fingerprint;

@@ -28,7 +28,7 @@ fn rate_of(known: Option<SharedRecord>) -> Option<Rate> {
 }
 
 #[test]
-fn the_next_connection_reads_what_the_last_one_measured() {
+fn the_next_connection_gets_the_record_of_the_last() {
     let mut store = store(8);
     let (known, lease) = store.open(peer(1));
     assert_eq!(known, None);
@@ -40,7 +40,7 @@ fn the_next_connection_reads_what_the_last_one_measured() {
 }
 
 #[test]
-fn several_starts_from_one_record_see_each_other() {
+fn concurrent_starts_from_one_record_count_each_other() {
     let mut store = store(8);
     visit(&mut store, 1, 5);
     let (first, first_lease) = store.open(peer(1));
@@ -70,7 +70,7 @@ fn fate(earned: u64, spent: u64) -> Revision {
 }
 
 #[test]
-fn first_flights_to_a_peer_see_each_other_until_their_fate_is_known_or_they_close() {
+fn first_flights_to_a_peer_are_reserved_until_their_outcome_or_the_close() {
     let mut store = store(8);
     let (_, mut first) = store.open(peer(1));
     let (_, mut second) = store.open(peer(1));
@@ -92,7 +92,7 @@ fn first_flights_to_a_peer_see_each_other_until_their_fate_is_known_or_they_clos
 }
 
 #[test]
-fn a_credit_is_the_peers_own_and_first_contacts_have_one_in_common() {
+fn each_peer_has_a_credit_and_first_contacts_share_one() {
     let mut store = store(8);
     let (_, mut lease) = store.open(peer(1));
     assert_eq!(reserve(&mut store, &mut lease, 1), (0, None));
@@ -117,7 +117,7 @@ fn a_credit_is_the_peers_own_and_first_contacts_have_one_in_common() {
 }
 
 #[test]
-fn a_credit_moves_within_its_bounds_and_is_never_moved_to_them() {
+fn a_credit_changes_within_its_bounds_and_is_not_clamped_to_them() {
     #[rustfmt::skip]
     let rows = [
         // before         earned   spent    after
@@ -135,7 +135,7 @@ fn a_credit_moves_within_its_bounds_and_is_never_moved_to_them() {
 }
 
 #[test]
-fn the_peer_not_heard_of_for_the_longest_time_goes_first() {
+fn the_least_recently_used_peer_is_evicted_first() {
     let mut store = store(2);
     visit(&mut store, 1, 1);
     visit(&mut store, 2, 2);
@@ -147,7 +147,7 @@ fn the_peer_not_heard_of_for_the_longest_time_goes_first() {
 }
 
 #[test]
-fn a_record_may_be_evicted_while_its_connections_live() {
+fn a_record_may_be_evicted_while_its_connections_are_open() {
     let mut store = store(1);
     visit(&mut store, 1, 1);
     let (_, early) = store.open(peer(1));
@@ -166,7 +166,7 @@ fn a_record_may_be_evicted_while_its_connections_live() {
 }
 
 #[test]
-fn a_record_that_misled_is_dropped_unless_it_was_replaced() {
+fn a_wrong_record_is_removed_unless_it_was_replaced() {
     let mut store = store(4);
     visit(&mut store, 1, 1);
     let (_, misled) = store.open(peer(1));
@@ -180,7 +180,7 @@ fn a_record_that_misled_is_dropped_unless_it_was_replaced() {
 }
 
 #[test]
-fn the_newest_record_wins_whoever_closes_last() {
+fn the_newest_record_is_kept_in_any_order_of_closing() {
     let mut store = store(4);
     let (_, slow) = store.open(peer(1));
     visit(&mut store, 1, 9);
@@ -189,7 +189,7 @@ fn the_newest_record_wins_whoever_closes_last() {
 }
 
 #[test]
-fn without_room_nothing_is_remembered() {
+fn with_zero_capacity_nothing_is_stored() {
     let mut store = store(0);
     visit(&mut store, 1, 1);
     visit(&mut store, 1, 1);
@@ -197,7 +197,7 @@ fn without_room_nothing_is_remembered() {
 }
 
 #[test]
-fn a_flush_forgets_everything_and_survivors_do_no_harm() {
+fn a_flush_removes_all_records_and_open_connections_stay_valid() {
     let mut store = store(4);
     visit(&mut store, 1, 1);
     let (_, lease) = store.open(peer(1));
@@ -287,7 +287,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #[test]
-    fn the_store_does_what_a_plain_list_would_do(capacity in 1..5usize, steps in steps()) {
+    fn the_store_behaves_as_a_plain_list(capacity in 1..5usize, steps in steps()) {
         let mut store = store(capacity);
         let mut model = Model { capacity, ..Model::default() };
         let mut open = Vec::new();
@@ -324,7 +324,7 @@ proptest! {
 }
 
 #[test]
-fn who_keeps_a_copy_is_told_what_changed() {
+fn changes_are_returned_for_copies_of_the_store() {
     let mut store = store(2);
     let settle = |store: &mut MemoryStore, number, outcome| {
         let (_, lease) = store.open(peer(number));
@@ -347,7 +347,7 @@ fn who_keeps_a_copy_is_told_what_changed() {
 }
 
 #[test]
-fn what_another_home_kept_comes_back_unless_something_newer_is_here() {
+fn a_restored_record_does_not_replace_a_newer_one() {
     let mut store = store(1);
     let mapped = IpAddr::V6(core::net::Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped());
     assert_eq!(store.restore(mapped, record(5, 5)), StoreChange { written: Some(peer(1)), removed: None });

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_storm_is_cut_to_the_limit_and_a_trickle_is_not() {
+    fn only_requests_above_the_rate_limit_are_refused() {
         for (per_second, micros_between, expected) in
             [(100, 10, 1009..=1009), (100, 20_000, 500..=500), (1, 1, 10..=10), (0, 1, 0..=0)]
         {

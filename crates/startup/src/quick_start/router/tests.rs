@@ -79,7 +79,7 @@ fn target_grants_up_to_the_threshold() {
 }
 
 #[test]
-fn four_bits_round_down_and_only_what_is_said_counts() {
+fn four_bits_round_down_and_the_rounded_rate_counts() {
     let mut router = Router::new(Params { granularity: Granularity::Encoded, ..exact(target(90)) });
     let granted: Vec<u64> = (0..6).map(|n| ask(&mut router, n, n, 0, 20_480)).collect();
     assert_eq!(
@@ -90,7 +90,7 @@ fn four_bits_round_down_and_only_what_is_said_counts() {
 }
 
 #[test]
-fn a_router_that_says_no_ignores_zeroes_or_deletes() {
+fn a_denial_ignores_zeroes_or_deletes_the_option() {
     for (denial, expected, ttl) in [
         (Denial::Ignore, RequestResult::Untouched, 9),
         (Denial::Zero, RequestResult::Zeroed, 0),
@@ -105,7 +105,7 @@ fn a_router_that_says_no_ignores_zeroes_or_deletes() {
 }
 
 #[test]
-fn what_was_denied_before_costs_nothing() {
+fn a_denied_request_is_forwarded_without_cost() {
     let mut router = Router::new(Params { requests_per_second: Some(1), ..exact(target(90)) });
     let (_, mut request) = SentRequest::new(Rate::ZERO, 64, 9, Nonce::new(1));
     assert_eq!(router.on_request(at(0), &mut request, 0, 0, 0), RequestResult::Untouched);
@@ -113,7 +113,7 @@ fn what_was_denied_before_costs_nothing() {
 }
 
 #[test]
-fn beyond_the_limit_requests_are_not_looked_at() {
+fn requests_beyond_the_limit_are_not_processed() {
     let mut router = Router::new(Params { requests_per_second: Some(10), ..exact(target(90)) });
     let granted = (0..1000).filter(|n| ask(&mut router, *n, *n, 0, 10) > 0).count();
     assert!((10..=11).contains(&granted), "{granted}");
@@ -122,7 +122,7 @@ fn beyond_the_limit_requests_are_not_looked_at() {
 
 /// QS §7.2: the grant counts in full until the data arrives, and less with each packet.
 #[test]
-fn extreme_frees_a_promise_as_the_flow_uses_it() {
+fn extreme_releases_a_grant_as_the_flow_uses_it() {
     let mut router =
         Router::new(exact(extreme(extreme::Params { fair: false, ..extreme::Params::default() })));
     assert_eq!(ask(&mut router, 0, 1, 0, 8_000), 8_000);
@@ -145,7 +145,7 @@ fn extreme_frees_a_promise_as_the_flow_uses_it() {
 /// QS Equation 4 with w = 0.2: 0.2 x 1 + 0.8 x 0 = 0.2; then 0.2 x 0.2 + 0.8 x 0 = 0.04; a good
 /// start from there: 0.2 x 1 + 0.8 x 0.04.
 #[test]
-fn a_host_that_asks_and_does_not_come_gets_less_next_time() {
+fn a_host_that_does_not_use_its_grant_gets_less_next_time() {
     let mut router =
         Router::new(exact(extreme(extreme::Params { fair: false, ..extreme::Params::default() })));
     assert_eq!(ask(&mut router, 0, 1, 7, 8_000), 8_000);
@@ -161,7 +161,7 @@ fn a_host_that_asks_and_does_not_come_gets_less_next_time() {
 /// A host that repeatedly does not use its grants keeps the least rate and no more; one used grant
 /// raises it.
 #[test]
-fn whoever_asks_for_many_times_the_link_is_held_down_and_can_rise() {
+fn a_host_that_requests_too_much_is_reduced_and_can_recover() {
     let params = extreme::Params { fair: false, ..extreme::Params::default() };
     let mut router = Router::new(exact(extreme(params)));
     for n in 0..12 {
@@ -176,7 +176,7 @@ fn whoever_asks_for_many_times_the_link_is_held_down_and_can_rise() {
 }
 
 #[test]
-fn nobody_gets_more_than_a_fair_share_while_others_get_nothing() {
+fn no_flow_gets_more_than_a_fair_share_while_others_get_nothing() {
     let mut router = Router::new(exact(extreme(extreme::Params::default())));
     assert_eq!(ask(&mut router, 0, 1, 1, 20_000), 9_000, "alone: all of it");
     assert_eq!(ask(&mut router, 10, 2, 2, 20_000), 0, "the second gets nothing");
@@ -190,7 +190,7 @@ fn nobody_gets_more_than_a_fair_share_while_others_get_nothing() {
 /// A flood of requests from spoofed hosts: memory stays within its bound, and after the flood a
 /// legitimate request gets its full rate within one interval.
 #[test]
-fn a_storm_of_spoofed_requests_fills_no_more_than_its_places() {
+fn spoofed_requests_use_bounded_state() {
     let tracking = extreme::Params { flows: 64, hosts: 128, ..extreme::Params::default() };
     let mut router = Router::new(exact(extreme(tracking)));
     let bound = {
@@ -212,7 +212,7 @@ proptest! {
     /// For any flood of spoofed hosts and any algorithm: memory stays within its bound, and unused
     /// grants are free again when the memory of approvals expires (Extreme: its interval).
     #[test]
-    fn after_any_storm_the_router_recovers_within_its_memory(
+    fn the_router_recovers_from_a_flood_within_its_memory(
         algorithm in algorithms(),
         requests in proptest::collection::vec((0_u64..40, 1_u64..40_000), 1..400),
         bins in 1_u8..=16,

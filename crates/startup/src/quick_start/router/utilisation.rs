@@ -203,7 +203,7 @@ mod tests {
     proptest! {
         /// For any arrivals, use is never above one, and queries in between change nothing.
         #[test]
-        fn asking_changes_nothing(
+        fn reading_the_utilisation_changes_nothing(
             packets in proptest::collection::vec((0_u64..80, 0_u64..50), 1..60),
             average: bool,
         ) {

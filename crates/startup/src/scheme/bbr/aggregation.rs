@@ -81,7 +81,7 @@ mod tests {
 
     /// 100 bytes/ms are expected; the excess is the aggregate.
     #[test]
-    fn room_is_the_largest_lump() {
+    fn the_allowance_is_the_largest_aggregate() {
         #[rustfmt::skip]
         let rows: [Row; 5] = [
             // acks (ms, bytes)                              room    why
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lump_is_forgotten_after_five_to_ten_rounds() {
+    fn an_aggregate_expires_after_five_to_ten_rounds() {
         let mut aggregation = Aggregation::default();
         apply(&mut aggregation, &[(10, 5000)], false);
         let kept = (1..=12).filter(|n| {

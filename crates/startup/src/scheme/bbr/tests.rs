@@ -128,7 +128,7 @@ fn a_loss_ends_the_probe_of_a_shallow_path() {
 }
 
 #[test]
-fn the_cycle_begins_where_it_is_told_but_never_yields_first() {
+fn the_cycle_begins_at_its_parameter_but_never_in_the_yielding_phase() {
     for (cycle_start, expected) in [(0, 0), (1, 2), (2, 2), (7, 7), (8, 0), (9, 2)] {
         let mut bbr = Bbr::new(Params { cycle_start, ..Params::default() });
         bbr.begin_probe_bw(Time::ZERO);
@@ -166,7 +166,7 @@ fn an_idle_connection_needs_no_probe() {
 
 /// 30 rounds at four segments must not lower BtlBw.
 #[test]
-fn what_is_sent_while_probing_the_rtt_says_nothing_of_the_bandwidth() {
+fn samples_while_probing_the_rtt_do_not_count_for_the_bandwidth() {
     let mut bbr = cruising();
     bbr.phase = Phase::ProbeRtt { done: None };
     for n in 1..=30 {
@@ -220,7 +220,7 @@ fn after_a_timeout_the_pipe_is_not_taken_for_full() {
 }
 
 #[test]
-fn an_ambiguous_handshake_says_nothing_of_the_path() {
+fn a_retransmitted_handshake_gives_no_rtt() {
     let mut bbr = Bbr::new(Params::default());
     let _ = bbr.establish(&Prior { handshake_retransmitted: true, ..prior_with(1, 1) });
     assert_eq!(bbr.rt_prop, Span::MAX);
@@ -367,7 +367,7 @@ fn absurd_paths_do_no_harm() {
 }
 
 #[test]
-fn a_hint_is_the_first_estimate_and_is_cruised_at() {
+fn a_hint_is_the_first_estimate_and_starts_probe_bw() {
     use crate::prior::{Access, Hint};
     let hint = Some(Hint { bandwidth: Rate::from_mbit_per_sec(8), access: Access::Dsl });
     let params = Params { begins_from_hint: true, ..Params::default() };

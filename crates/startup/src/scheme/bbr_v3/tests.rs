@@ -237,7 +237,7 @@ fn two_rounds_of_which_half_was_marked_end_startup() {
 }
 
 #[test]
-fn what_was_lost_since_a_packet_left_is_known_to_a_sixth_of_a_window() {
+fn losses_since_a_transmission_are_known_to_a_sixth_of_a_window() {
     let mut losses = Losses::default();
     let at = |delivered: u64| Ack { delivered: MSS * delivered, ..acked(Time::ZERO, MSS) };
     for delivered in 1..=100 {

@@ -58,7 +58,7 @@ fn a_path_as_it_was_validates_the_jump() {
 }
 
 #[test]
-fn a_jump_that_does_not_fit_is_taken_back_to_half_of_what_got_through() {
+fn a_jump_with_losses_retreats_to_half_of_the_delivered_bytes() {
     let mut start = validating();
     #[rustfmt::skip]
     let steps = [
@@ -129,7 +129,7 @@ fn the_unvalidated_phase_ends_when_all_was_sent_or_one_was_acked_or_an_rtt_passe
 }
 
 #[test]
-fn a_jump_that_was_not_used_leaves_the_window_that_was() {
+fn an_unused_jump_leaves_the_previous_window() {
     let mut start = jumped(Params::default());
     let _ = apply(&mut start, sent(110, 21));
     let _ = apply(&mut start, ack(200, 100, 20, 1));
@@ -208,7 +208,7 @@ fn a_path_that_grew_longer_is_paced_more_slowly() {
 }
 
 #[test]
-fn what_a_record_must_be_to_be_used() {
+fn a_record_is_used_only_if_valid() {
     type Spoil = fn(&mut Prior);
     let cases: [(Spoil, Refusal, bool); 5] = [
         (|prior| prior.history = None, Refusal::NoRecord, false),
@@ -240,7 +240,7 @@ fn spoil(prior: &mut Prior) -> &mut crate::history::SharedRecord {
 }
 
 #[test]
-fn a_path_of_another_length_is_refused_when_it_is_known() {
+fn a_path_with_another_rtt_is_refused() {
     for (rtt, expected) in
         [(50, Some(Refusal::RttTooSmall)), (51, None), (1000, None), (1001, Some(Refusal::RttTooLarge))]
     {
@@ -261,7 +261,7 @@ fn a_jump_that_gains_nothing_is_not_made() {
 }
 
 #[test]
-fn congestion_in_reconnaissance_is_answered_as_ever() {
+fn congestion_in_reconnaissance_has_the_usual_response() {
     for (event, window) in [(loss(100, 1, 9), 10_000), (mark(100, 9), 10_000), (timeout(1000), 10_000)] {
         let mut start = established(Params::default());
         let how = play(&mut start, &[(event, "hand over", window, 0, "normal congestion control")]);
@@ -271,7 +271,7 @@ fn congestion_in_reconnaissance_is_answered_as_ever() {
 }
 
 #[test]
-fn a_timeout_after_the_jump_ends_it_and_forgets_the_record() {
+fn a_timeout_after_the_jump_ends_it_and_discards_the_record() {
     let mut start = validating();
     let _ = apply(&mut start, ack(200, 100, 20, 80));
     let how = play(&mut start, &[(timeout(1000), "hand over", 40_000, 0, "PipeSize, for the base to cut")]);

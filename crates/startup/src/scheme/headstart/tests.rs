@@ -58,7 +58,7 @@ fn ten_segments_leave_at_once_and_all_within_one_round_trip() {
 }
 
 #[test]
-fn the_flight_is_what_the_credit_leaves() {
+fn the_flight_is_the_credit_less_reservations() {
     let Params { initial_credit, initial_window, .. } = Params::default();
     let with = |reserved: u64, credit| {
         let shared_credit = SharedCredit { reserved: MSS * reserved, credit };
@@ -90,7 +90,7 @@ fn the_flight_is_what_the_credit_leaves() {
 }
 
 #[test]
-fn a_queue_that_the_handshake_met_leaves_less_and_a_longer_one_never_more() {
+fn a_longer_queue_in_the_handshake_never_gives_a_larger_flight() {
     let at = |millis| Prior { handshake_rtt: Span::from_millis(millis), ..recorded_peer(100, 100) };
     let flights: Vec<u64> = (100..300).map(|millis| planned(&at(millis))).collect();
     assert!(flights.is_sorted_by(|before, after| before >= after), "{flights:?}");
@@ -98,7 +98,7 @@ fn a_queue_that_the_handshake_met_leaves_less_and_a_longer_one_never_more() {
 }
 
 #[test]
-fn what_a_record_says_fades_towards_what_first_contacts_get() {
+fn the_credit_of_a_record_decays_towards_that_of_first_contacts() {
     let Params { initial_credit, half_life, .. } = Params::default();
     for credit in [10, initial_credit, 90] {
         let mut segments = Vec::new();
@@ -116,7 +116,7 @@ fn what_a_record_says_fades_towards_what_first_contacts_get() {
 }
 
 #[test]
-fn a_flight_that_gets_through_is_paced_once_and_earns() {
+fn a_delivered_flight_is_paced_once_and_raises_the_credit() {
     let mut start = Headstart::new(Params::default());
     let _ = start.establish(&recorded_peer(100, 80));
     #[rustfmt::skip]
@@ -134,7 +134,7 @@ fn a_flight_that_gets_through_is_paced_once_and_earns() {
 }
 
 #[test]
-fn a_flight_that_lost_is_repaired_and_pays_for_each_byte() {
+fn a_flight_with_losses_is_repaired_and_lowers_the_credit() {
     let mut start = Headstart::new(Params::default());
     let _ = start.establish(&recorded_peer(100, 80));
     #[rustfmt::skip]
@@ -152,7 +152,7 @@ fn a_flight_that_lost_is_repaired_and_pays_for_each_byte() {
 }
 
 #[test]
-fn what_a_timeout_leaves_unknown_is_lost() {
+fn unresolved_bytes_count_as_lost_after_a_timeout() {
     let mut start = Headstart::new(Params::default());
     let _ = start.establish(&recorded_peer(100, 80));
     assert_eq!(start.credit_revision(), None, "nothing is known yet");
@@ -185,7 +185,7 @@ fn ten_segments_start_and_fail_as_slow_start_does() {
 
 /// In equilibrium one byte in 1 + price is lost, whatever the path's capacity.
 #[test]
-fn the_credit_rests_where_the_price_says_and_follows_the_path() {
+fn the_equilibrium_of_the_credit_follows_price_and_path() {
     let mut credit = None;
     let (mut lost, mut sent) = (0, 0);
     for visit in 0..4_000_u64 {
@@ -217,7 +217,7 @@ fn lost_now() -> Congestion {
 }
 
 #[test]
-fn the_smallest_rtt_is_remembered_and_forgotten_slowly() {
+fn the_smallest_rtt_is_stored_and_rises_slowly() {
     let mut start = Headstart::new(Params::default());
     let _ = start.establish(&recorded_peer(100, 80));
     let measured = prior_with(1000, 180).history.map(|SharedRecord { record, .. }| record).expect("a record");

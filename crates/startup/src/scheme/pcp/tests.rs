@@ -15,7 +15,7 @@ fn prior() -> Prior {
 }
 
 #[test]
-fn the_transport_is_told_to_report_what_it_sends() {
+fn the_scheme_requires_sent_events() {
     assert!(super::super::Scheme::Pcp(established()).needs_sent_events());
     assert!(super::super::Scheme::Pcp(established()).requires_every_ack());
 }
@@ -41,7 +41,7 @@ fn ack(sent: u64, rtt: u64) -> Event {
 }
 
 #[test]
-fn the_first_probe_is_one_segment_in_half_an_rtt_or_a_third_of_what_is_remembered() {
+fn the_first_probe_is_one_segment_in_half_an_rtt_or_a_third_of_the_recorded_rate() {
     let record = Record {
         saved_at: Time::ZERO,
         btl_bw: Rate::from_bytes_per_sec(300_000),

@@ -99,7 +99,7 @@ fn a_loss_in_drain_or_maintenance_is_subtracted_and_cut() {
 
 /// §3.3.2 "subtracts the number of bytes of lost packets", and continues.
 #[test]
-fn it_may_outlast_losses_until_the_decision_and_in_drain() {
+fn it_may_continue_after_losses_until_the_decision_and_in_drain() {
     let params = Params { tolerates_loss: true, ..Params::default() };
     let mut start = established(params);
     send_everything(&mut start);
@@ -130,7 +130,7 @@ fn a_mark_loses_nothing_but_is_cut() {
 }
 
 #[test]
-fn a_timeout_is_answered_by_the_base() {
+fn a_timeout_is_handled_by_the_base() {
     let mut start = established(Params::default());
     let how = play(&mut start, &[(timeout(1000), "hand over", 100_000, 0, "")]);
     assert_eq!(how, Some(HandOver::to_be_cut(MSS * 100)));

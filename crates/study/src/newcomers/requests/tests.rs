@@ -104,7 +104,7 @@ fn hints_fall_evenly_within_a_step_and_never_above() {
 }
 
 #[test]
-fn without_a_step_the_hint_is_what_was_asked_for() {
+fn without_a_step_the_hint_is_exact() {
     let setup = setup("background = 0, hint = \"300 %\"");
     assert_eq!(params("").hinted(&setup, Seed(1)), Rate::from_mbit_per_sec(24));
 }

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_as_many_as_stated() {
+    fn the_number_of_hosts_matches_the_source() {
         let pages = draw(PageStatistics::Hosts2014);
         let hosts =
             |page: &Vec<Object>| page.iter().map(|object| object.origin).max().unwrap_or(0) as usize + 1;

@@ -78,7 +78,7 @@ fn leads(page: &Page) -> Vec<bool> {
 }
 
 #[test]
-fn redirects_lead_to_the_document_one_after_the_other() {
+fn redirects_precede_the_document_in_order() {
     let page = parsed(&[
         redirect(0, "http://example/", "https://example/", 150),
         redirect(3, "https://example/", "https://www.example/", 160),
@@ -101,7 +101,7 @@ fn a_redirect_without_bytes_costs_its_round_trip_and_an_internal_one_nothing() {
 }
 
 #[test]
-fn a_redirect_of_an_object_leads_to_the_entry_with_that_address() {
+fn a_redirect_of_an_object_refers_to_the_entry_with_that_url() {
     let page = parsed(&[
         chrome(0, "https://example/", 1000),
         redirect(10, "https://example/a.js", "//cdn.example/a.js", 11),
@@ -115,7 +115,7 @@ fn a_redirect_of_an_object_leads_to_the_entry_with_that_address() {
 }
 
 #[test]
-fn what_the_server_said_of_a_packed_body_comes_before_what_it_unpacks_to() {
+fn the_encoded_size_takes_precedence_over_the_decoded_size() {
     let named = |name: &str, value: &str| json!({"name": name, "value": value});
     let (gzip, length) = (named("Content-Encoding", "gzip"), named("content-length", "27472"));
     for (headers, expected, guessed, reason) in [
@@ -143,7 +143,7 @@ fn what_the_server_said_of_a_packed_body_comes_before_what_it_unpacks_to() {
 }
 
 #[test]
-fn the_page_is_the_first_or_the_one_that_is_asked_for() {
+fn the_page_is_the_first_or_the_selected_one() {
     let mut other = chrome(50, "https://other.example/", 77);
     other["pageref"] = json!("page_2");
     let file = har(&[chrome(0, "https://example/", 9), other]).to_string();
@@ -162,7 +162,7 @@ fn the_page_is_the_first_or_the_one_that_is_asked_for() {
 }
 
 #[test]
-fn the_file_says_whether_connections_carry_many_answers_at_once() {
+fn multiplexing_is_detected_from_the_file() {
     let over = |versions: &[&str]| {
         let entry = |(at, version): (u32, &&str)| {
             let mut entry = chrome(at, "https://example/", 9);
@@ -181,7 +181,7 @@ fn the_file_says_whether_connections_carry_many_answers_at_once() {
 
 #[rustfmt::skip]
 #[test]
-fn an_object_weighs_what_crossed_the_network() {
+fn the_size_of_an_object_is_its_transferred_bytes() {
     for (fields, expected, reason) in [
         (json!({"_transferSize": 10, "bodySize": 700, "headersSize": 70}), Ok(10), "Chrome counts all of it"),
         (json!({"bodySize": 700, "headersSize": 70, "content": {"size": 9000}}), Ok(770), "Firefox, WebPageTest"),
@@ -205,7 +205,7 @@ fn an_object_weighs_what_crossed_the_network() {
 }
 
 #[test]
-fn what_did_not_cross_the_network_is_counted_by_reason() {
+fn entries_without_transfer_are_counted_by_reason() {
     let mut from_disk = chrome(1, "https://example/b", 77);
     from_disk["_fromCache"] = json!("disk");
     let mut socket = chrome(2, "https://example/c", 77);
@@ -237,13 +237,13 @@ fn what_did_not_cross_the_network_is_counted_by_reason() {
 }
 
 #[test]
-fn a_document_from_the_cache_is_told() {
+fn a_cached_document_is_reported() {
     let page = parsed(&[chrome(0, "https://example/", 0), chrome(5, "https://example/a", 7)]);
     assert_eq!((sizes(&page), page.document_skipped), (vec![7], Some(Reason::FromCache)));
 }
 
 #[test]
-fn a_page_without_a_title_has_its_address() {
+fn a_page_without_a_title_is_named_by_its_url() {
     let entry = chrome(0, "https://example/\u{1b}[2J", 7);
     let value = json!({ "log": { "entries": [entry] } });
     let page = parse(value.to_string().as_bytes(), None).expect("pages are optional");
@@ -253,7 +253,7 @@ fn a_page_without_a_title_has_its_address() {
 }
 
 #[test]
-fn a_refusal_names_the_key_what_was_found_and_what_was_expected() {
+fn an_error_names_key_found_and_expected() {
     let good = har(&[chrome(0, "https://example/", 9), chrome(1, "https://example/a", 9)]);
     let with = |pointer: &str, value: Value| {
         let mut har = good.clone();
@@ -311,7 +311,7 @@ fn a_refusal_names_the_key_what_was_found_and_what_was_expected() {
 }
 
 #[test]
-fn what_is_no_json_is_told_with_its_place() {
+fn invalid_json_is_refused_with_its_position() {
     let text = har(&[chrome(0, "https://example/", 9)]).to_string();
     let cut = parse(&text.as_bytes()[..text.len() - 9], None).expect_err("cut short").to_string();
     assert!(cut.starts_with("line 1, column ") && cut.contains("EOF"), "{cut}");
