@@ -1,7 +1,7 @@
 //! Real transports in real time, over the path's elements on real packets.
 //!
 //! A [`Workload`](headstart_sim::workload::Workload) decides which connections open at which time,
-//! and which messages they request; here the time is that of the real clock ([`player`]), and
+//! and which messages they request. Here the time is that of the real clock ([`player`]), and
 //! connections are QUIC's ([`quic`], through the UDP relay, no privilege needed) or the kernel's
 //! TCP ([`kernel`], through TUN devices, root needed). The result has the simulator's form, a
 //! [`FlowReport`] for each flow, so that the same code adds both up.

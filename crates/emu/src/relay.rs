@@ -2,7 +2,7 @@
 //! that are due, and measures its own lateness.
 //!
 //! One thread does everything, without locks and in a deterministic order. It sleeps until the next
-//! deadline or the next packet, with absolute deadlines in nanoseconds and no timer slack; with the
+//! deadline or the next packet, with absolute deadlines in nanoseconds and no timer slack. With the
 //! privilege it runs at real-time priority, and it can spin before a deadline.
 
 use std::collections::BTreeMap;

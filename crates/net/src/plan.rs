@@ -94,7 +94,7 @@ impl PathPlan {
     /// alternately, then the other elements down, then up.
     ///
     /// Names and seeds follow from kind and place: the first link down is `bottleneck`, the first
-    /// one up `way back`, links behind them `hop 1` and `hop 1 back`; other elements are named by
+    /// one up `way back`, links behind them `hop 1` and `hop 1 back`. Other elements are named by
     /// their kind, a second of the same kind has its number.
     #[must_use]
     pub fn elements(&self, seed: Seed) -> Vec<Placed<'_>> {

@@ -2,7 +2,7 @@
 //!
 //! A [`Figure`] is plain data; [`Figure::svg`] draws it 840 pixels wide. Text and axes take the
 //! colour of the surrounding page (`currentColor`) and series that of a class, so one drawing
-//! serves light and dark; opened by itself, a drawing brings its own colours. There is no script,
+//! serves light and dark. Opened by itself, a drawing brings its own colours. There is no script,
 //! no outside reference and no identifier, so that any number of figures can stand in one page.
 //! Attributes say what a page's script needs to read values: ends of the axes (`data-x`, `data-y`),
 //! names of series (`data-name`) and, where points are few, their values (`data-points`). The same

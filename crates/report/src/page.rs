@@ -5,7 +5,7 @@
 //! types vouch for it. A content security policy in the file forbids loading anything, should one
 //! of these ever be wrong, and every script but `page/script.js`, which it names by its hash. That
 //! script sorts tables, greys what is not picked, reads values from figures and lays two flows over
-//! one another; without it all can be read, and only that is missing.
+//! one another. Without it all can be read, and only that is missing.
 
 use std::fmt::Write as _;
 
@@ -48,8 +48,8 @@ pub enum Section {
     /// series or a row's first cell has the name. Nothing is seen of it without the script.
     Picks(Vec<String>),
     /// Drawings of two subjects over one another
-    /// ([`Figure::overlay`](crate::figure::Figure::overlay)), each view in a drawing of its own;
-    /// the reader can choose any two of those whose own drawings are in the page.
+    /// ([`Figure::overlay`](crate::figure::Figure::overlay)), each view in a drawing of its own.
+    /// The reader can choose any two of those whose own drawings are in the page.
     Overlay {
         /// Names and notes of the two that are laid over one another at first, e.g. when each was
         /// complete.

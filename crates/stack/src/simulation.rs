@@ -24,7 +24,7 @@
 //! - Sent and delivered are bytes of packets with application data, not of payload; their ratio
 //!   means the same.
 //! - Offsets in a sender's trace are those of packets in the order of departure, since lost data
-//!   leaves in other packets; `acknowledged` is the end of the newest packet that an ack covered.
+//!   leaves in other packets. `acknowledged` is the end of the newest packet that an ack covered.
 //!   The application's unwritten data is estimated to within a packet.
 //! - Retransmissions are the packets declared lost; timeouts are persistent congestion; probes and
 //!   retransmissions of the handshake are not reported.

@@ -61,7 +61,7 @@ pub struct Ack {
     /// size on the wire. Always false where sizes are exact.
     pub is_all_sent: bool,
     /// Bytes of `newly_acked` that arrived with a CE mark, to the packet, where the receiver counts
-    /// them (RFC 9768); a transport without such counts sets zero and reports only a
+    /// them (RFC 9768). A transport without such counts sets zero and reports only a
     /// [`Signal::CongestionExperienced`].
     pub marked: Bytes,
     /// The rate that routers stamped on the acknowledged packet (RCP); `None` if none did.

@@ -15,7 +15,7 @@
 //!
 //! # Deviations
 //!
-//! - RFC 9406 §4.2 ends a round when the window's right edge is acknowledged; here a round ends
+//! - RFC 9406 §4.2 ends a round when the window's right edge is acknowledged. Here a round ends
 //!   when data sent after its beginning is ([`Round`]), which is the same edge, counted in
 //!   delivered bytes.
 //! - RFC 9406 §4.3 limits growth per ack to L = 8 segments for a sender that is not paced. An ack

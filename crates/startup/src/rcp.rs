@@ -170,7 +170,7 @@ mod tests {
     const SEGMENT: Bytes = Bytes::new(1000);
 
     /// `flows` senders of 1000-byte packets that follow the stamp after one RTT of 50 ms, for
-    /// `millis`; returns R in kB/s and the queue in bytes, each as seen in the last 100 ms: least
+    /// `millis`. Returns R in kB/s and the queue in bytes, each as seen in the last 100 ms: least
     /// and most.
     fn obeyed_by(flows: u64, millis: u64) -> ((u64, u64), (u64, u64)) {
         let rtt = Span::from_millis(50);

@@ -1,6 +1,6 @@
 //! Cost of the history for a connection: `cargo bench -p headstart-store`.
 //!
-//! A *look-up* opens a connection and closes it without a measurement; an *update* closes it with
+//! A *look-up* opens a connection and closes it without a measurement. An *update* closes it with
 //! one; *new* is a peer that is not known, pushes out the oldest and takes its place. Peers come in
 //! an order that no cache foresees. Times are the median of eleven rounds. The file is on whatever
 //! disk holds the temporary folder; its thread writes meanwhile.

@@ -8,7 +8,7 @@
 //!
 //! A slot is written in place by one call. There is no log and no tree: nothing in the file refers
 //! to anything else in it, so that damage stays where it is. A process that is killed leaves every
-//! slot either as it was or as it should be; a machine that loses power may leave some half
+//! slot either as it was or as it should be. A machine that loses power may leave some half
 //! written, and their checksums say so. Faults found on opening:
 //!
 //! | found | done |

@@ -20,7 +20,7 @@
 //!   rate (§5.2), no switching off (§5.3), no derandomisation (§5.4) and no cap on the step (§5.5).
 //! - A packet drawn at a full buffer counts as dropped by the full buffer.
 //! - The controller has no timer. Updates that are due are computed before any other operation on
-//!   the queue, which gives the same probabilities; after more than 4096 updates without one, about
+//!   the queue, which gives the same probabilities. After more than 4096 updates without one, about
 //!   a minute, the rest is skipped.
 
 use headstart_units::{Bytes, Ratio, Span, Time};

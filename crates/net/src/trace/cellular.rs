@@ -15,7 +15,7 @@
 //! | | ends with probability 1/50, so after 1 s in the mean |
 //!
 //! Hence the rate is spread evenly between zero and twice the mean, one part in 31 of the time is
-//! outage, and the trace carries 30/31 of the mean in the long run; a short trace may be far from
+//! outage, and the trace carries 30/31 of the mean in the long run. A short trace may be far from
 //! it. Inside a millisecond the number of opportunities is binomial, with a variance from 3/4 of
 //! Poisson's to all of it. The last line is at the requested length, whatever the model's state.
 //!

@@ -1,7 +1,7 @@
 //! Looks of two dozen series: colour, dash and mark; each pair differs in at least two of them.
 //!
 //! Eight colours, once for white and once for near-black, chosen so that each stands out on its
-//! background and any two stay apart for readers with protanopia, deuteranopia or tritanopia; the
+//! background and any two stay apart for readers with protanopia, deuteranopia or tritanopia. The
 //! tests compute both. The dash changes every eight series and the mark with each, so 24 series
 //! have 24 looks. A drawing names its colours by class (`k0` to `k7`); [`sheet`] gives the classes
 //! their values.

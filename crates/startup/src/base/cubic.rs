@@ -10,8 +10,8 @@
 //! Google QUIC's own code ([`Kind::CubicGoogle`](super::Kind)) differs further (QUICHE's
 //! `cubic_bytes.cc` and `tcp_cubic_sender_bytes.cc`, the behaviour in own words): the window is the
 //! cubic's value itself and not a way towards it, of the smallest round-trip time ahead, and grows
-//! by half of what was acknowledged at most; where the window was not the limit the epoch begins
-//! anew; the Reno-friendly estimate counts in its own windows and keeps its alpha; a maximum counts
+//! by half of what was acknowledged at most. If the window was not the limit, the epoch begins
+//! anew. The Reno-friendly estimate counts in its own windows and keeps its alpha. A maximum counts
 //! as not reached only where the window is a segment below it; a timeout halves the threshold and
 //! clears the maximum.
 //!
@@ -22,8 +22,8 @@
 //! - The clock's unit makes the cubic a staircase of millisecond steps, as Linux's jiffies do.
 //! - As in Linux ([`Kind::CubicLinux`](super::Kind)) it differs from the text in four points
 //!   (`net/ipv4/tcp_cubic.c`, the behaviour in own words): while no maximum is known, after a start
-//!   that ended without loss, the window grows by a twentieth in each round trip at the least; a
-//!   timeout clears the maximum; the Reno-friendly estimate keeps its slow growth (§4.3's smaller
+//!   that ended without loss, the window grows by a twentieth in each round trip at the least. A
+//!   timeout clears the maximum. The Reno-friendly estimate keeps its slow growth (§4.3's smaller
 //!   alpha); and windows before and after a cut are rounded down to whole segments. It serves the
 //!   comparison with the kernel and is not the default.
 //! - §4.9.1's undo of a spurious cut and §4.9.2 are not implemented: losses are never revoked.

@@ -7,7 +7,7 @@
 //! such rates, so that many clients lose nothing. A rate is rounded *down*: a hint never exceeds
 //! the estimate, and congestion avoidance makes up the difference. From 1 Mbit/s to 1 Gbit/s there
 //! are 31 values (R10) or 16 (R5): at most 5.0 or 4 bits of identifying information, and 2.8 bits
-//! more by the access technology, if all were equally frequent; the true amount is less.
+//! more by the access technology, if all were equally frequent. The true amount is less.
 
 use headstart_units::Rate;
 

@@ -54,7 +54,7 @@
 //!   [`bbr`](super::bbr).
 //! - Marks: the share of marked bytes is averaged each round with a gain of 1/16, from one; a round
 //!   with marks cuts inflight_shortterm by a third of that average; a round with half of its bytes
-//!   marked means too much in flight when probing; two such rounds in a row mean a full pipe in
+//!   marked means too much in flight when probing. Two such rounds in a row mean a full pipe in
 //!   Startup. Linux responds to marks only at an RTT of 5 ms at most (data centres); here wherever
 //!   ECN is on. Without counts of marks, each report of a mark counts as one marked segment.
 

@@ -3,7 +3,7 @@
 //!
 //! Source (BS below): J. Rüth, K. Wolsing, M. Serror, K. Wehrle, O. Hohlfeld, "Blitz-starting QUIC
 //! Connections", technical report, RWTH Aachen, §4: of a window of 32 segments 10 leave at once,
-//! the rest over half an RTT; avoidance is paced over three quarters.
+//! the rest over half an RTT. Avoidance is paced over three quarters.
 //!
 //! ```text
 //!  slow start ---- loss or CE, or HyStart's exit ----> hand over, paced

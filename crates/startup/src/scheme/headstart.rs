@@ -17,7 +17,7 @@
 //! move it.
 //!
 //! Three inputs at the start modify the credit: concurrent first flights of the same host to the
-//! same peer share it (they are reserved, [`SharedCredit`](crate::history::SharedCredit)); a
+//! same peer share it (they are reserved, [`SharedCredit`](crate::history::SharedCredit)). A
 //! handshake longer than the smallest RTT on record met a queue, which occupies buffer; and a
 //! record decays with age. A peer without a record gets the credit of first contacts, which is
 //! learnt in the same way over all of them. Ten segments leave at once in any case (RFC 6928).
@@ -44,7 +44,7 @@
 //! # Deviations
 //!
 //! There is no text to deviate from. Differences from the prototype: the credit moves by bytes and
-//! not by flights, so that six concurrent flights count as one, on any path; a loss has a price
+//! not by flights, so that six concurrent flights count as one, on any path. A loss has a price
 //! instead of halving the credit; first contacts learn.
 //!
 //! # Limits

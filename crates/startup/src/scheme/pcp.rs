@@ -23,13 +23,13 @@
 //!
 //! Data leaves at the base rate, at least one segment for each round trip. Once in two round trips
 //! a queue that persisted for a whole round trip lowers the base rate by as much as drains it
-//! (§3.2, *rate compensation*); where that does not help for several round trips, a TCP flow is
+//! (§3.2, *rate compensation*). Where that does not help for several round trips, a TCP flow is
 //! assumed to fill the queue, and the compensation is a tenth (§3.5, *tit for tat*). A timeout
 //! halves the base rate.
 //!
 //! # Deviations
 //!
-//! - The text of §3.2, of the end of §3.1 and of the end of §3.3 was not available; the rules for
+//! - The text of §3.2, of the end of §3.1 and of the end of §3.3 was not available. The rules for
 //!   their part are ours: the size of the compensation, the meaning of *consistent with flat*,
 //!   back-off and minimum.
 //! - Probes carry *limited payload* (Table 2) beside the base traffic. Here a train is five full

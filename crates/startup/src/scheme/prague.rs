@@ -376,7 +376,7 @@ mod tests {
         }
     }
 
-    /// Over a second of unmarked acks: with 100 ms a segment in each of ten rounds; with 5 ms, once
+    /// Over a second of unmarked acks: with 100 ms a segment in each of ten rounds. With 5 ms, once
     /// it is independent, (5/25)^2 in each of 200, which is a rate that grows as fast as with 25
     /// ms.
     #[test]

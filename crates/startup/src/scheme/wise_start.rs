@@ -46,7 +46,7 @@
 //!   are jitter and delayed acks.
 //! - §3.4 lets an application-limited sender continue pacing "as the Sending phase" after the first
 //!   ack: window, pace and the thresholds of lines 9 to 17 stay. The limit is measured again at the
-//!   sixth ack, for the measurement "lasts in all three phases"; a sender that was not limited at
+//!   sixth ack, for the measurement "lasts in all three phases". A sender that was not limited at
 //!   the first has no pacing rate to be compared with and is not limited at the sixth.
 //! - Equation (1) divides by zero if the acks arrived together: the decision waits for the first
 //!   one that did not.

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A grant counts in full until the flow's first packet arrives. The time until then is the flow's
-//! RTT at the router, so rate x RTT bytes are expected; each byte that arrives reduces the grant by
+//! RTT at the router, so rate x RTT bytes are expected. Each byte that arrives reduces the grant by
 //! its share, since the meter counts it from then on. After 5/4 RTT the rest is not expected any
 //! more.
 //!
