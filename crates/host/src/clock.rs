@@ -1,4 +1,5 @@
-//! The two clocks: the time that records carry, and the time until which to wait.
+//! Clocks: the time that records carry, the time until which to wait, the processor time of a
+//! thread.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -35,6 +36,19 @@ impl Stopwatch {
         let now = Instant::now();
         now.saturating_duration_since(self.0)
     }
+}
+
+/// Processor time of the calling thread so far. Elsewhere than on Linux: zero.
+#[must_use]
+pub fn processor_time() -> Duration {
+    #[cfg(target_os = "linux")]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+        Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
+    }
+    #[cfg(not(target_os = "linux"))]
+    Duration::ZERO
 }
 
 /// When to give up.

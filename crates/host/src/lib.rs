@@ -3,7 +3,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`clock`] | the wall clock, and deadlines |
+//! | [`clock`] | the wall clock, processor time, and deadlines |
 //! | [`mod@file`] | files that are read up to a limit |
 //! | [`lock`] | mutexes whose contents outlive a panic |
 //! | [`load`] | for tests: wake-up latency of the machine, report of a test that could not run |
@@ -13,7 +13,7 @@ pub mod file;
 pub mod load;
 pub mod lock;
 
-pub use clock::{Deadline, Stopwatch, unix_now};
+pub use clock::{Deadline, Stopwatch, processor_time, unix_now};
 pub use file::{read_at_most, read_text_at_most};
 pub use load::not_run;
 pub use lock::locked;

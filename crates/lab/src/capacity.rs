@@ -11,8 +11,9 @@ use serde::Serialize;
 
 use crate::estimate::Estimate;
 use crate::feasible::{self, Point, Rule};
+use crate::progress::Progress;
 use crate::race::entries;
-use crate::runner::{Job, JobResult, run_all};
+use crate::runner::{Job, JobResult, run_all, work};
 use crate::setup::{Cast, Setup, TESTED, reference};
 
 /// Steps of 5 %.
@@ -57,12 +58,8 @@ impl Contender {
 #[must_use]
 pub fn estimate(setup: &Setup) -> Estimate {
     let runs = u64::from(setup.run.repeats) * (1 + entries(setup).len() as u64);
-    let mut setup = setup.clone();
     let loads = (STEP_PERCENT..=TOP_PERCENT).step_by(STEP_PERCENT as usize);
-    let costs = loads.map(|percent| {
-        setup.workload.load = Ratio::percent(percent);
-        Estimate::of(&setup, runs)
-    });
+    let costs = loads.map(|percent| Estimate::at(setup, Ratio::percent(percent), runs));
     costs.fold(Estimate::default(), Estimate::and)
 }
 
@@ -113,7 +110,8 @@ fn means(setup: &Setup, entries: &[&'static Entry], percent: u32, store: &JobSto
             })
         })
         .collect();
-    let results = run_all(setup, &jobs, &format!("load {percent} %"), store, None)?;
+    let progress = Progress::new(&format!("load {percent} %"), work(setup, &jobs, store, None));
+    let results = run_all(setup, &jobs, &progress, store, None)?;
     let mean = |seeds: &[JobResult]| {
         let mut all = headstart_sim::Histogram::default();
         for result in seeds {

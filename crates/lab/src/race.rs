@@ -6,6 +6,7 @@
 //! scheme's *harm*.
 
 use std::fmt;
+use std::sync::Arc;
 
 use anyhow::Result;
 use headstart_report::jobs::JobStore;
@@ -18,7 +19,8 @@ use crate::estimate::Estimate;
 use crate::flow_trace::FlowTrace;
 use crate::flows::Flows;
 use crate::options::{RouterName, SchemeName};
-use crate::runner::{Job, JobResult, run_all};
+use crate::progress::{Progress, Work};
+use crate::runner::{self, Job, JobResult, run_all};
 use crate::schemes;
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
 use crate::statistics::{Interval, mean, positive_mean_interval, positive_ratio_interval, share_interval};
@@ -155,37 +157,56 @@ pub fn estimate(setup: &Setup) -> Estimate {
     Estimate::of(setup, u64::from(setup.run.repeats) * runs)
 }
 
+/// Work of the race that is not stored yet.
+#[must_use]
+pub fn work(setup: &Setup, store: &JobStore, flows: Option<&Flows>) -> Work {
+    runner::work(setup, &jobs(setup), store, flows.map(Flows::parts))
+}
+
+/// Seeds of the race's runs.
+fn seeds(setup: &Setup) -> Vec<u64> {
+    (0..u64::from(setup.run.repeats)).map(|number| setup.run.seed.wrapping_add(number)).collect()
+}
+
+/// Serial number of the traced flow: well into the run, when histories are filled; of a short run
+/// its last.
+fn traced_serial(setup: &Setup) -> u64 {
+    (expected_flows(setup) * 0.6).min(100.0) as u64
+}
+
+/// The race's runs: for each seed one with the reference only, then of each scheme those alone and
+/// mixed.
+fn jobs(setup: &Setup) -> Vec<Job> {
+    let reference = setup.reference();
+    let load = setup.workload.load;
+    let mut jobs = vec![];
+    for seed in seeds(setup) {
+        let cast = Cast { tested: reference, beside: Some(reference) };
+        jobs.push(Job { cast, load, seed, look_at: None });
+    }
+    for entry in entries(setup) {
+        for (number, seed) in seeds(setup).into_iter().enumerate() {
+            let look_at = (number == 0).then(|| traced_serial(setup));
+            jobs.push(Job { cast: Cast { tested: entry, beside: None }, load, seed, look_at });
+            let cast = Cast { tested: entry, beside: Some(reference) };
+            jobs.push(Job { cast, load, seed, look_at: None });
+        }
+    }
+    jobs
+}
+
 /// Runs the race; all flows of all runs are added to `flows`.
 ///
 /// # Errors
 /// If a run's packets do not add up, or flows cannot be written.
-pub fn race(setup: &Setup, store: &JobStore, flows: Option<&mut Flows>) -> Result<Race> {
-    let entries = entries(setup);
-    let seeds: Vec<u64> = (0..u64::from(setup.run.repeats)).map(|n| setup.run.seed.wrapping_add(n)).collect();
-    // A flow well into the run, when histories are filled; of a short run its last.
-    let expected = expected_flows(setup);
-    let traced_serial = (expected * 0.6).min(100.0) as u64;
-    let reference = setup.reference();
-
-    let mut jobs = vec![];
-    for &seed in &seeds {
-        let cast = Cast { tested: reference, beside: Some(reference) };
-        jobs.push(Job { cast, load: setup.workload.load, seed, look_at: None });
-    }
-    for entry in &entries {
-        for (number, &seed) in seeds.iter().enumerate() {
-            let load = setup.workload.load;
-            let look_at = (number == 0).then_some(traced_serial);
-            jobs.push(Job { cast: Cast { tested: entry, beside: None }, load, seed, look_at });
-            jobs.push(Job {
-                cast: Cast { tested: entry, beside: Some(reference) },
-                load,
-                seed,
-                look_at: None,
-            });
-        }
-    }
-    let results = run_all(setup, &jobs, "racing", store, flows.as_ref().map(|flows| flows.parts()))?;
+pub fn race(
+    setup: &Setup,
+    store: &JobStore,
+    flows: Option<&mut Flows>,
+    progress: &Arc<Progress>,
+) -> Result<Race> {
+    let (entries, seeds, jobs) = (entries(setup), seeds(setup), jobs(setup));
+    let results = run_all(setup, &jobs, progress, store, flows.as_ref().map(|flows| flows.parts()))?;
     if let Some(flows) = flows {
         flows.append(setup, &jobs, &results, seeds.len())?;
     }
@@ -210,6 +231,7 @@ pub fn race(setup: &Setup, store: &JobStore, flows: Option<&mut Flows>) -> Resul
         })
         .collect();
     let empty_seeds = has_arrivals.iter().filter(|has| !**has).count();
+    let traced_serial = traced_serial(setup);
     Ok(Race { standings, is_pages, traced_serial, seeds: seeds.len(), empty_seeds, begun })
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use headstart::CARRIERS;
-use headstart::progress::Progress;
+use headstart::progress::{Progress, Work};
 use headstart::runner::{self, Job};
 use headstart::schemes;
 use headstart::setup::{Cast, Setup};
@@ -44,7 +44,8 @@ fn result(setup: &Setup) -> String {
         .first()
         .map_or_else(|| schemes::find("halfback").expect("it is there"), |name| name.0);
     let job = Job { cast: Cast { tested, beside: None }, load: setup.workload.load, seed: 1, look_at: None };
-    let result = runner::run(setup, &job, None, &Progress::new("", 1).run()).expect("it runs");
+    let result =
+        runner::run(setup, &job, None, &Progress::new("", Work::default()).run(0.0)).expect("it runs");
     serde_json::to_string(&result).expect("it can be written")
 }
 

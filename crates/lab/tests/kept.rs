@@ -137,9 +137,9 @@ fn a_second_run_in_one_folder_is_refused_while_the_first_goes_on() {
     headstart(&folder, COMMANDS[0].1);
 }
 
-/// A command that takes long, interrupted as soon as it has printed its progress.
+/// A command that takes long, interrupted as soon as it has printed the progress of this work.
 #[cfg(unix)]
-fn interrupted(folder: &Path, line: &str) -> (Option<i32>, String) {
+fn interrupted(folder: &Path, line: &str, work: &str) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"))
         .args(line.split_whitespace())
         .current_dir(folder)
@@ -149,7 +149,8 @@ fn interrupted(folder: &Path, line: &str) -> (Option<i32>, String) {
         .expect("headstart starts");
     let mut said = String::new();
     let mut lines = BufReader::new(command.stderr.take().expect("a pipe"));
-    while !said.contains(" left\n") && !said.contains("not known yet\n") {
+    let is_progress = |line: &str| line.contains(&format!(" {work}: ")) && line.ends_with(" left");
+    while !said.lines().any(is_progress) {
         assert!(lines.read_line(&mut said).expect("a line") > 0, "{line} ended: {said}");
     }
     let kill = Command::new("kill").args(["-INT", &command.id().to_string()]).status();
@@ -161,16 +162,21 @@ fn interrupted(folder: &Path, line: &str) -> (Option<i32>, String) {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_reports_the_stored_runs_and_the_same_command_resumes() {
-    for (line, shorter) in [
-        ("race --schemes iw10 --repeats 3000 --out out", Some("race --schemes iw10 --repeats 1 --out out")),
+    for (line, work, shorter) in [
+        (
+            "race --schemes iw10 --repeats 3000 --out out",
+            "racing",
+            Some("race --schemes iw10 --repeats 1 --out out"),
+        ),
         (
             "sweep --schemes iw10 --load 20%,30% --repeats 3000 --out out",
+            "sweeping",
             Some("sweep --schemes iw10 --load 20%,30% --repeats 1 --out out"),
         ),
-        ("trace iw10 --flow 1 --duration 1000000s --out out", None),
+        ("trace iw10 --flow 1 --duration 1000000s --out out", "tracing", None),
     ] {
         let folder = folder(&format!("interrupted {}", line.split(' ').next().unwrap_or_default()));
-        let (code, said) = interrupted(&folder, line);
+        let (code, said) = interrupted(&folder, line, work);
         assert_eq!(code, Some(130), "{said}");
         assert!(
             said.contains(" done, ") && said.contains(" % in all, "),
@@ -200,7 +206,9 @@ fn ctrl_c_keeps_the_finished_runs_of_a_paper_and_the_same_command_resumes() {
     let runs = || text(folder.join("out/headstart/runs.jsonl")).lines().count();
     let mut left_before = usize::MAX;
     for _ in 0..2 {
-        let (code, said) = interrupted(&folder, "reproduce headstart --threads 1 --out out");
+        let (code, said) = interrupted(&folder, "reproduce headstart --threads 1 --out out", "reproducing");
+        let announced = said.lines().find(|line| line.contains("from a run of each set-up"));
+        assert!(announced.is_some_and(|line| line.contains(" of processor time and ")), "{said}");
         assert_eq!(code, Some(130), "{said}");
         let last = said.lines().last().unwrap_or_default();
         assert!(last.starts_with("headstart: stopped: "), "{said}");
@@ -209,7 +217,7 @@ fn ctrl_c_keeps_the_finished_runs_of_a_paper_and_the_same_command_resumes() {
             "{said}"
         );
         assert!(runs() > 0, "{said}");
-        let progress = said.lines().find(|line| line.contains(" runs done")).expect("progress");
+        let progress = said.lines().find(|line| line.contains(" reproducing: ")).expect("progress");
         let left = progress.split(" of ").nth(1).and_then(|rest| rest.split(' ').next());
         let left: usize = left.and_then(|left| left.parse().ok()).expect("a count");
         assert!(left < left_before, "what was kept is not run again: {said}");

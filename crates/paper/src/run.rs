@@ -1,17 +1,23 @@
 //! All runs of all figures. A run's numbers are kept ([`headstart_study::jobs`]), and two figures
 //! that need the same run share it.
 
+mod cost;
+
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use anyhow::{Context, Result};
+use headstart_host::{Stopwatch, locked, processor_time};
 use headstart_report::jobs::JobStore;
 use headstart_startup::catalogue::Needs;
 use headstart_units::Ratio;
 
 use crate::plan::{CastName, Plan, Scheme};
+use cost::{ENOUGH, SetUp, Times};
 use headstart_study::carrier::Carriers;
+use headstart_study::estimate::Estimate;
 use headstart_study::jobs::{self, Keyed};
-use headstart_study::progress::RunProgress;
+use headstart_study::progress::{Progress, RunProgress, Work};
 use headstart_study::setup::{Cast, Setup};
 use headstart_study::study::{INVALID, Numbers, PreparedStudy};
 
@@ -56,19 +62,24 @@ impl Results {
 
 struct Job<'a> {
     study: &'a PreparedStudy,
+    figure: usize,
+    /// Number of the set-up, over all figures.
+    set_up: usize,
     cast: Cast,
     seed: u64,
 }
 
-/// Runs whatever the named plans need and the folder does not hold yet.
+/// Runs whatever the named plans need and the folder does not hold yet. Once some runs have been
+/// timed, `announce` receives the cost of all that are left, and may refuse it.
 ///
 /// # Errors
-/// If a run cannot be done, or the folder not be written.
+/// If a run cannot be done, or the folder not be written; and the error of `announce`.
 pub fn run(
     plans: &[(&str, &Plan)],
     carriers: Carriers,
     store: &JobStore,
     threads: Option<usize>,
+    announce: &dyn Fn(&Estimate) -> Result<()>,
 ) -> Result<Vec<Results>> {
     let setups: Vec<_> = plans
         .iter()
@@ -76,9 +87,11 @@ pub fn run(
         .collect::<Result<_>>()?;
     let mut jobs: BTreeMap<String, Job> = BTreeMap::new();
     let mut wanted: Vec<Vec<Option<String>>> = vec![];
-    for ((_, plan), setups) in plans.iter().zip(&setups) {
+    let mut set_up = 0;
+    for (figure, ((_, plan), setups)) in plans.iter().zip(&setups).enumerate() {
         let mut keys = vec![];
         for (number, (_, study)) in setups.iter().enumerate() {
+            set_up += 1;
             let setup = &study.setup;
             let (variant, point) =
                 (&plan.variants[number / plan.points.len()], &plan.points[number % plan.points.len()]);
@@ -100,7 +113,7 @@ pub fn run(
                 let settings = &settings[usize::from(!is_hinted)];
                 let key = jobs::key_of(&study.kind(is_hinted), settings, cast, seed);
                 keys.push(Some(key.clone()));
-                jobs.entry(key.clone()).or_insert(Job { study, cast, seed });
+                jobs.entry(key.clone()).or_insert(Job { study, figure, set_up, cast, seed });
             }
         }
         wanted.push(keys);
@@ -112,10 +125,7 @@ pub fn run(
     let mut done: BTreeMap<String, Numbers> = BTreeMap::new();
     for (jobs, threads) in [(real, Some(1)), (simulated, threads)] {
         let jobs: Vec<Keyed<Job>> = jobs.into_iter().map(|(key, job)| (Some(key), job)).collect();
-        let run = |job: &Job, _: &RunProgress| job.study.run(job.cast, job.seed);
-        // A run for which the machine was too busy is run again next time.
-        let is_valid = |numbers: &Numbers| !numbers.contains_key(INVALID);
-        let results = jobs::run_all(store, &jobs, threads, "reproducing", run, is_valid)?;
+        let results = run_estimated(store, &jobs, threads, announce)?;
         done.extend(jobs.into_iter().filter_map(|(key, _)| key).zip(results));
     }
     Ok(plans
@@ -131,6 +141,69 @@ pub fn run(
             Results::new(plan, repeats, runs)
         })
         .collect())
+}
+
+/// Times some runs, announces the cost of those that are left, and runs them.
+fn run_estimated(
+    store: &JobStore,
+    jobs: &[Keyed<Job>],
+    threads: Option<usize>,
+    announce: &dyn Fn(&Estimate) -> Result<()>,
+) -> Result<Vec<Numbers>> {
+    let times = Mutex::new(Times::default());
+    let run = |job: &&Job, _: &RunProgress| {
+        let (watch, before) = (Stopwatch::start(), processor_time());
+        let numbers = job.study.run(job.cast, job.seed)?;
+        let is_real_time = job.study.setup.carrier().is_real_time();
+        let spent = processor_time().saturating_sub(before);
+        let spent = if is_real_time || spent.is_zero() { watch.elapsed() } else { spent };
+        locked(&times).0.entry(job.set_up).or_insert(spent.as_secs_f64());
+        Ok(numbers)
+    };
+    // A run for which the machine was too busy is run again next time.
+    let is_valid = |numbers: &Numbers| !numbers.contains_key(INVALID);
+    let jobs: Vec<Keyed<&Job>> = jobs.iter().map(|(key, job)| (key.clone(), job)).collect();
+    let left = || jobs::left(store, &jobs).into_iter().map(|number| &jobs[number]);
+    let at_once = threads.unwrap_or_else(jobs::all_threads);
+
+    // Keys are hashes: the first run of a set-up is of any scheme.
+    let mut first: BTreeMap<usize, &Keyed<&Job>> = BTreeMap::new();
+    for job in left() {
+        first.entry(job.1.set_up).or_insert(job);
+    }
+    let set_ups: BTreeMap<usize, SetUp> = first
+        .iter()
+        .map(|(number, (_, job))| (*number, SetUp { figure: job.figure, work: job.study.work() }))
+        .collect();
+    let memory = |job: &Job| Estimate::of(&job.study.setup, at_once as u64).memory;
+    let memory = first.values().map(|(_, job)| memory(job)).fold(0.0, f64::max);
+    let (figures, order) = cost::order(&set_ups);
+    let each = ENOUGH / order.len().max(1) as f64;
+    let work = Work { runs: order.len(), seconds: ENOUGH, at_once };
+    let progress = Progress::new("timing a run of each set-up", work);
+    let mut timed = 0;
+    while timed < order.len() {
+        let next = if timed == 0 { figures } else { (timed + 2 * at_once).min(order.len()) };
+        let some: Vec<Keyed<&Job>> = order[timed..next].iter().map(|number| first[number].clone()).collect();
+        jobs::run_all(store, &some, threads, &progress, |_| each, run, is_valid)?;
+        timed = next;
+        if locked(&times).0.values().sum::<f64>() > ENOUGH {
+            break;
+        }
+    }
+
+    let seconds: BTreeMap<usize, f64> = {
+        let times = locked(&times);
+        set_ups.keys().map(|number| (*number, times.of(*number, &set_ups))).collect()
+    };
+    let seconds_of = |job: &&Job| seconds.get(&job.set_up).copied().unwrap_or_default();
+    let work = Work { runs: left().count(), seconds: left().map(|(_, job)| seconds_of(job)).sum(), at_once };
+    if work.runs > 0 {
+        let is_real_time = jobs.iter().any(|(_, job)| job.study.setup.carrier().is_real_time());
+        announce(&Estimate::of_timed(work.runs, work.seconds, memory, is_real_time))?;
+    }
+    let progress = Progress::new("reproducing", work);
+    jobs::run_all(store, &jobs, threads, &progress, seconds_of, run, is_valid)
 }
 
 /// Everybody's runs at one point, in the order of [`Results`].
@@ -166,7 +239,8 @@ mod tests {
         let plan = plan::tests::plan(&text, false).expect("fine");
         let run_all = || {
             let store = store();
-            let results = run(&[("tiny", &plan)], Carriers::MODEL, &store, Some(threads)).expect("it runs");
+            let results = run(&[("tiny", &plan)], Carriers::MODEL, &store, Some(threads), &|_| Ok(()))
+                .expect("it runs");
             store.close().expect("written");
             (results, std::fs::read_to_string(path.join("runs.jsonl")).expect("written"))
         };

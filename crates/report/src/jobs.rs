@@ -119,6 +119,12 @@ impl JobStore {
         Some(result)
     }
 
+    /// True if the job is finished.
+    #[must_use]
+    pub fn holds(&self, key: &str) -> bool {
+        self.state().results.contains_key(key)
+    }
+
     /// Keeps a job's result. It is in the file when this returns, unless an earlier one could not
     /// be written: then only this store has it.
     ///

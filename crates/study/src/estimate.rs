@@ -9,7 +9,7 @@ use std::fmt;
 
 use anyhow::{Result, ensure};
 use headstart_sim::workload::page::{Fetch, Object};
-use headstart_units::Bytes;
+use headstart_units::{Bytes, Ratio};
 
 use crate::options::{CryptoName, TransportName};
 use crate::progress::Roughly;
@@ -43,9 +43,9 @@ const PROGRAM_BYTES: f64 = 10e6;
 pub struct Estimate {
     /// Number of runs.
     pub runs: f64,
-    /// Flows in all of them.
+    /// Flows in all of them; zero if they are not counted.
     pub flows: f64,
-    /// Data packets in all of them.
+    /// Data packets in all of them; zero if they are not counted.
     pub packets: f64,
     /// Peak of memory, in bytes.
     pub memory: f64,
@@ -62,11 +62,17 @@ impl Estimate {
     /// Estimate for so many runs of a setup at its load, with its number of threads.
     #[must_use]
     pub fn of(setup: &Setup, runs: u64) -> Self {
+        Self::at(setup, setup.workload.load, runs)
+    }
+
+    /// The same at another load.
+    #[must_use]
+    pub fn at(setup: &Setup, load: Ratio, runs: u64) -> Self {
         let tcp = setup.tcp();
         let (mss, header) = (tcp.mss.get() as f64, tcp.header.get() as f64);
         let rate = setup.bottleneck().as_bytes_per_sec() as f64;
         let duration = setup.run.duration.as_secs_f64();
-        let payload = rate * setup.workload.load.as_f64();
+        let payload = rate * load.as_f64();
         let mean = (setup.mean_bytes() / connections(setup)).max(1.0);
         let flows_a_second = payload / mean;
         let segments = (mean / mss + 0.5).max(1.0);
@@ -134,6 +140,12 @@ impl Estimate {
         }
     }
 
+    /// Cost of runs of which some were timed; their flows and packets are not counted.
+    #[must_use]
+    pub fn of_timed(runs: usize, seconds: f64, memory: f64, is_real_time: bool) -> Self {
+        Self { runs: runs as f64, seconds, memory, is_real_time, ..Self::default() }
+    }
+
     /// Refuses a cost beyond [`MOST_SECONDS`] or [`MOST_MEMORY`], unless it `is_allowed`.
     ///
     /// # Errors
@@ -144,7 +156,9 @@ impl Estimate {
         let (most_time, most_memory) = (least.time(), Memory(MOST_MEMORY));
         let mut change =
             String::from("shorten --duration, or lower --rate, --load or --repeats, or name fewer --schemes");
-        if self.wire_load > 1.0 {
+        if self.packets == 0.0 {
+            change = String::from("take --quick, or name figures with --figure");
+        } else if self.wire_load > 1.0 {
             change = format!(
                 "raise --size (with headers and handshakes these flows need {:.0} % of the link and pile up), or {change}",
                 100.0 * self.wire_load
@@ -166,15 +180,11 @@ impl Estimate {
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let runs = if self.runs == 1.0 { "run" } else { "runs" };
-        write!(
-            f,
-            "{} {runs} of {} flows and {} packets in all, about {} and {}",
-            self.runs,
-            Count(self.flows),
-            Count(self.packets),
-            self.time(),
-            Memory(self.memory)
-        )
+        write!(f, "{} {runs}", self.runs)?;
+        if self.packets > 0.0 {
+            write!(f, " of {} flows and {} packets in all", Count(self.flows), Count(self.packets))?;
+        }
+        write!(f, ", about {} and {}", self.time(), Memory(self.memory))
     }
 }
 
@@ -272,6 +282,16 @@ mod tests {
             assert!(error.contains(words) && error.contains("--large goes on"), "{error}");
             estimate.check(true).expect("it was allowed");
         }
+    }
+
+    #[test]
+    fn timed_runs_beyond_the_limit_are_refused_with_a_proposal() {
+        let cost = |hours: f64| Estimate::of_timed(1379, hours * 3600.0, 30e6, false);
+        assert_eq!(cost(0.025).to_string(), "1379 runs, about 90 s of processor time and 30 MB of memory");
+        cost(3.9).check(false).expect("below the limit");
+        let error = cost(5.0).check(false).expect_err("beyond it").to_string();
+        assert!(error.contains("--quick") && error.contains("--large goes on"), "{error}");
+        cost(5.0).check(true).expect("it was allowed");
     }
 
     #[test]

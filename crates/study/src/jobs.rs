@@ -1,7 +1,8 @@
 //! Many runs: finished ones are read from the store, the others are executed on all cores and
 //! stored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use anyhow::Result;
 use headstart_report::jobs::{JobStore, key};
@@ -37,10 +38,20 @@ pub fn key_of(kind: &str, settings: &str, cast: Cast, seed: u64) -> String {
     key([kind, settings, &cast.tested.name, beside, &seed.to_string()])
 }
 
+/// The jobs that are to be executed: those without a stored result, each key once.
+#[must_use]
+pub fn left<J>(store: &JobStore, jobs: &[Keyed<J>]) -> Vec<usize> {
+    let mut met = BTreeSet::new();
+    let is_left =
+        |number: &usize| jobs[*number].0.as_ref().is_none_or(|key| !store.holds(key) && met.insert(key));
+    (0..jobs.len()).filter(is_left).collect()
+}
+
 /// Executes all jobs on the given number of threads, in any order, and returns their results in the
 /// order of the jobs. Jobs with one key are executed once. A result that is not `is_valid` is
 /// returned but not stored. If storing fails, for instance because the disk is full, a warning is
-/// printed and the runs continue.
+/// printed and the runs continue. A job counts in `progress` with the processor time that
+/// `seconds_of` expects of it.
 ///
 /// # Errors
 /// The first error of any job; results finished before it stay stored.
@@ -48,7 +59,8 @@ pub fn run_all<J, R>(
     store: &JobStore,
     jobs: &[Keyed<J>],
     threads: Option<usize>,
-    title: &str,
+    progress: &Arc<Progress>,
+    seconds_of: impl Fn(&J) -> f64 + Sync,
     run: impl Fn(&J, &RunProgress) -> Result<R> + Sync,
     is_valid: impl Fn(&R) -> bool + Sync,
 ) -> Result<Vec<R>>
@@ -66,10 +78,9 @@ where
             left.push(number);
         }
     }
-    let progress = Progress::new(title, left.len());
     let one = |number: &usize| -> Result<(usize, R)> {
         let (key, job) = &jobs[*number];
-        let this = progress.run();
+        let this = progress.run(seconds_of(job));
         let result = run(job, &this)?;
         if let Some(key) = key.as_ref().filter(|_| is_valid(&result))
             && let Err(error) = store.keep(key, &result)
@@ -98,6 +109,12 @@ where
         .collect())
 }
 
+/// Number of threads without a choice: one for each core.
+#[must_use]
+pub fn all_threads() -> usize {
+    rayon::current_num_threads()
+}
+
 /// The threads that have work, of the given number.
 fn useful(threads: usize, jobs: usize) -> usize {
     threads.min(jobs).max(1)
@@ -111,6 +128,7 @@ mod tests {
 
     use super::*;
     use crate::carrier::Carriers;
+    use crate::progress::Work;
     use crate::settings::Settings;
 
     #[test]
@@ -129,7 +147,10 @@ mod tests {
         for expected in [4, 2] {
             let store = JobStore::open(Folder::open(&path).expect("ours")).expect("readable");
             runs.store(0, Ordering::Relaxed);
-            let results = run_all(&store, &jobs, Some(2), "", double, |result| *result != 10).expect("fine");
+            assert_eq!(left(&store, &jobs).len(), expected, "before they run");
+            let progress = Progress::new("", Work::default());
+            let results = run_all(&store, &jobs, Some(2), &progress, |_| 1.0, double, |result| *result != 10)
+                .expect("fine");
             assert_eq!(results, [2, 4, 2, 6, 10]);
             assert_eq!(runs.load(Ordering::Relaxed), expected, "then only what has no key or is not valid");
         }

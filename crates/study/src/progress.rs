@@ -1,4 +1,5 @@
-//! Progress of many runs, by the simulated time that they cover, and an estimate of the time left.
+//! Progress of many runs, by the simulated time that they cover and the work of each, and an
+//! estimate of the time left.
 //!
 //! On a terminal a bar is redrawn from the first second on; into a file or a pipe a line is written
 //! every five seconds, so that a log distinguishes a long run from one that hangs.
@@ -17,8 +18,11 @@ use headstart_sim::workload::{Order, Workload};
 use headstart_units::Time;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// The work of one run, in parts.
-const RUN: u64 = 1_000_000;
+/// The work of all runs, in parts.
+const ALL: f64 = 1e12;
+/// Share of the work after which the observed time counts as much as the estimated one. An estimate
+/// may be wrong by a factor of two.
+const TRUST: f64 = 0.02;
 /// Interval between updates of the bar.
 const REDRAW: Duration = Duration::from_millis(100);
 /// Interval between lines of a log.
@@ -33,13 +37,41 @@ pub fn clear() -> bool {
     bar.inspect(ProgressBar::finish_and_clear).is_some()
 }
 
+/// Work ahead of some runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Work {
+    /// Number of runs.
+    pub runs: usize,
+    /// Their estimated processor time in seconds; in real time, elapsed time.
+    pub seconds: f64,
+    /// Number of runs at once.
+    pub at_once: usize,
+}
+
+impl Work {
+    /// The work of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            runs: self.runs + other.runs,
+            seconds: self.seconds + other.seconds,
+            at_once: self.at_once.max(other.at_once),
+        }
+    }
+
+    /// Estimated time of it all.
+    fn time(&self) -> f64 {
+        self.seconds / self.at_once.clamp(1, self.runs.max(1)) as f64
+    }
+}
+
 /// The progress of several runs.
 #[derive(Debug)]
 pub struct Progress {
     title: String,
-    runs: u64,
+    work: Work,
     finished: AtomicU64,
-    /// Work done in all runs, in parts of [`RUN`].
+    /// Work done in all runs, of [`ALL`] parts.
     covered: AtomicU64,
     began: Stopwatch,
 }
@@ -49,43 +81,48 @@ pub struct Progress {
 pub struct RunProgress {
     all: Arc<Progress>,
     covered: Arc<AtomicU64>,
+    /// Its work, in parts of all.
+    parts: f64,
 }
 
 impl Progress {
-    /// Starts the progress of so many runs.
+    /// Starts the progress of runs with this work.
     #[must_use]
-    pub fn new(title: &str, runs: usize) -> Arc<Self> {
+    pub fn new(title: &str, work: Work) -> Arc<Self> {
         Arc::new(Self {
             title: title.to_owned(),
-            runs: runs as u64,
+            work,
             finished: AtomicU64::new(0),
             covered: AtomicU64::new(0),
             began: Stopwatch::start(),
         })
     }
 
-    /// Starts one more run.
+    /// Starts one more run, of so many of the work's seconds.
     #[must_use]
-    pub fn run(self: &Arc<Self>) -> RunProgress {
-        RunProgress { all: Arc::clone(self), covered: Arc::default() }
+    pub fn run(self: &Arc<Self>, seconds: f64) -> RunProgress {
+        let share = if self.work.seconds > 0.0 {
+            seconds / self.work.seconds
+        } else {
+            1.0 / self.work.runs.max(1) as f64
+        };
+        RunProgress { all: Arc::clone(self), covered: Arc::default(), parts: ALL * share }
     }
 
     /// Share of the work done.
     fn share(&self) -> f64 {
-        self.covered.load(Ordering::Relaxed) as f64 / (self.runs * RUN).max(1) as f64
+        (self.covered.load(Ordering::Relaxed) as f64 / ALL).min(1.0)
     }
 
     /// State after `elapsed`, in words.
     fn words(&self, elapsed: Duration) -> String {
         let (finished, share) = (self.finished.load(Ordering::Relaxed), self.share());
-        // Before a thousandth is done, the estimate is unreliable.
-        let left = if share >= 0.001 {
-            format!("about {} left", Roughly(elapsed.mul_f64((1.0 - share) / share)))
-        } else {
-            "time left not known yet".to_owned()
-        };
-        let runs = if self.runs == 1 { "run" } else { "runs" };
-        format!("{finished} of {} {runs} done, {:.1} % in all, {left}", self.runs, 100.0 * share)
+        // By the estimate at first, and more and more by the time that the work has taken so far.
+        let all = (elapsed.as_secs_f64() + TRUST * self.work.time()) / (share + TRUST);
+        let left = Roughly(Duration::from_secs_f64(((1.0 - share) * all).clamp(0.0, 1e12)));
+        let Work { runs, .. } = self.work;
+        let of = if runs == 1 { "run" } else { "runs" };
+        format!("{finished} of {runs} {of} done, {:.1} % in all, about {left} left", 100.0 * share)
     }
 
     /// Does the work, and meanwhile shows its progress on standard error.
@@ -119,7 +156,7 @@ impl Progress {
 
     fn bar(&self) -> ProgressBar {
         let target = ProgressDrawTarget::stderr_with_hz(10);
-        let bar = ProgressBar::with_draw_target(Some(self.runs * RUN), target);
+        let bar = ProgressBar::with_draw_target(Some(ALL as u64), target);
         if let Ok(style) = ProgressStyle::with_template("{prefix} {wide_bar} {msg}") {
             bar.set_style(style);
         }
@@ -134,16 +171,17 @@ impl RunProgress {
     /// earlier progress.
     pub fn reach(&self, now: Time, end: Time) {
         let share = now.as_nanos() as f64 / end.as_nanos().max(1) as f64;
-        self.cover((share.min(1.0) * RUN as f64) as u64);
+        self.cover(share.min(1.0));
     }
 
     /// Records the end of the run.
     pub fn finish(&self) {
-        self.cover(RUN);
+        self.cover(1.0);
         self.all.finished.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn cover(&self, covered: u64) {
+    fn cover(&self, share: f64) {
+        let covered = (share * self.parts) as u64;
         let before = self.covered.fetch_max(covered, Ordering::Relaxed);
         self.all.covered.fetch_add(covered.saturating_sub(before), Ordering::Relaxed);
     }
@@ -210,24 +248,40 @@ mod tests {
 
     use super::*;
 
+    fn progress(runs: usize, seconds: f64) -> Arc<Progress> {
+        Progress::new("racing", Work { runs, seconds, at_once: 2 })
+    }
+
     #[test]
-    fn progress_is_shown_before_the_first_run_ends() {
-        let progress = Progress::new("racing", 10);
-        let run = progress.run();
-        let second = Duration::from_secs(1);
-        assert_eq!(progress.words(second), "0 of 10 runs done, 0.0 % in all, time left not known yet");
-        run.reach(Time::from_millis(50_000), Time::from_millis(100_000));
-        assert_eq!(progress.words(second), "0 of 10 runs done, 5.0 % in all, about 19 s left");
-        run.reach(Time::from_millis(20_000), Time::from_millis(100_000));
-        assert!(progress.words(second).contains("5.0 %"), "a run that begins anew takes nothing back");
-        run.finish();
-        assert_eq!(progress.words(second), "1 of 10 runs done, 10.0 % in all, about 9 s left");
+    fn the_remaining_time_is_shown_from_the_first_moment() {
+        let progress = progress(10, 400.0);
+        let words = |elapsed| progress.words(Duration::from_secs(elapsed));
+        // 400 s of processor time on two threads.
+        assert_eq!(words(0), "0 of 10 runs done, 0.0 % in all, about 4 min left");
+        progress.run(40.0).reach(Time::from_millis(1), Time::from_millis(100));
+        assert_eq!(words(1), "0 of 10 runs done, 0.1 % in all, about 4 min left");
+    }
+
+    #[test]
+    fn runs_count_by_their_work_and_the_time_so_far_corrects_the_estimate() {
+        let progress = progress(4, 100.0);
+        let (long, short) = (progress.run(90.0), progress.run(10.0));
+        let words = |elapsed| progress.words(Duration::from_secs(elapsed));
+        short.finish();
+        assert_eq!(words(10), "1 of 4 runs done, 10.0 % in all, about 82 s left");
+        long.reach(Time::from_millis(50_000), Time::from_millis(100_000));
+        long.reach(Time::from_millis(20_000), Time::from_millis(100_000));
+        assert!(words(90).contains("55.0 %"), "a run that begins anew takes nothing back: {}", words(90));
+        // 55 % took 90 s, not the 27 s of the estimate.
+        assert!(words(90).ends_with("about 71 s left"), "{}", words(90));
+        long.finish();
+        assert!(words(200).starts_with("2 of 4 runs done, 100.0 %"), "{}", words(200));
     }
 
     #[test]
     fn the_remaining_time_is_never_zero() {
-        let progress = Progress::new("racing", 1);
-        progress.run().reach(Time::from_millis(999), Time::from_millis(1000));
+        let progress = progress(1, 0.0);
+        progress.run(0.0).reach(Time::from_millis(999), Time::from_millis(1000));
         let words = progress.words(Duration::from_millis(10));
         assert!(words.ends_with("about 1 s left"), "{words}");
         let said = |seconds| Roughly(Duration::from_secs(seconds)).to_string();
@@ -246,8 +300,8 @@ mod tests {
             let spec = ArrivalSpec { gaps, sizes, until: end, groups, classes: 1, peers: 5, opener };
             Box::new(Arrivals::new(spec, Seed(1)))
         };
-        let progress = Progress::new("racing", 1);
-        let (mut alone, mut watched) = (arrivals(), progress.run().watch(arrivals(), end));
+        let progress = progress(1, 5.0);
+        let (mut alone, mut watched) = (arrivals(), progress.run(5.0).watch(arrivals(), end));
         let (mut ours, mut theirs) = (vec![], vec![]);
         while alone.next_at() != Time::NEVER {
             let now = alone.next_at();

@@ -2,6 +2,7 @@
 //! threads.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Result;
 use headstart_report::jobs::JobStore;
@@ -12,10 +13,11 @@ use headstart_units::{Bytes, Ratio, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::carrier::{self, Detail, RandomLoss};
+use crate::estimate::Estimate;
 use crate::flow_rows::{FlowRows, Parts};
 use crate::flow_trace::{FlowTrace, FlowTracer};
 use crate::jobs;
-use crate::progress::RunProgress;
+use crate::progress::{Progress, RunProgress, Work};
 use crate::setup::{Cast, GROUPS, Setup, TESTED};
 
 /// One run to do.
@@ -113,6 +115,42 @@ fn rows(setup: &Setup, cast: Cast, part: &Path) -> Result<FlowRows> {
     Ok(FlowRows::new(PartWriter::create(part)?, names, warm_up, has_counts))
 }
 
+/// Work of the runs that are not stored; those whose flows are needed and not among the parts are
+/// to be executed again.
+#[must_use]
+pub fn work(setup: &Setup, jobs: &[Job], store: &JobStore, parts: Option<&Parts>) -> Work {
+    let keyed = keyed(setup, jobs, store, parts);
+    let left = jobs::left(store, &keyed);
+    let seconds = left.iter().map(|number| seconds(setup, &jobs[*number])).sum();
+    let at_once = threads(setup).unwrap_or_else(jobs::all_threads);
+    Work { runs: left.len(), seconds, at_once }
+}
+
+/// Estimated processor time of a run, in seconds.
+fn seconds(setup: &Setup, job: &Job) -> f64 {
+    Estimate::at(setup, job.load, 1).seconds
+}
+
+/// Threads, if not all cores: concurrent runs would disturb each other in real time.
+fn threads(setup: &Setup) -> Option<usize> {
+    if setup.carrier().is_real_time() { Some(1) } else { setup.run.threads }
+}
+
+/// A run with the file for its flows.
+type Placed = (Job, Option<PathBuf>);
+
+fn keyed(setup: &Setup, jobs: &[Job], store: &JobStore, parts: Option<&Parts>) -> Vec<jobs::Keyed<Placed>> {
+    // Runs with a trace are not stored.
+    let keyed = |(job, key): (&Job, String)| {
+        let place = parts.map(|parts| parts.place(&key));
+        if place.as_ref().is_some_and(|place| !place.exists()) {
+            store.forget(&key);
+        }
+        (job.look_at.is_none().then_some(key), (*job, place))
+    };
+    jobs.iter().zip(keys(setup, jobs)).map(keyed).collect()
+}
+
 /// Executes all runs and returns them in the order of the jobs; stored results are reused, unless
 /// their flows are needed as well and are not among the parts.
 ///
@@ -121,28 +159,15 @@ fn rows(setup: &Setup, cast: Cast, part: &Path) -> Result<FlowRows> {
 pub fn run_all(
     setup: &Setup,
     jobs: &[Job],
-    title: &str,
+    progress: &Arc<Progress>,
     store: &JobStore,
     parts: Option<&Parts>,
 ) -> Result<Vec<JobResult>> {
-    let keys = keys(setup, jobs);
-    let place = |key: &String| parts.map(|parts| parts.place(key));
-    // Runs with a trace are not stored.
-    let keyed = |(job, key): (&Job, &String)| {
-        let place = place(key);
-        if place.as_ref().is_some_and(|place| !place.exists()) {
-            store.forget(key);
-        }
-        (job.look_at.is_none().then(|| key.clone()), (*job, place))
-    };
-    let jobs: Vec<jobs::Keyed<(Job, Option<PathBuf>)>> = jobs.iter().zip(&keys).map(keyed).collect();
-    // Concurrent runs would disturb each other in real time.
-    let threads = if setup.carrier().is_real_time() { Some(1) } else { setup.run.threads };
     let is_valid = |result: &JobResult| result.invalid.is_none();
-    let one = |(job, place): &(Job, Option<PathBuf>), progress: &RunProgress| {
-        run(setup, job, place.as_deref(), progress)
-    };
-    jobs::run_all(store, &jobs, threads, title, one, is_valid)
+    let one = |(job, place): &Placed, progress: &RunProgress| run(setup, job, place.as_deref(), progress);
+    let seconds_of = |(job, _): &Placed| seconds(setup, job);
+    let keyed = keyed(setup, jobs, store, parts);
+    jobs::run_all(store, &keyed, threads(setup), progress, seconds_of, one, is_valid)
 }
 
 /// The key of each job, derived from all settings that determine its result.

@@ -18,6 +18,7 @@ use anyhow::{Result, bail, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::carrier::{Carrier, Detail};
+use crate::estimate::Estimate;
 use crate::setup::{Cast, Setup};
 
 /// Numbers of a run, without those that were not measured.
@@ -48,6 +49,11 @@ pub trait Study: Sized + Send + Sync + 'static {
 
     /// The study with these parameters.
     fn new(params: Self::Params) -> Self;
+
+    /// Relative work of a run, among runs of this study with other settings.
+    fn work(&self, setup: &Setup) -> f64 {
+        Estimate::of(setup, 1).seconds
+    }
 
     /// Executes one run.
     ///
@@ -196,10 +202,15 @@ type WithParams = (Box<dyn Prepared>, [String; 2]);
 
 /// A study of any type with its parameters.
 trait Prepared: Send + Sync {
+    fn work(&self, setup: &Setup) -> f64;
     fn run(&self, case: &Case<'_>) -> Result<Measured>;
 }
 
 impl<S: Study> Prepared for S {
+    fn work(&self, setup: &Setup) -> f64 {
+        Study::work(self, setup)
+    }
+
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
         Study::run(self, case)
     }
@@ -304,6 +315,12 @@ impl PreparedStudy {
     #[must_use]
     pub fn kind(&self, is_hinted: bool) -> String {
         format!("{} {}", self.entry.name, self.parameters[usize::from(is_hinted)])
+    }
+
+    /// Relative work of a run, among runs of this study with other settings.
+    #[must_use]
+    pub fn work(&self) -> f64 {
+        self.study.work(&self.setup)
     }
 
     /// Executes one run.

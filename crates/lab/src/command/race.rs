@@ -16,6 +16,7 @@ use crate::errors::Refuse as _;
 use crate::flows::Flows;
 use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
 use crate::output::{Folder, csv_text};
+use crate::progress::Progress;
 use crate::race::{self, Race, Value};
 use crate::setup::Setup;
 use crate::show;
@@ -74,7 +75,8 @@ pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
     let mut flows = Flows::open(args.flows.as_ref(), &setup, &store).or_refuse()?;
     terminal::install_interrupt_notice(&store);
     eprintln!("headstart: {estimate}");
-    let result = race::race(&setup, &store, flows.as_mut())?;
+    let progress = Progress::new("racing", race::work(&setup, &store, flows.as_ref()));
+    let result = race::race(&setup, &store, flows.as_mut(), &progress)?;
     if let Some(nothing) = show::race::nothing(&setup, &result) {
         flows.map(Flows::finish).transpose()?;
         bail!("{nothing}");

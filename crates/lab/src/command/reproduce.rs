@@ -8,6 +8,7 @@ use headstart_report::jobs::JobStore;
 
 use super::terminal::{self, print, print_table};
 use crate::errors::Refuse as _;
+use crate::estimate::Estimate;
 use crate::options::{Home, TransportName};
 use crate::output::Folder;
 use crate::show::reproduce::set_ups::SetUps;
@@ -58,6 +59,9 @@ pub struct ReproduceArgs {
     /// Threads [default: all cores]; the results do not depend on it
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<usize>,
+    /// Run it although the estimate is beyond 4 h of processor time or 2 GB of memory
+    #[arg(long)]
+    pub large: bool,
     /// Folder for the results; each paper has its own in it
     #[arg(long, default_value = "headstart-reproduce", value_name = "FOLDER")]
     pub out: PathBuf,
@@ -85,7 +89,8 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     };
     let plans: Vec<(&str, &Plan)> =
         experiments.iter().map(|one| (one.name.as_str(), &one.plan)).chain(all()).collect();
-    let mut results = headstart_paper::run::run(&plans, crate::CARRIERS, &store, args.threads)?;
+    let mut results =
+        headstart_paper::run::run(&plans, crate::CARRIERS, &store, args.threads, &announce(args))?;
     let mut replaced_results = results.split_off(experiments.len()).into_iter();
     let replaced: Vec<Option<Vec<(Replacement, Results)>>> = replacements
         .iter()
@@ -145,6 +150,16 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     Ok(())
 }
 
+/// Prints the cost of the runs that are left, or refuses it.
+fn announce(args: &ReproduceArgs) -> impl Fn(&Estimate) -> Result<()> {
+    let is_large = args.large;
+    move |estimate| {
+        estimate.check(is_large).or_refuse()?;
+        eprintln!("headstart: {estimate}, from a run of each set-up");
+        Ok(())
+    }
+}
+
 /// The figure with its schemes replaced, where that is asked for and it runs in virtual time: on a
 /// real network it would take as long again, and be another day's.
 fn replacements(experiment: &Experiment, is_wanted: bool) -> Option<Vec<Replacement>> {
@@ -158,7 +173,7 @@ fn under_all_set_ups(args: &ReproduceArgs, mut experiments: Vec<Experiment>, sto
     experiments.retain(|one| !one.plan.is_ours && !one.plan.is_specification);
     let plans: Vec<Plan> = experiments.iter().map(|one| one.plan.with_all_variants()).collect();
     let named: Vec<(&str, &Plan)> = experiments.iter().map(|one| one.name.as_str()).zip(&plans).collect();
-    let results = headstart_paper::run::run(&named, crate::CARRIERS, &store, args.threads)?;
+    let results = headstart_paper::run::run(&named, crate::CARRIERS, &store, args.threads, &announce(args))?;
     let set_ups = SetUps::new(&experiments, &plans, &results);
     print_table(&set_ups.table())?;
     let folder = terminal::closed(store)?;

@@ -17,6 +17,7 @@ use crate::estimate::Estimate;
 use crate::flows::Flows;
 use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
 use crate::output::{Folder, csv_text};
+use crate::progress::{Progress, Work};
 use crate::race;
 use crate::setup::Setup;
 use crate::show::sweep::{MOST_CROSSINGS, Sweep};
@@ -99,11 +100,14 @@ pub fn run(words: &[String]) -> Result<()> {
     let mut headers = [vec![], vec![]];
     let (mut rows, mut seed_rows, mut swept) = (vec![], vec![], Sweep::default());
     let total = points.len();
+    let work =
+        setups().map(|setup| race::work(setup, &store, flows.as_ref())).fold(Work::default(), Work::and);
+    let progress = Progress::new("sweeping", work);
     for (number, (point, setup)) in points.iter().enumerate() {
         let names: Vec<String> = point.varied.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let which = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         eprintln!("headstart: point {} of {total}{which}", number + 1);
-        let result = race::race(setup, &store, flows.as_mut())?;
+        let result = race::race(setup, &store, flows.as_mut(), &progress)?;
         let around = Around::new(setup, &point.varied);
         let (seed_columns, seeds) = result.seeds();
         headers = [around.header(&result.columns()), around.header(&seed_columns)]

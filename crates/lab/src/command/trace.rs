@@ -15,7 +15,7 @@ use crate::estimate::Estimate;
 use crate::flow_trace::FlowTrace;
 use crate::options::{PathOptions, RunOptions, SchemeName, SchemeNames, TransportOptions, WorkloadOptions};
 use crate::output::{Folder, write_file};
-use crate::progress::{Progress, RunProgress};
+use crate::progress::{Progress, RunProgress, Work};
 use crate::runner::{self, Job};
 use crate::setup::{Cast, Setup};
 use crate::show;
@@ -85,10 +85,11 @@ pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
     terminal::on_interrupt(move || {
         format!("stopped: what is in {} is as it was before; a trace is written at its end", out.display())
     });
-    let progress = Progress::new("tracing", entries.len());
+    let work = Work { runs: entries.len(), seconds: all.seconds, at_once: 1 };
+    let progress = Progress::new("tracing", work);
     let traced = || -> Result<Vec<_>> {
         let of = |entry| {
-            let this = progress.run();
+            let this = progress.run(one.seconds);
             let view = flow(&setup, entry, args.flow, &this)?;
             this.finish();
             Ok((entry, view))

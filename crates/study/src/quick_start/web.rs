@@ -21,6 +21,7 @@ use headstart_units::{Span, Time};
 
 use super::{HEADER, MSS, build, group, knows_flow_size, spec};
 use crate::carrier::{Detail, Observer, model};
+use crate::setup::Setup;
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 
 /// Pages of a session, objects of a page, their gaps, and the shape of their sizes (Quick-Start
@@ -127,6 +128,10 @@ impl Study for Web {
 
     fn new(params: WebParams) -> Self {
         Self(params)
+    }
+
+    fn work(&self, setup: &Setup) -> f64 {
+        f64::from(self.0.web_sessions) * setup.run.duration.as_secs_f64()
     }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
