@@ -432,7 +432,11 @@ def main(arguments):
             for width in WIDTHS:
                 browser.open(path, width=width)
                 wide = browser.script("return document.documentElement.scrollWidth - innerWidth")
-                check(wide <= 0, f"at {width} pixels nothing but tables and figures scrolls sideways", wide)
+                check(wide <= 0, f"at {width} pixels nothing but tables scrolls sideways", wide)
+                figures = browser.script(
+                    "return [...document.querySelectorAll('figure')].map(one => one.scrollWidth - one.clientWidth)"
+                )
+                check(max(figures, default=0) <= 0, f"at {width} pixels every figure fits", figures)
                 if screenshots:
                     browser.screenshots(screenshots, f"{pathlib.Path(path).parent.name}-{width}")
             in_the_dark_and_in_print(browser, path)
