@@ -27,70 +27,84 @@ pub enum PathPreset {
     Datacentre,
 }
 
-/// The numbers of a path, each an option of the path, and where they are from.
+/// A number of a path and its source.
 #[derive(Clone, Copy, Debug)]
-pub struct PresetPath {
-    /// `--rate`.
-    pub rate: &'static str,
-    /// `--up-rate`.
-    pub up_rate: &'static str,
-    /// `--rtt`.
-    pub rtt: &'static str,
-    /// `--buffer`, of both directions.
-    pub buffer: &'static str,
-    /// Source of rates and round-trip time.
+pub struct Number {
+    /// The option that it sets.
+    pub option: &'static str,
+    /// The option's value.
+    pub value: &'static str,
+    /// Its source; one that begins with "assumption" is in none.
     pub source: &'static str,
-    /// Source of the buffer.
-    pub buffer_source: &'static str,
 }
 
 const WEBPAGETEST: &str = "WebPageTest, connectivity.ini.sample";
-/// Note for sources of rates and times that do not state the size of the buffer.
-const RULE: &str =
-    "not in the source: rate times 100 ms, the rule of Villamizar and Song, CCR 1994, for a path of 100 ms";
+const IMT_2020: &str = "ITU-R M.2410-0, 2017, user experienced data rate";
+const DEVTOOLS: &str = "Chromium, NetworkConditionsSelector.js of 2015: the last hop alone";
+const SATELLITE: &str =
+    "Endres et al., QUIC over geostationary satellites, 2022: scenario SAT of its interop runner";
+const DCTCP: &str = "Alizadeh et al., Data Center TCP, SIGCOMM 2010: 1 and 10 Gbit/s";
+const SAME_UP: &str = "assumption: as down";
+const RULE: &str = "assumption: one bandwidth-delay product of a path of 100 ms";
 
 impl PathPreset {
-    /// The options' values and their sources.
+    /// The numbers of that path. The buffer is that of both directions.
     #[must_use]
-    pub const fn path(self) -> PresetPath {
-        let (rate, up_rate, rtt, source) = match self {
-            Self::Dsl => ("1.5 Mbit/s", "384 kbit/s", "50 ms", WEBPAGETEST),
-            Self::Cable => ("5 Mbit/s", "1 Mbit/s", "28 ms", WEBPAGETEST),
-            Self::Fibre => ("20 Mbit/s", "5 Mbit/s", "4 ms", "WebPageTest, connectivity.ini.sample (FIOS)"),
-            Self::Lte => ("12 Mbit/s", "12 Mbit/s", "70 ms", WEBPAGETEST),
-            Self::FiveG => (
-                "100 Mbit/s",
-                "50 Mbit/s",
-                "8 ms",
-                "ITU-R M.2410-0, 2017: user experienced rates, 4 ms each way; the radio alone",
+    pub const fn numbers(self) -> [Number; 4] {
+        let (values, sources) = match self {
+            Self::Dsl => (
+                ["1.5 Mbit/s", "384 kbit/s", "50 ms", "100 ms"],
+                [WEBPAGETEST, WEBPAGETEST, WEBPAGETEST, RULE],
             ),
+            Self::Cable => {
+                (["5 Mbit/s", "1 Mbit/s", "28 ms", "100 ms"], [WEBPAGETEST, WEBPAGETEST, WEBPAGETEST, RULE])
+            }
+            Self::Fibre => {
+                const FIOS: &str = "WebPageTest, connectivity.ini.sample (FIOS)";
+                (["20 Mbit/s", "5 Mbit/s", "4 ms", "100 ms"], [FIOS, FIOS, FIOS, RULE])
+            }
+            Self::Lte => {
+                (["12 Mbit/s", "12 Mbit/s", "70 ms", "100 ms"], [WEBPAGETEST, WEBPAGETEST, WEBPAGETEST, RULE])
+            }
+            Self::FiveG => {
+                let rtt = "the same, user plane latency: 4 ms each way, the radio alone";
+                (["100 Mbit/s", "50 Mbit/s", "8 ms", "100 ms"], [IMT_2020, IMT_2020, rtt, RULE])
+            }
             Self::Wifi => {
-                ("30 Mbit/s", "15 Mbit/s", "2 ms", "Chrome DevTools, preset WiFi; the last hop alone")
+                let up = "assumption: half of the rate down";
+                (["30 Mbit/s", "15 Mbit/s", "2 ms", "100 ms"], [DEVTOOLS, up, DEVTOOLS, RULE])
             }
             Self::Geo => {
-                let source = "Endres et al., QUIC over geostationary satellites, 2022 (QUIC Interop Runner, Satellite Edition: SAT)";
-                ("20 Mbit/s", "2 Mbit/s", "600 ms", source)
+                let buffer = "assumption: one bandwidth-delay product (the runner has 25 packets)";
+                (["20 Mbit/s", "2 Mbit/s", "600 ms", "1 BDP"], [SATELLITE, SATELLITE, SATELLITE, buffer])
             }
-            Self::Datacentre => (
-                "1 Gbit/s",
-                "1 Gbit/s",
-                "0.25 ms",
-                "Alizadeh et al., DCTCP, SIGCOMM 2010, §1 (RTT below 250 us) and §2",
-            ),
+            Self::Datacentre => {
+                let rtt = "assumption: an idle network in one building";
+                let buffer = "assumption: a switch with shallow buffers";
+                (["1 Gbit/s", "1 Gbit/s", "0.25 ms", "100 packets"], [DCTCP, SAME_UP, rtt, buffer])
+            }
         };
-        let (buffer, buffer_source) = match self {
-            Self::Geo => ("1 BDP", "not in the source: rate times round-trip time"),
-            Self::Datacentre => ("100 packets", "the same, §4: static buffers of 100 packets"),
-            _ => ("100 ms", RULE),
-        };
-        PresetPath { rate, up_rate, rtt, buffer, source, buffer_source }
+        let [rate, up_rate, rtt, buffer] = values;
+        let [of_rate, of_up_rate, of_rtt, of_buffer] = sources;
+        [
+            Number { option: "rate", value: rate, source: of_rate },
+            Number { option: "up-rate", value: up_rate, source: of_up_rate },
+            Number { option: "rtt", value: rtt, source: of_rtt },
+            Number { option: "buffer", value: buffer, source: of_buffer },
+        ]
     }
 
     /// The options of that path, each with its value.
     #[must_use]
     pub const fn options(self) -> [(&'static str, &'static str); 5] {
-        let PresetPath { rate, up_rate, rtt, buffer, .. } = self.path();
-        [("rate", rate), ("up-rate", up_rate), ("rtt", rtt), ("buffer", buffer), ("up-buffer", buffer)]
+        let [rate, up_rate, rtt, buffer] = self.numbers();
+        [
+            (rate.option, rate.value),
+            (up_rate.option, up_rate.value),
+            (rtt.option, rtt.value),
+            (buffer.option, buffer.value),
+            ("up-buffer", buffer.value),
+        ]
     }
 
     /// Its name.
@@ -114,7 +128,9 @@ mod tests {
                 words.iter().map(String::as_str),
             );
             let setup = setup.unwrap_or_else(|error| panic!("{preset:?}: {error:#}"));
-            let PresetPath { rate, up_rate, rtt, .. } = preset.path();
+            let numbers = preset.numbers();
+            assert!(numbers.iter().all(|number| !number.source.is_empty()), "{preset:?}");
+            let [rate, up_rate, rtt, _] = numbers.map(|number| number.value);
             assert_eq!(setup.path.rate, rate.parse().expect(rate));
             let help = preset.to_possible_value().and_then(|value| value.get_help().map(ToString::to_string));
             let help = help.unwrap_or_default();
