@@ -626,6 +626,9 @@ pub enum DetectionName {
     Rack,
     /// By count (RFC 6675).
     Rfc6675,
+    /// The same, where a proactive copy counts as a transmission: its segment is not lost before a
+    /// round trip after it.
+    Rfc6675Copies,
     /// By count, then sent again at line rate every so often until it arrives (UDT, Halfback's
     /// transport).
     Udt,

@@ -306,9 +306,10 @@ impl Setup {
             receive_window: options.receive_window,
             detection: match options.detection {
                 DetectionName::Rack => Detection::Rack,
-                DetectionName::Rfc6675 => Detection::Rfc6675,
+                DetectionName::Rfc6675 | DetectionName::Rfc6675Copies => Detection::Rfc6675,
                 DetectionName::Udt => Detection::Udt(options.loss_reports.0),
             },
+            copies_count: options.detection == DetectionName::Rfc6675Copies,
             handshakes: options.handshakes,
             probe: match options.probe {
                 ProbeName::None => Probe::None,

@@ -103,6 +103,9 @@ pub struct TcpConfig {
     pub receive_window: Bytes,
     /// Loss detection.
     pub detection: Detection,
+    /// A proactive copy counts as a transmission: its segment is not declared lost before a round
+    /// trip after it. With [`Detection::Rfc6675`] and [`Detection::Udt`].
+    pub copies_count: bool,
     /// Probes when acks stop arriving.
     pub probe: Probe,
     /// Proportional rate reduction (RFC 9937) while a base controller is in recovery; otherwise
@@ -179,6 +182,7 @@ impl Default for TcpConfig {
             syn: Bytes::new(60),
             receive_window: Bytes::new(141_000),
             detection: Detection::default(),
+            copies_count: false,
             probe: Probe::default(),
             prr: true,
             prr_slow_start: false,

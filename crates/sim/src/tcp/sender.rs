@@ -20,7 +20,7 @@
 //! - Nothing is undone when a retransmission turns out to have been unnecessary (Eifel, DSACK
 //!   undo). RACK's reordering window keeps its initial size of a quarter of the minimum RTT.
 //! - Proactive copies do not count as in flight: to the scoreboard they are packets that the
-//!   network duplicated.
+//!   network duplicated. [`TcpConfig::copies_count`] puts off the loss of a copied segment.
 //! - [`Probe::Quic`]: the backed-off timeout is bounded as a TCP's is; RFC 9002 has no bound and
 //!   gives up instead, when the connection was idle for too long.
 //! - [`Probe::Quic`]: persistent congestion (RFC 9002 §7.6) is found within one loss detection, not
@@ -169,6 +169,11 @@ pub struct Sender {
     /// RFC 6675: loss detection has handled every segment below.
     judged: u32,
     rescue_done: bool,
+    /// Copied segments, with the time until which their copies may arrive
+    /// ([`TcpConfig::copies_count`]).
+    copied: Vec<(u32, Time)>,
+    /// RFC 6675: those of them that are due to be lost then.
+    put_off: VecDeque<(u32, Time)>,
     /// UDT: segments that a timeout still has to send again although they were received.
     back: Range<u32>,
     /// The newest transmission delivered, plus one; and when it was sent.
@@ -229,6 +234,8 @@ impl Default for Sender {
             highest: [0; 3],
             judged: 0,
             rescue_done: false,
+            copied: Vec::new(),
+            put_off: VecDeque::new(),
             back: 0..0,
             newest_delivered: 0,
             newest_sent_at: Time::ZERO,

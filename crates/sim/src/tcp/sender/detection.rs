@@ -19,7 +19,7 @@ impl Sender {
     ) {
         let losses = match config.detection {
             Detection::Rack => self.detect_by_time(now, recorder),
-            Detection::Rfc6675 => self.detect_by_count(recorder),
+            Detection::Rfc6675 => self.detect_by_count(now, recorder),
             Detection::Udt(udt) => self.detect_by_report(now, udt, recorder),
         };
         if losses.bytes.is_zero() {
@@ -92,13 +92,22 @@ impl Sender {
     }
 
     /// RFC 6675 §4 IsLost: three segments delivered beyond; each segment is judged once.
-    fn detect_by_count(&mut self, recorder: &mut impl Recorder) -> Losses {
+    fn detect_by_count(&mut self, now: Time, recorder: &mut impl Recorder) -> Losses {
         let mut losses = Losses::default();
+        if !self.put_off.is_empty() {
+            self.lose_overdue(now, &mut losses, recorder);
+        }
         let third_highest = self.highest[DUP_THRESH as usize - 1].saturating_sub(1);
         self.judged = self.judged.max(self.segments.base());
         while self.judged < third_highest {
             let segment = self.segments[self.judged];
             if segment.is(IN_FLIGHT) && !segment.is(RETRANSMITTED) {
+                if let Some(until) = self.copy_out_until(now, self.judged) {
+                    self.put_off.push_back((self.judged, until));
+                    self.reorder_at = self.reorder_at.min(until);
+                    self.judged += 1;
+                    continue;
+                }
                 let now = self.newest_sent_at;
                 self.lose(now, segment.transmission, &mut losses, recorder);
             }
@@ -114,11 +123,37 @@ impl Sender {
         losses
     }
 
+    /// Time until which a copy of this segment may still arrive.
+    #[inline]
+    fn copy_out_until(&self, now: Time, number: u32) -> Option<Time> {
+        let (_, until) = self.copied.iter().rev().find(|(copied, _)| *copied == number)?;
+        (*until > now).then_some(*until)
+    }
+
+    /// Segments whose copies did not arrive either.
+    #[cold]
+    fn lose_overdue(&mut self, now: Time, losses: &mut Losses, recorder: &mut impl Recorder) {
+        while let Some(&(number, until)) = self.put_off.front() {
+            if until > now {
+                self.reorder_at = until;
+                return;
+            }
+            self.put_off.pop_front();
+            let segment = self.segments.get(number).copied();
+            let is_missing = |it: &Segment| it.is(IN_FLIGHT) && !it.is(RETRANSMITTED);
+            if let Some(segment) = segment.filter(is_missing) {
+                self.lose(now, segment.transmission, losses, recorder);
+            }
+        }
+        self.reorder_at = Time::NEVER;
+    }
+
     /// A loss report names the segments that three others overtook; it is repeated while one is
     /// missing.
     #[cold]
     fn detect_by_report(&mut self, now: Time, udt: Udt, recorder: &mut impl Recorder) -> Losses {
-        let mut losses = if udt.is_periodic { Losses::default() } else { self.detect_by_count(recorder) };
+        let mut losses =
+            if udt.is_periodic { Losses::default() } else { self.detect_by_count(now, recorder) };
         let overtaken = self.highest[DUP_THRESH as usize - 1].saturating_sub(1);
         let known = if udt.is_periodic { overtaken } else { self.judged.min(self.highest[0]) };
         let range = self.segments.base()..known.max(self.segments.base());
@@ -136,7 +171,7 @@ impl Sender {
         self.reorder_at = now + interval;
         for number in range {
             let segment = self.segments[number];
-            if segment.is(IN_FLIGHT) {
+            if segment.is(IN_FLIGHT) && self.copy_out_until(now, number).is_none() {
                 let is_known = segment.is(RETRANSMITTED);
                 let lost = self.counts.lost;
                 if is_known && !udt.repeats {

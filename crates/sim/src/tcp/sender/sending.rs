@@ -24,7 +24,7 @@ impl Sender {
     ) -> Option<Departure> {
         self.pace_at = Time::NEVER;
         if self.repair.is_prompt()
-            && let Some(copy) = self.next_copy(now, recorder)
+            && let Some(copy) = self.next_copy(now, config, recorder)
         {
             return Some(copy);
         }
@@ -43,7 +43,7 @@ impl Sender {
             }
         };
         match departure {
-            None if self.repair.is_active() => self.next_copy(now, recorder),
+            None if self.repair.is_active() => self.next_copy(now, config, recorder),
             departure => departure,
         }
     }
@@ -290,7 +290,12 @@ impl Sender {
     }
 
     /// The next proactive copy, if the scheme's repair has one.
-    fn next_copy(&mut self, now: Time, recorder: &mut impl Recorder) -> Option<Departure> {
+    fn next_copy(
+        &mut self,
+        now: Time,
+        config: &TcpConfig,
+        recorder: &mut impl Recorder,
+    ) -> Option<Departure> {
         let number = {
             let board = board!(self);
             u32::try_from(self.repair.next(&board)?).ok()?
@@ -298,6 +303,9 @@ impl Sender {
         let segment = *self.segments.get(number)?;
         let transmission = self.launch(now, number, true, false);
         self.counts.copies += 1;
+        if config.copies_count {
+            self.copied.push((number, now + self.rtt.smoothed));
+        }
         self.counted(now, segment.payload);
         let bytes = Bytes::new(u64::from(segment.payload));
         if self.controller.needs_sent_events() {
