@@ -32,7 +32,7 @@
 //!   nothing has to be repaired, so there is no recovery to govern.
 //! - A timeout before the flight is delivered hands over the delivered bytes, not the size of the
 //!   flight.
-//! - [`Params::burst`], [`Params::cap`] and [`Params::least`] are not in JS: Halfback §4.2.4
+//! - [`Params::burst`], [`Params::cap`] and [`Params::min_window`] are not in JS: Halfback §4.2.4
 //!   suggests the first for very small flows, every deployment has the second, and connections with
 //!   several requests need the third.
 //! - JS has one flow per connection; later responses on a connection are handled by
