@@ -55,7 +55,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use headstart_startup::catalogue::Needs;
-use headstart_startup::path::RateEstimator;
+use headstart_startup::path::{PacketTrain, RateEstimator};
 use headstart_startup::{Controller, FlightPlan, Prior, Rtt, Scheme, Startup as _};
 use headstart_units::{Bytes, Rate, Time};
 use noq_proto::RttEstimator;
@@ -119,6 +119,7 @@ pub struct Adapter {
     rate: RateEstimator,
     /// Highest delivery rate, computed once per ack: the stack reads it several times per packet.
     fastest: Option<Rate>,
+    train: PacketTrain,
     ledger: Ledger,
     /// Bytes in flight outside of the scheme's account: the handshake's, and path MTU probes.
     unmanaged_in_flight: Bytes,
@@ -174,6 +175,7 @@ impl Adapter {
             rtt: Rtt::default(),
             rate: RateEstimator::default(),
             fastest: None,
+            train: PacketTrain::default(),
             ledger: Ledger::default(),
             unmanaged_in_flight: Bytes::ZERO,
             batch: Batch::default(),
@@ -441,6 +443,7 @@ impl Clone for Adapter {
             rtt: self.rtt,
             rate: self.rate,
             fastest: self.fastest,
+            train: self.train,
             ledger: self.ledger.clone(),
             unmanaged_in_flight: self.unmanaged_in_flight,
             batch: self.batch,

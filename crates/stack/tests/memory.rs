@@ -77,6 +77,23 @@ fn the_second_connection_starts_from_the_record_of_the_first() {
     }
 }
 
+/// Ten packets and their acks show the path's rate, though slow start has used 10 of 25 Mbit/s.
+#[test]
+fn an_answer_too_short_to_fill_the_path_lets_the_next_one_arrive_at_the_paths_rate() {
+    for scheme in ["wise-start", "s-cubic"] {
+        let setup = server(scheme).history(Arc::new(Sharded::new(100)));
+        let connections = run_connections(&setup, &[0, 5_000, 10_000], 100_000);
+        let bound = RTT * 2 + Bytes::new(100_000) / RATE;
+        for later in &connections[1..] {
+            let known = later.report.known.expect("a record").record;
+            let ratio = known.btl_bw.as_bits_per_sec() as f64 / RATE.as_bits_per_sec() as f64;
+            println!("{scheme}: {ratio:.3} of the rate, {:.1} ms", later.completion().as_millis_f64());
+            assert!((0.9..1.02).contains(&ratio), "{scheme}: {ratio} of the path's rate: {}", later.report);
+            assert!(later.completion() < bound + bound / 20, "{scheme}: {}", later.report);
+        }
+    }
+}
+
 #[test]
 fn only_tcp_cache_stores_its_window() {
     let setup = server("tcp-cache").history(Arc::new(Sharded::new(100)));

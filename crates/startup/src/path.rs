@@ -6,6 +6,7 @@ pub mod rate;
 pub mod round;
 pub mod rtt;
 pub mod sending;
+pub mod train;
 pub mod trend;
 pub mod windowed;
 
@@ -15,5 +16,6 @@ pub use rate::{RateEstimator, RateSample, SendStamp};
 pub use round::Round;
 pub use rtt::Rtt;
 pub use sending::SendRate;
+pub use train::PacketTrain;
 pub use trend::Trend;
 pub use windowed::WindowedMax;

@@ -165,6 +165,7 @@ impl Adapter {
             marked: Bytes::ZERO,
             stamped: None,
         };
+        self.train.on_ack(&ack, self.packet);
         self.controller.update(|controller| controller.on_ack(&ack));
         self.journal(now, SenderEvent::Acked { acknowledged: batch.end.get(), newly: batch.bytes });
         self.copy_after_acks(now, batch.packets, app_limited);
@@ -232,6 +233,7 @@ impl Adapter {
             self.publish(now);
             return;
         }
+        self.train.end();
         let opens_episode = self.opens_episode(now, sent);
         let congestion = Congestion {
             lost: losses.bytes,
@@ -263,6 +265,7 @@ impl Adapter {
             return;
         }
         self.tally.marks += 1;
+        self.train.end();
         let opens_episode = self.opens_episode(now, sent);
         let signal = self.congestion(now, Signal::CongestionExperienced, opens_episode, Bytes::ZERO);
         self.controller.update(|controller| controller.on_congestion(&signal));

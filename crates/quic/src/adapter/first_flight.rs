@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use headstart_host::locked;
 use headstart_startup::catalogue::Needs;
-use headstart_startup::path::RateEstimator;
+use headstart_startup::path::{PacketTrain, RateEstimator};
 use headstart_startup::trace::SenderEvent;
 use headstart_startup::{Controller, FlightPlan, Prior, Startup as _};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
@@ -177,6 +177,7 @@ impl Adapter {
         self.start_state = StartState::Started;
         self.started_at = now;
         self.rate = RateEstimator::default();
+        self.train = PacketTrain::default();
         self.burst = plan.burst;
         self.first_flight = plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX));
         self.announced = self.shared.expected().unwrap_or_default();

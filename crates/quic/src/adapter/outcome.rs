@@ -3,7 +3,8 @@
 //! A record is a delivery rate and a minimum RTT, never a window; only TCP-Cache, which is nothing
 //! but a cached window, stores its window and threshold too. Application-limited samples measure
 //! the application, and a flow shorter than the bandwidth-delay product measures nothing: the
-//! previous record then stays.
+//! previous record then stays. A sender that has not left slow start may have measured no more than
+//! its window: the packet train of its first flight then counts, too.
 
 use headstart_host::locked;
 use headstart_startup::Startup;
@@ -105,6 +106,8 @@ impl Adapter {
             Some(btl_bw) if !fastest.is_app_limited && filled => {
                 let is_cache = self.controller.scheme().caches_window();
                 let allowance = self.controller.allowance();
+                let is_growing = self.controller.is_slow_start() && self.tally.lost.is_zero();
+                let btl_bw = if is_growing { self.train.rate(self.packet, btl_bw) } else { btl_bw };
                 RecordUpdate::Replace(self.controller.scheme().record_to_store(Record {
                     saved_at: now,
                     btl_bw,
