@@ -1,8 +1,8 @@
 //! The stack's congestion controller, implemented by a scheme and a base controller.
 //!
-//! It holds no algorithm of its own: it turns the stack's reports into the events of
-//! [`headstart_startup::event`], and the [`Controller`]'s allowance into the stack's window (bytes)
-//! and pacing rate (bytes per second).
+//! It holds no algorithm of its own: it passes the stack's reports to a
+//! [`Sender`](headstart_startup::sending::Sender), and turns its allowance into the stack's window
+//! (bytes) and pacing rate (bytes per second).
 //!
 //! ```text
 //!              first ack                 first full data packet
@@ -18,12 +18,10 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `ledger` | data packets by number, until acknowledged or lost |
 //! | `first_flight` | inputs of the scheme before the first byte; pacing until then |
 //! | `next_flight` | flow sizes announced later on the same connection |
-//! | `cached_controller` | the controller with its allowance cached |
 //! | `cached_metrics` | the adapter's metrics, cached while they cannot change |
-//! | `events` | acks and losses in the scheme's order |
+//! | `events` | the stack's reports, for the sender |
 //! | `repairs` | copies |
 //! | `outcome` | the record written at the end |
 //!
@@ -40,11 +38,9 @@
 //! - The stack does not report idle periods; a base controller keeps its window over them.
 //! - Reactive's probe of the last packet is the stack's probe timeout (RFC 9002 §6.2).
 
-mod cached_controller;
 mod cached_metrics;
 mod events;
 mod first_flight;
-mod ledger;
 mod next_flight;
 mod outcome;
 mod repairs;
@@ -55,8 +51,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use headstart_startup::catalogue::Needs;
-use headstart_startup::path::{PacketTrain, RateEstimator};
-use headstart_startup::{Controller, FlightPlan, Prior, Rtt, Scheme, Startup as _};
+use headstart_startup::sending::Sender;
+use headstart_startup::{Controller, FlightPlan, Prior, Scheme, Startup as _};
 use headstart_units::{Bytes, Rate, Time};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
@@ -64,11 +60,8 @@ use noq_proto::congestion::{self, ControllerMetrics};
 use crate::epoch::{EpochCache, span};
 use crate::shared::Shared;
 use crate::start_report::Tally;
-use cached_controller::CachedController;
 use cached_metrics::CachedMetrics;
-use events::{Batch, Losses};
 use first_flight::{Bucket, StartState};
-use ledger::Ledger;
 use next_flight::NextFlight;
 use repairs::Duplicator;
 
@@ -101,7 +94,7 @@ pub struct Adapter {
     event_clock: EpochCache,
     /// Departure time of the packets that it is about.
     sent_clock: EpochCache,
-    controller: CachedController,
+    sender: Sender,
     /// Metrics for the stack until the next ack or loss, where no departure changes them.
     cached_metrics: Option<CachedMetrics>,
     start_state: StartState,
@@ -111,30 +104,15 @@ pub struct Adapter {
     is_late: bool,
     /// A clone made by the stack that has received no event since.
     is_unused_clone: bool,
-    packet: Bytes,
     /// The path's current packet size; the scheme keeps the size it began with when the stack's
     /// path MTU discovery finds a larger one.
     largest: Bytes,
-    rtt: Rtt,
-    rate: RateEstimator,
-    /// Highest delivery rate, computed once per ack: the stack reads it several times per packet.
-    fastest: Option<Rate>,
-    train: PacketTrain,
-    ledger: Ledger,
     /// Bytes in flight outside of the scheme's account: the handshake's, and path MTU probes.
     unmanaged_in_flight: Bytes,
-    batch: Batch,
-    losses: Losses,
-    /// Start of the current recovery period.
-    recovering_since: Option<Time>,
-    /// The controller before that, restored if the loss was spurious.
-    before_recovery: Option<(Time, Box<Controller>)>,
-    last_ack_at: Time,
-    /// The window or the pacer was the limit for all data packets below this ordinal.
-    limited_below: u64,
-    /// Lost bytes not retransmitted yet.
-    retransmission_debt: Bytes,
-    first_flight: Bytes,
+    /// Highest packet number of the acknowledgement so far, and when that packet was sent.
+    newest_acked: Option<(u64, Time)>,
+    /// Bytes of lost handshake packets.
+    handshake_lost: Bytes,
     /// Bytes announced by the application when the scheme last planned.
     announced: Bytes,
     /// The first flight covers all announced data.
@@ -145,7 +123,6 @@ pub struct Adapter {
     bucket: Bucket,
     started_at: Time,
     phase: &'static str,
-    tally: Tally,
     duplicator: Option<Duplicator>,
 }
 
@@ -164,28 +141,16 @@ impl Adapter {
         let adapter = Self {
             event_clock: cache,
             sent_clock: cache,
-            controller: CachedController::new(controller),
+            sender: Sender::new(controller, packet),
             cached_metrics: None,
             start_state: StartState::Unmeasured,
             plans_with_size: is_first && shared.rules.choice.needs() == Needs::FlowSize,
             is_late: !is_first,
             is_unused_clone: false,
-            packet,
             largest: packet,
-            rtt: Rtt::default(),
-            rate: RateEstimator::default(),
-            fastest: None,
-            train: PacketTrain::default(),
-            ledger: Ledger::default(),
             unmanaged_in_flight: Bytes::ZERO,
-            batch: Batch::default(),
-            losses: Losses::default(),
-            recovering_since: None,
-            before_recovery: None,
-            last_ack_at: Time::ZERO,
-            limited_below: 0,
-            retransmission_debt: Bytes::ZERO,
-            first_flight: Bytes::ZERO,
+            newest_acked: None,
+            handshake_lost: Bytes::ZERO,
             announced: Bytes::ZERO,
             is_whole_flow: false,
             began_small: false,
@@ -193,7 +158,6 @@ impl Adapter {
             bucket: Bucket::default(),
             started_at: cache.last(),
             phase: "",
-            tally: Tally::default(),
             duplicator: None,
             shared,
         };
@@ -214,7 +178,7 @@ impl Adapter {
     }
 
     fn min_window(&self) -> Bytes {
-        self.packet * MINIMUM_PACKETS
+        self.sender.packet() * MINIMUM_PACKETS
     }
 
     /// A window of the scheme as the stack counts it: with all bytes in flight.
@@ -234,12 +198,12 @@ impl Adapter {
     }
 
     fn metrics_with(&self, window: u64, pacing_rate: Option<Rate>) -> CachedMetrics {
-        let ssthresh = self.controller.ssthresh();
+        let ssthresh = self.sender.controller().ssthresh();
         CachedMetrics {
             window,
             pacing_rate: pacing_rate.map(Rate::as_bytes_per_sec),
             ssthresh: (ssthresh != Bytes::MAX).then(|| ssthresh.get()),
-            bandwidth: self.fastest.map(Rate::as_bits_per_sec),
+            bandwidth: self.sender.fastest().map(Rate::as_bits_per_sec),
         }
     }
 
@@ -247,15 +211,19 @@ impl Adapter {
     /// is the next flight's preview.
     fn window_with(&self, next_flight: Option<&NextFlight>) -> u64 {
         let window = match &self.start_state {
-            StartState::Unmeasured => self.packet * INITIAL_PACKETS,
-            StartState::Ready(ready) => ready.plan.allowance.window.max(self.packet * INITIAL_PACKETS),
+            StartState::Unmeasured => self.sender.packet() * INITIAL_PACKETS,
+            StartState::Ready(ready) => {
+                ready.plan.allowance.window.max(self.sender.packet() * INITIAL_PACKETS)
+            }
             StartState::Started => {
-                let allowance =
-                    next_flight.map_or(&self.controller, |next_flight| &next_flight.controller).allowance();
+                let allowance = next_flight
+                    .map_or(self.sender.controller(), |next_flight| &next_flight.controller)
+                    .allowance();
                 // The stack requires room for a full packet even if only the flow's last bytes are
                 // left.
                 let is_last = next_flight.is_some() || self.has_rest();
-                let min_window = if self.is_small() { self.packet * INITIAL_PACKETS } else { Bytes::ZERO };
+                let min_window =
+                    if self.is_small() { self.sender.packet() * INITIAL_PACKETS } else { Bytes::ZERO };
                 let rest = if is_last { self.largest } else { Bytes::ZERO };
                 return self.with_unmanaged_in_flight(allowance.window.max(min_window) + rest);
             }
@@ -265,16 +233,17 @@ impl Adapter {
 
     /// A part of the flight has not left, and the window has room for no more than that part.
     fn is_flight_leaving(&self) -> bool {
-        let ends_with_flight =
-            || !self.controller.is_handed_over() && self.controller.scheme().ends_with_flight();
-        self.ledger.sent() < self.first_flight && (self.is_whole_flow || ends_with_flight())
+        let ends_with_flight = || {
+            !self.sender.controller().is_handed_over() && self.sender.controller().scheme().ends_with_flight()
+        };
+        self.sender.ledger().sent() < self.sender.first_flight() && (self.is_whole_flow || ends_with_flight())
     }
 
     /// The rest of the flight may be smaller than a packet: because the data end there or, if a
     /// limit cuts the flight short, because the path was found to carry larger packets than it was
     /// planned in. In the second case up to a packet more than the flight leaves.
     fn has_rest(&self) -> bool {
-        let left = self.first_flight.saturating_sub(self.ledger.sent());
+        let left = self.sender.first_flight().saturating_sub(self.sender.ledger().sent());
         self.is_flight_leaving() && (self.is_whole_flow || left < self.largest)
     }
 
@@ -297,13 +266,13 @@ impl Adapter {
     /// The scheme and base controller in their current state.
     #[must_use]
     pub fn controller(&self) -> &Controller {
-        &self.controller
+        self.sender.controller()
     }
 
     /// Counters so far.
     #[must_use]
     pub const fn tally(&self) -> &Tally {
-        &self.tally
+        self.sender.tally()
     }
 }
 
@@ -335,7 +304,7 @@ impl congestion::Controller for Adapter {
     }
 
     fn on_cwnd_limited(&mut self) {
-        self.limited_below = self.ledger.end();
+        self.sender.on_limited();
     }
 
     fn on_ack(
@@ -377,14 +346,16 @@ impl congestion::Controller for Adapter {
     }
 
     fn on_spurious_congestion_event(&mut self) {
-        self.undo();
+        if self.sender.undo() {
+            self.cached_metrics = None;
+        }
     }
 
     fn on_mtu_update(&mut self, mtu: u16) {
         self.largest = Bytes::new(mtu.into());
         // A scheme keeps the segment size it began with; the new one applies only before that.
         if !matches!(self.start_state, StartState::Started) {
-            self.packet = Bytes::new(mtu.into());
+            self.sender.set_packet(Bytes::new(mtu.into()));
             self.preview_flight();
         }
     }
@@ -402,7 +373,7 @@ impl congestion::Controller for Adapter {
     }
 
     fn initial_window(&self) -> u64 {
-        (self.packet * INITIAL_PACKETS).get()
+        (self.sender.packet() * INITIAL_PACKETS).get()
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
@@ -432,28 +403,16 @@ impl Clone for Adapter {
             shared: Arc::clone(&self.shared),
             event_clock: self.event_clock,
             sent_clock: self.sent_clock,
-            controller: self.controller,
+            sender: self.sender.clone(),
             cached_metrics: self.cached_metrics,
             start_state: self.start_state,
             plans_with_size: self.plans_with_size,
             is_late: self.is_late,
             is_unused_clone: true,
-            packet: self.packet,
             largest: self.largest,
-            rtt: self.rtt,
-            rate: self.rate,
-            fastest: self.fastest,
-            train: self.train,
-            ledger: self.ledger.clone(),
             unmanaged_in_flight: self.unmanaged_in_flight,
-            batch: self.batch,
-            losses: self.losses,
-            recovering_since: self.recovering_since,
-            before_recovery: self.before_recovery.clone(),
-            last_ack_at: self.last_ack_at,
-            limited_below: self.limited_below,
-            retransmission_debt: self.retransmission_debt,
-            first_flight: self.first_flight,
+            newest_acked: self.newest_acked,
+            handshake_lost: self.handshake_lost,
             announced: self.announced,
             is_whole_flow: self.is_whole_flow,
             began_small: self.began_small,
@@ -461,7 +420,6 @@ impl Clone for Adapter {
             bucket: self.bucket,
             started_at: self.started_at,
             phase: self.phase,
-            tally: self.tally,
             duplicator: None,
         }
     }

@@ -15,6 +15,7 @@ use std::net::SocketAddr;
 use headstart_startup::catalogue::Name;
 use headstart_startup::history::{Refusal, SharedRecord};
 use headstart_startup::prior::Hint;
+pub use headstart_startup::sending::Tally;
 use headstart_units::{Bytes, Rate, Span};
 
 use crate::gates::{self, Arm, NothingToGain};
@@ -71,43 +72,6 @@ impl RecordOutcome {
             Self::Nothing => "nothing",
             Self::Dropped => "dropped",
         }
-    }
-}
-
-/// Counters. Sizes are those of QUIC packets, without UDP and IP headers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Bytes sent since it began to send data, copies excluded.
-    pub sent: Bytes,
-    /// Bytes acknowledged.
-    pub delivered: Bytes,
-    /// Bytes sent before the first acknowledgement of any of them.
-    pub first_round: Bytes,
-    /// Bytes of the first flight.
-    pub first_flight: Bytes,
-    /// Bytes declared lost.
-    pub lost: Bytes,
-    /// Bytes of the first flight declared lost.
-    pub first_flight_lost: Bytes,
-    /// Bytes declared lost of which a copy had been sent.
-    pub copied_lost: Bytes,
-    /// Copies of datagrams sent.
-    pub copies: u64,
-    /// Bytes of copies sent.
-    pub copy_bytes: Bytes,
-    /// Congestion marks that reduced the window.
-    pub marks: u64,
-    /// Losses found spurious.
-    pub spurious: u64,
-    /// Persistent congestion, as detected by the stack.
-    pub timeouts: u64,
-}
-
-impl Tally {
-    /// Bytes sent, copies included: the load on the path.
-    #[must_use]
-    pub fn sent_with_copies(&self) -> Bytes {
-        self.sent + self.copy_bytes
     }
 }
 

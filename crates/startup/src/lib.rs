@@ -26,6 +26,7 @@
 //! | [`history`] | path records of earlier connections to a peer, and a bounded store |
 //! | [`quick_start`] | RFC 4782: formats, the routers' decision, the sender's request and checks |
 //! | [`rcp`] | the rate that an RCP router stamps |
+//! | [`sending`] | a sender's account of its packets: from a transport's reports to events |
 //! | [`trace`] | a sender's events |
 //! | [`controller`] | joins a scheme and a base controller; held by a transport |
 //!
@@ -52,6 +53,7 @@ pub mod quick_start;
 pub mod rcp;
 pub mod repair;
 pub mod scheme;
+pub mod sending;
 pub mod trace;
 
 pub use allowance::{Allowance, FlightPlan, HandOver, Next};

@@ -35,15 +35,15 @@ impl From<CachedMetrics> for ControllerMetrics {
 impl Adapter {
     /// Called after acks, losses or marks: caches the metrics if they stay valid.
     pub(super) fn refresh_cached_metrics(&mut self) {
-        let sent = self.ledger.sent();
+        let sent = self.sender.ledger().sent();
         let stays_valid = matches!(self.start_state, StartState::Started)
-            && !self.controller.needs_sent_events()
+            && !self.sender.controller().needs_sent_events()
             && !self.is_small()
             && sent >= self.burst
-            && self.ledger.end() > 1
+            && self.sender.ledger().end() > 1
             && !self.is_flight_leaving();
         self.cached_metrics = stays_valid.then(|| {
-            let allowance = self.controller.allowance();
+            let allowance = self.sender.controller().allowance();
             self.metrics_with(self.with_unmanaged_in_flight(allowance.window), allowance.pace)
         });
     }

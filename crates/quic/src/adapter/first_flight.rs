@@ -19,12 +19,11 @@ use std::sync::Arc;
 
 use headstart_host::locked;
 use headstart_startup::catalogue::Needs;
-use headstart_startup::path::{PacketTrain, RateEstimator};
+use headstart_startup::sending::CachedController;
 use headstart_startup::trace::SenderEvent;
 use headstart_startup::{Controller, FlightPlan, Prior, Startup as _};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-use super::cached_controller::CachedController;
 use super::next_flight::NextFlight;
 use super::{Adapter, INITIAL_PACKETS, Ready, plain_slow_start};
 use crate::gates::{Arm, Gates, NothingToGain, refusal};
@@ -96,21 +95,21 @@ impl Adapter {
     /// The first round trip was measured: reads record and hint, and plans.
     pub(super) fn read_inputs(&mut self, now: Time) {
         let rules = &self.shared.rules;
-        let mut prior = Prior::bare(now, self.packet, self.rtt.min, Bytes::ZERO);
-        prior.handshake_retransmitted = !self.losses.handshake.is_zero();
+        let mut prior = Prior::bare(now, self.sender.packet(), self.sender.rtt().min, Bytes::ZERO);
+        prior.handshake_retransmitted = !self.handshake_lost.is_zero();
         if !self.is_late {
             let mut result = locked(&self.shared.result);
             let report = &mut result.report;
-            (report.handshake_rtt, report.packet) = (self.rtt.min, self.packet);
+            (report.handshake_rtt, report.packet) = (self.sender.rtt().min, self.sender.packet());
             report.hint = self.shared.hint();
             let needs = rules.choice.needs();
-            let initial_window = self.packet * INITIAL_PACKETS;
+            let initial_window = self.sender.packet() * INITIAL_PACKETS;
             if let Some(store) = &rules.store {
                 let (known, lease) = store.open(self.shared.key);
                 // Connections that share a peer's credit may use its record together.
-                let alone = rules.gates.alone && !self.controller.scheme().reserves_credit();
+                let alone = rules.gates.alone && !self.sender.controller().scheme().reserves_credit();
                 let gates = Gates { alone, ..rules.gates };
-                let judged = gates.judge(known, now, self.rtt.min, initial_window);
+                let judged = gates.judge(known, now, self.sender.rtt().min, initial_window);
                 (report.known, report.refusal) = (known, refusal(&judged));
                 prior.history = judged.ok().map(|known| rules.limits.cap_record(known));
                 result.lease = Some(lease);
@@ -124,7 +123,7 @@ impl Adapter {
                     hint.bandwidth = grant.rate();
                     hint
                 });
-                let planned = prior.hint.map_or(Bytes::MAX, |hint| hint.bandwidth * self.rtt.min);
+                let planned = prior.hint.map_or(Bytes::MAX, |hint| hint.bandwidth * self.sender.rtt().min);
                 if !rules.gates.exceeds_initial_window(planned, initial_window) {
                     (prior.hint, result.grant) = (None, None);
                     result.report.nothing_to_gain = Some(NothingToGain::InitialWindow);
@@ -135,8 +134,8 @@ impl Adapter {
                 Needs::Hint => prior.hint.is_some(),
                 Needs::Nothing | Needs::FlowSize | Needs::Routers => true,
             };
-            let is_fast = || needs != Needs::Nothing || is_paced(&self.controller, &prior);
-            let is_short = is_eligible && self.rtt.min < rules.gates.shortest_rtt && is_fast();
+            let is_fast = || needs != Needs::Nothing || is_paced(self.sender.controller(), &prior);
+            let is_short = is_eligible && self.sender.rtt().min < rules.gates.shortest_rtt && is_fast();
             if is_short {
                 result.report.nothing_to_gain = Some(NothingToGain::ShortPath);
             }
@@ -147,7 +146,7 @@ impl Adapter {
                 self.run_control();
             }
         }
-        let plan = FlightPlan::burst(self.packet);
+        let plan = FlightPlan::burst(self.sender.packet());
         self.bucket = Bucket { at: now, ..Bucket::default() };
         self.start_state = StartState::Ready(Ready { prior, plan });
         self.preview_flight();
@@ -156,11 +155,11 @@ impl Adapter {
     /// Previews the plan of a flight that begins now.
     pub(super) fn preview_flight(&mut self) {
         let StartState::Ready(Ready { mut prior, .. }) = self.start_state else { return };
-        prior.mss = self.packet;
+        prior.mss = self.sender.packet();
         prior.flow_size = self.shared.expected().map(|bytes| self.wire(bytes));
         prior.receive_window = self.wire(self.shared.flow_control().min(self.shared.rules.flight_limit));
-        prior.initial_window = self.packet * INITIAL_PACKETS;
-        let plan = Controller::clone(&self.controller).establish(&prior);
+        prior.initial_window = self.sender.packet() * INITIAL_PACKETS;
+        let plan = Controller::clone(self.sender.controller()).establish(&prior);
         self.start_state = StartState::Ready(Ready { prior, plan });
     }
 
@@ -176,10 +175,8 @@ impl Adapter {
         let plan = self.establish(&mut prior);
         self.start_state = StartState::Started;
         self.started_at = now;
-        self.rate = RateEstimator::default();
-        self.train = PacketTrain::default();
         self.burst = plan.burst;
-        self.first_flight = plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX));
+        self.sender.begin(plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX)));
         self.announced = self.shared.expected().unwrap_or_default();
         self.is_whole_flow = prior.flow_size.is_some_and(|size| size <= plan.flight);
         self.began_small = self.fits_initial_window();
@@ -212,9 +209,9 @@ impl Adapter {
 
     /// All announced data fits into the initial window, and none of it was lost.
     pub(super) fn fits_initial_window(&self) -> bool {
-        let fits = |announced| self.wire(announced) <= self.packet * INITIAL_PACKETS;
+        let fits = |announced| self.wire(announced) <= self.sender.packet() * INITIAL_PACKETS;
         self.shared.rules.gates.beyond_initial_window
-            && self.tally.lost.is_zero()
+            && self.sender.tally().lost.is_zero()
             && self.shared.expected().is_some_and(fits)
     }
 
@@ -227,29 +224,37 @@ impl Adapter {
     fn run_control(&mut self) {
         let rules = &self.shared.rules;
         let scheme = rules.control.scheme().unwrap_or_else(plain_slow_start);
-        self.controller = CachedController::new(Controller::new(scheme, rules.base, self.packet));
+        self.sender.set_controller(CachedController::new(Controller::new(
+            scheme,
+            rules.base,
+            self.sender.packet(),
+        )));
     }
 
     /// Slow start does as well for so long an answer.
     fn is_outrun(&self, prior: &Prior, plan: &FlightPlan) -> bool {
         let bdp = prior.history.and_then(|known| known.record.bdp());
-        let saves = |size| self.shared.rules.gates.outruns(plan.flight, size, self.packet, bdp);
-        !self.is_late && self.controller.scheme().ends_with_flight() && !prior.flow_size.is_none_or(saves)
+        let saves = |size| self.shared.rules.gates.outruns(plan.flight, size, self.sender.packet(), bdp);
+        !self.is_late
+            && self.sender.controller().scheme().ends_with_flight()
+            && !prior.flow_size.is_none_or(saves)
     }
 
     /// Plans the first flight; reserves it in the store if the scheme shares a peer's credit.
     fn establish(&mut self, prior: &mut Prior) -> FlightPlan {
         let shared = Arc::clone(&self.shared);
         let mut result = locked(&shared.result);
-        let lease =
-            result.lease.as_mut().filter(|_| self.controller.scheme().reserves_credit() && !self.is_late);
+        let lease = result
+            .lease
+            .as_mut()
+            .filter(|_| self.sender.controller().scheme().reserves_credit() && !self.is_late);
         let (Some(store), Some(lease)) = (&shared.rules.store, lease) else {
-            return self.controller.update(|controller| controller.establish(prior));
+            return self.sender.update(|controller| controller.establish(prior));
         };
-        let mut plan = FlightPlan::burst(self.packet);
+        let mut plan = FlightPlan::burst(self.sender.packet());
         store.reserve(lease, &mut |credit| {
             prior.shared_credit = Some(credit);
-            plan = self.controller.update(|controller| controller.establish(prior));
+            plan = self.sender.update(|controller| controller.establish(prior));
             plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX))
         });
         result.has_reservation = true;
@@ -259,17 +264,17 @@ impl Adapter {
     /// A packet left before or as the flight begins.
     pub(super) fn spend(&mut self, now: Time, bytes: Bytes) {
         if matches!(self.start_state, StartState::Ready(_)) {
-            self.bucket.spend(now, bytes, self.packet, self.packet * OPENING_BUCKET);
+            self.bucket.spend(now, bytes, self.sender.packet(), self.sender.packet() * OPENING_BUCKET);
         }
     }
 
     /// Size on the wire of so many bytes of application data.
     pub(super) fn wire(&self, bytes: Bytes) -> Bytes {
-        let payload = self.packet.saturating_sub(OVERHEAD).max(Bytes::new(1));
+        let payload = self.sender.packet().saturating_sub(OVERHEAD).max(Bytes::new(1));
         let full = bytes.get() / payload.get();
         let rest = bytes.get() % payload.get();
         let last = if rest == 0 { 0 } else { rest + OVERHEAD.get() };
-        Bytes::new(full.saturating_mul(self.packet.get()).saturating_add(last))
+        Bytes::new(full.saturating_mul(self.sender.packet().get()).saturating_add(last))
     }
 
     /// Rate for the stack's pacer, given the next flight; `None` leaves it to the stack.
@@ -279,8 +284,8 @@ impl Adapter {
             StartState::Ready(Ready { plan, .. }) => Some(match plan.allowance.pace {
                 None => UNPACED,
                 Some(_) if self.fits_initial_window() => UNPACED,
-                Some(_) if self.bucket.is_low(self.packet) => UNPACED,
-                Some(_) => self.bucket_of(plan.burst.max(self.packet * OPENING_BUCKET)),
+                Some(_) if self.bucket.is_low(self.sender.packet()) => UNPACED,
+                Some(_) => self.bucket_of(plan.burst.max(self.sender.packet() * OPENING_BUCKET)),
             }),
             StartState::Started if self.is_small() => Some(UNPACED),
             StartState::Started => {
@@ -293,14 +298,14 @@ impl Adapter {
                         pace.max(Some(self.bucket_of(next_flight.plan.burst)))
                     };
                 }
-                let pace = self.controller.allowance().pace;
-                match self.burst.saturating_sub(self.ledger.sent()) {
-                    Bytes::ZERO if self.ledger.end() == 1 && self.burst <= self.packet => {
-                        let due = self.packet.saturating_sub(self.bucket.tokens).max(Bytes::new(1));
-                        pace.map(|pace| (due / (self.packet / pace)).max(MIN_PACE))
+                let pace = self.sender.controller().allowance().pace;
+                match self.burst.saturating_sub(self.sender.ledger().sent()) {
+                    Bytes::ZERO if self.sender.ledger().end() == 1 && self.burst <= self.sender.packet() => {
+                        let due = self.sender.packet().saturating_sub(self.bucket.tokens).max(Bytes::new(1));
+                        pace.map(|pace| (due / (self.sender.packet() / pace)).max(MIN_PACE))
                     }
                     Bytes::ZERO => pace,
-                    left if pace.is_some() => Some(self.bucket_of(left.max(self.packet))),
+                    left if pace.is_some() => Some(self.bucket_of(left.max(self.sender.packet()))),
                     _ => Some(UNPACED),
                 }
             }
@@ -309,7 +314,7 @@ impl Adapter {
 
     /// The rate whose bucket holds `burst`.
     fn bucket_of(&self, burst: Bytes) -> Rate {
-        if burst <= self.packet * BUCKET_PACKETS { burst / BUCKET } else { burst / LARGE_BUCKET }
+        if burst <= self.sender.packet() * BUCKET_PACKETS { burst / BUCKET } else { burst / LARGE_BUCKET }
     }
 }
 

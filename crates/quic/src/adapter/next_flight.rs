@@ -5,11 +5,11 @@
 //! the announcement with the packet.
 
 use headstart_host::locked;
+use headstart_startup::sending::CachedController;
 use headstart_startup::trace::SenderEvent;
 use headstart_startup::{FlightPlan, Prior, Progress};
 use headstart_units::{Bytes, Time};
 
-use super::cached_controller::CachedController;
 use super::first_flight::StartState;
 use super::{Adapter, INITIAL_PACKETS, SLACK};
 
@@ -28,7 +28,7 @@ impl Adapter {
     /// flow's size the first after that was announced.
     pub(super) fn begins_scheme(&self, bytes: Bytes) -> bool {
         let has_size = || self.plans_with_size && self.shared.expected().is_some();
-        bytes + SLACK >= self.packet || has_size()
+        bytes + SLACK >= self.sender.packet() || has_size()
     }
 
     /// Preview of a flight of all data announced since the last plan, if there is any and the
@@ -49,21 +49,26 @@ impl Adapter {
 
     #[cold]
     fn preview_flight_of(&self, announced: Bytes) -> Option<NextFlight> {
-        let left = self.wire(announced).saturating_sub(self.ledger.sent());
+        let left = self.wire(announced).saturating_sub(self.sender.ledger().sent());
         let admitted = self.shared.flow_control().min(self.shared.rules.flight_limit);
         let prior = Prior {
             flow_size: Some(left),
-            initial_window: self.packet * INITIAL_PACKETS,
-            ..Prior::bare(self.last_ack_at, self.packet, self.rtt.smoothed, self.wire(admitted))
+            initial_window: self.sender.packet() * INITIAL_PACKETS,
+            ..Prior::bare(
+                self.sender.last_ack_at(),
+                self.sender.packet(),
+                self.sender.rtt().smoothed,
+                self.wire(admitted),
+            )
         };
         let so_far = Progress {
-            sent: self.ledger.sent(),
-            segments: self.ledger.end(),
-            delivered: self.rate.delivered(),
-            in_flight: self.ledger.in_flight(),
-            window: self.controller.allowance().window,
+            sent: self.sender.ledger().sent(),
+            segments: self.sender.ledger().end(),
+            delivered: self.sender.delivered(),
+            in_flight: self.sender.ledger().in_flight(),
+            window: self.sender.controller().allowance().window,
         };
-        let mut controller = *self.controller;
+        let mut controller = **self.sender.controller();
         let plan = controller.on_new_data(&prior, &so_far)?;
         // The stack must retain packets before the first one to be copied leaves.
         if self.copies_left(&controller).is_some() {
@@ -83,11 +88,11 @@ impl Adapter {
         else {
             return;
         };
-        self.controller = controller;
+        self.sender.set_controller(controller);
         self.cached_metrics = None;
         self.announced = announced;
-        let sent = self.ledger.sent();
-        self.first_flight = sent + plan.flight;
+        let sent = self.sender.ledger().sent();
+        self.sender.begin_next(plan.flight);
         self.is_whole_flow = left <= plan.flight;
         self.burst = sent + plan.burst;
         self.start_copies();
@@ -105,7 +110,8 @@ impl Adapter {
         let has_size = self.announced > Bytes::ZERO && self.shared.expected() == Some(self.announced);
         has_size
             && self.is_whole_flow
-            && self.ledger.sent() + self.packet > self.first_flight - self.first_flight / ESTIMATED
+            && self.sender.ledger().sent() + self.sender.packet()
+                > self.sender.first_flight() - self.sender.first_flight() / ESTIMATED
     }
 }
 

@@ -1,15 +1,9 @@
 //! The record that a connection writes at its end.
-//!
-//! A record is a delivery rate and a minimum RTT, never a window; only TCP-Cache, which is nothing
-//! but a cached window, stores its window and threshold too. Application-limited samples measure
-//! the application, and a flow shorter than the bandwidth-delay product measures nothing: the
-//! previous record then stays. A sender that has not left slow start may have measured no more than
-//! its window: the packet train of its first flight then counts, too.
 
 use headstart_host::locked;
-use headstart_startup::Startup;
-use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
-use headstart_units::{Bytes, Time};
+use headstart_startup::Startup as _;
+use headstart_startup::history::RecordUpdate;
+use headstart_units::Time;
 use noq_proto::Side;
 
 use super::Adapter;
@@ -23,7 +17,7 @@ impl Adapter {
     /// Notes the scheme's phase if it has changed.
     #[inline]
     pub(super) fn note_phase(&mut self, now: Time) {
-        let phase = self.controller.phase();
+        let phase = self.sender.controller().phase();
         // Nearly always it is the same string.
         if !std::ptr::eq(phase, self.phase) && phase != self.phase && !self.is_late {
             self.note_new_phase(now, phase);
@@ -40,7 +34,7 @@ impl Adapter {
         }
         #[cfg(feature = "qlog")]
         if let Some(log) = self.shared.qlog.get() {
-            log.phase(now, &result.report, self.controller.allowance());
+            log.phase(now, &result.report, self.sender.controller().allowance());
         }
     }
 
@@ -60,66 +54,45 @@ impl Adapter {
         let mut result = locked(&self.shared.result);
         let outcome = self.outcome(now, &result.report);
         result.last_at = now;
-        result.report.tally = self.tally;
-        result.report.min_rtt = self.rtt.min;
-        result.report.btl_bw = self.fastest;
+        result.report.tally = *self.sender.tally();
+        result.report.min_rtt = self.sender.rtt().min;
+        result.report.btl_bw = self.sender.fastest();
         if result.has_reservation
             && let (Some(fate), Some(store)) =
-                (self.controller.scheme().credit_revision(), &self.shared.rules.store)
+                (self.sender.controller().scheme().credit_revision(), &self.shared.rules.store)
             && let Some(lease) = &mut result.lease
         {
             store.release(lease, &fate);
             result.has_reservation = false;
         }
-        if self.is_first_flight_over()
+        if self.sender.is_first_flight_over()
             && let Some(grant) = result.grant.take()
         {
-            grant.settle(self.tally.first_flight_lost <= self.tally.first_flight * TOLERATED_LOSS);
+            grant.settle(
+                self.sender.tally().first_flight_lost <= self.sender.tally().first_flight * TOLERATED_LOSS,
+            );
         }
         if !result.report.migrated {
             result.outcome = Some(outcome);
         }
     }
 
-    /// Every packet of the first flight is acknowledged or lost.
-    fn is_first_flight_over(&self) -> bool {
-        let known = self.tally.delivered + self.tally.lost;
-        self.ledger.sent() > Bytes::ZERO && known >= self.first_flight.min(self.ledger.sent())
-    }
-
     fn outcome(&self, now: Time, report: &StartReport) -> RecordUpdate {
         let used = report.known.as_ref();
-        let has_lost = !self.tally.first_flight_lost.is_zero();
+        let has_lost = !self.sender.tally().first_flight_lost.is_zero();
         if used.is_some() {
             // A client reuses its own record only until the first loss of a first flight. For a
             // scheme that reserves, a loss already lowers the credit.
             let has_misled = self.shared.rules.side == Side::Client
-                && !self.controller.scheme().reserves_credit()
+                && !self.sender.controller().scheme().reserves_credit()
                 && (has_lost || is_refused_for_rtt(report));
-            if self.controller.scheme().discards_history() || has_misled {
+            if self.sender.controller().scheme().discards_history() || has_misled {
                 return RecordUpdate::Remove;
             }
         }
-        let fastest = self.rate.fastest();
-        let filled = used.and_then(|known| known.record.bdp()).is_none_or(|bdp| self.tally.delivered >= bdp);
-        match self.fastest {
-            Some(btl_bw) if !fastest.is_app_limited && filled => {
-                let is_cache = self.controller.scheme().caches_window();
-                let allowance = self.controller.allowance();
-                let is_growing = self.controller.is_slow_start() && self.tally.lost.is_zero();
-                let btl_bw = if is_growing { self.train.rate(self.packet, btl_bw) } else { btl_bw };
-                RecordUpdate::Replace(self.controller.scheme().record_to_store(Record {
-                    saved_at: now,
-                    btl_bw,
-                    rt_prop: self.rtt.min,
-                    window: if is_cache { allowance.window } else { Bytes::ZERO },
-                    ssthresh: if is_cache { self.controller.ssthresh() } else { Bytes::MAX },
-                    outcome: if has_lost { FlightOutcome::Lossy } else { FlightOutcome::Clean },
-                    credit: Bytes::ZERO,
-                }))
-            }
-            _ => RecordUpdate::Keep,
-        }
+        self.sender
+            .record(now, used.map(|known| &known.record))
+            .map_or(RecordUpdate::Keep, RecordUpdate::Replace)
     }
 }
 

@@ -4,13 +4,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use headstart_startup::repair::{Repair, Segments};
+use headstart_startup::repair::Repair;
 use headstart_startup::trace::SenderEvent;
 use headstart_startup::{Controller, Startup as _, Transmission};
 use headstart_units::{Bytes, Time};
 
 use super::Adapter;
-use super::ledger::Ledger;
 use crate::copies::{Duplicate, DuplicateSender, REACH, SendTiming};
 use crate::shared::Shared;
 
@@ -37,39 +36,13 @@ impl Duplicator {
     }
 }
 
-/// The ledger, as a repair reads it.
-struct LedgerSegments<'a> {
-    ledger: &'a Ledger,
-    first_flight: Bytes,
-    is_all_sent: bool,
-}
-
-impl Segments for LedgerSegments<'_> {
-    fn first_unacked(&self) -> u64 {
-        self.ledger.base()
-    }
-    fn end(&self) -> u64 {
-        self.ledger.end()
-    }
-    /// The data of a lost packet is already being retransmitted: a copy would come too late.
-    fn is_delivered(&self, segment: u64) -> bool {
-        self.ledger.open(segment).is_none()
-    }
-    fn offset(&self, segment: u64) -> Bytes {
-        self.ledger.offset(segment)
-    }
-    fn is_first_flight_sent(&self) -> bool {
-        self.is_all_sent || self.ledger.sent() >= self.first_flight
-    }
-}
-
 impl Adapter {
     /// A flight begins: its copies, if the scheme makes some.
     pub(super) fn start_copies(&mut self) {
         // The previous flight's copies end first: the sender tells flights apart only by peer.
         self.duplicator = None;
-        self.duplicator = self.copies_left(&self.controller).and_then(|left| {
-            let repair = self.controller.scheme().repair();
+        self.duplicator = self.copies_left(self.sender.controller()).and_then(|left| {
+            let repair = self.sender.controller().scheme().repair();
             Duplicator::new(&self.shared, repair, left)
         });
         self.shared.set_retention(self.duplicator.is_some());
@@ -78,7 +51,7 @@ impl Adapter {
     /// Bytes that may still be copied; `None` if the scheme copies nothing.
     pub(super) fn copies_left(&self, controller: &Controller) -> Option<Bytes> {
         let has_sender = self.shared.rules.duplicate_sender.is_some();
-        let left = self.shared.rules.copies.budget.saturating_sub(self.tally.copy_bytes);
+        let left = self.shared.rules.copies.budget.saturating_sub(self.sender.tally().copy_bytes);
         (has_sender && controller.scheme().repair().is_active()).then_some(left)
     }
 
@@ -94,10 +67,9 @@ impl Adapter {
     /// Halfback sends one copy per ack, with an ack per packet; QUIC acknowledges several packets
     /// at once, so each acknowledged packet counts as an ack.
     pub(super) fn copy_after_acks(&mut self, now: Time, packets: u64, is_all_sent: bool) {
-        let first_flight = self.first_flight;
         let Some(duplicator) = &mut self.duplicator else { return };
         for _ in 0..packets {
-            duplicator.repair.on_ack(&LedgerSegments { ledger: &self.ledger, first_flight, is_all_sent });
+            duplicator.repair.on_ack(&self.sender.segments(is_all_sent));
         }
         self.send_copies(now, SendTiming::Now, is_all_sent);
         if self.duplicator.as_ref().is_some_and(|duplicator| !duplicator.repair.is_active()) {
@@ -106,14 +78,13 @@ impl Adapter {
     }
 
     fn send_copies(&mut self, now: Time, timing: SendTiming, is_all_sent: bool) {
-        let first_flight = self.first_flight;
         while let Some(duplicator) = &mut self.duplicator {
-            let segments = LedgerSegments { ledger: &self.ledger, first_flight, is_all_sent };
+            let segments = self.sender.segments(is_all_sent);
             let Some(ordinal) = duplicator.repair.next(&segments) else { return };
-            if ordinal + REACH < self.ledger.end() {
+            if ordinal + REACH < self.sender.ledger().end() {
                 continue;
             }
-            let Some(packet) = self.ledger.open(ordinal) else { continue };
+            let Some(packet) = self.sender.ledger().open(ordinal) else { continue };
             let Some(contents) = self.shared.retained_packet(packet.number) else { continue };
             let (position, bytes) = (packet.offset, Bytes::new(contents.len() as u64));
             if bytes > duplicator.left {
@@ -122,9 +93,7 @@ impl Adapter {
             duplicator.left = duplicator.left.saturating_sub(bytes);
             let (destination, source) = (duplicator.destination, self.shared.local);
             duplicator.sender.send(Duplicate { destination, source, contents, timing });
-            self.ledger.copied(ordinal);
-            self.tally.copies += 1;
-            self.tally.copy_bytes += bytes;
+            self.sender.on_copied(ordinal, bytes);
             let transmission = Transmission::Copy;
             self.journal(now, SenderEvent::Sent { offset: position.get(), payload: bytes, transmission });
         }

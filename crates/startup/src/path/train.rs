@@ -3,8 +3,8 @@
 //! A delivery-rate sample of a window that does not fill the path measures the window: 100 kB from
 //! ten packets on 25 Mbit/s and 50 ms give 10 Mbit/s. The packets of the first flight leave before
 //! any acknowledgement, so the bottleneck spaces them and their acks arrive at its rate. Equation
-//! (1) of WiseStart: the bytes that the acks after the first one
-//! acknowledge, over the time since the first one.
+//! (1) of WiseStart: the bytes that the acks after the first one acknowledge, over the time since
+//! the first one.
 //!
 //! # Limits
 //!

@@ -1,18 +1,20 @@
-//! The controller with its allowance cached: the stack reads it several times per packet.
+//! The controller with its allowance cached: a transport reads it several times per packet.
 
-use std::ops::Deref;
+use core::ops::Deref;
 
-use headstart_startup::{Allowance, Controller};
+use crate::{Allowance, Controller};
 
 /// A controller, and its allowance since its last event.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CachedController {
+pub struct CachedController {
     controller: Controller,
     allowance: Allowance,
     needs_sent_events: bool,
 }
 
 impl CachedController {
+    /// A controller before an event, or one taken from another place.
+    #[must_use]
     pub fn new(controller: Controller) -> Self {
         Self {
             allowance: controller.allowance(),
@@ -30,11 +32,13 @@ impl CachedController {
     }
 
     /// As [`Controller::allowance`], computed once.
+    #[must_use]
     pub const fn allowance(&self) -> Allowance {
         self.allowance
     }
 
     /// As [`Controller::needs_sent_events`], computed once.
+    #[must_use]
     pub const fn needs_sent_events(&self) -> bool {
         self.needs_sent_events
     }

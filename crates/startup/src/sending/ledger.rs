@@ -7,14 +7,16 @@
 //! when its memory has left the processor's cache. So packets that left together are kept as one
 //! entry: a server hands the kernel ten at a time.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
-use headstart_startup::path::SendStamp;
 use headstart_units::{Bytes, Time};
+
+use crate::path::SendStamp;
 
 /// A data packet that is neither acknowledged nor lost.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Packet {
+pub struct Packet {
+    /// Its number.
     pub number: u64,
     /// Bytes sent before it.
     pub offset: Bytes,
@@ -22,12 +24,16 @@ pub(super) struct Packet {
 
 /// A data packet that was acknowledged or lost.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ResolvedPacket {
+pub struct ResolvedPacket {
+    /// Its number without gaps.
     pub ordinal: u64,
+    /// Its size.
     pub bytes: Bytes,
     /// Bytes sent before it.
     pub offset: Bytes,
+    /// State of the connection when it left.
     pub stamp: SendStamp,
+    /// Part of the first flight.
     pub is_first_flight: bool,
     /// A copy of it was sent.
     pub is_copied: bool,
@@ -97,7 +103,7 @@ fn position(first: u64, number: u64, length: u32) -> Option<u32> {
 
 /// The scheme's packets that are neither acknowledged nor lost, and some that are.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ledger {
+pub struct Ledger {
     ranges: VecDeque<PacketRange>,
     /// One past the last ordinal.
     end: u64,
@@ -106,6 +112,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
+    /// A packet leaves; numbers rise.
     #[inline]
     pub fn push(&mut self, number: u64, bytes: Bytes, stamp: &SendStamp, is_first_flight: bool) {
         let joins =
@@ -167,21 +174,25 @@ impl Ledger {
     }
 
     /// Bytes sent.
+    #[must_use]
     pub const fn sent(&self) -> Bytes {
         self.sent
     }
 
     /// Bytes in flight.
+    #[must_use]
     pub const fn in_flight(&self) -> Bytes {
         self.in_flight
     }
 
     /// One past the last ordinal.
+    #[must_use]
     pub const fn end(&self) -> u64 {
         self.end
     }
 
     /// The ordinal below which every packet is settled.
+    #[must_use]
     pub fn base(&self) -> u64 {
         self.ranges.front().map_or(self.end, |range| range.ordinal + u64::from(range.open.trailing_zeros()))
     }
@@ -194,6 +205,7 @@ impl Ledger {
     }
 
     /// The packet of that ordinal, if it is neither acknowledged nor lost.
+    #[must_use]
     pub fn open(&self, ordinal: u64) -> Option<Packet> {
         let (at, position) = self.find(ordinal)?;
         let range = &self.ranges[at];
@@ -203,6 +215,7 @@ impl Ledger {
     }
 
     /// Bytes sent before the packet of that ordinal.
+    #[must_use]
     pub fn offset(&self, ordinal: u64) -> Bytes {
         match self.find(ordinal) {
             Some((at, position)) => self.ranges[at].offset(position),
@@ -222,6 +235,8 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -283,7 +298,7 @@ mod tests {
     impl Model {
         fn settle(&mut self, ordinal: usize) -> Option<Plain> {
             let packet = &mut self.0[ordinal];
-            std::mem::take(&mut packet.is_open).then_some(*packet)
+            core::mem::take(&mut packet.is_open).then_some(*packet)
         }
 
         fn in_flight(&self) -> Bytes {

@@ -1,0 +1,529 @@
+//! A sender's account of its packets: makes the events of a scheme from a transport's reports.
+//!
+//! A transport reports packets sent, acknowledged and lost, with their times. From these a
+//! [`Sender`] makes the [`Ack`], [`Congestion`] and [`Timeout`] of the contract. It keeps ledger,
+//! RTT and delivery-rate samples, recovery periods, counters, and the record for the next
+//! connection.
+//!
+//! ```text
+//!  on_sent --> ledger --+--> on_delivered, ..., end_of_acks --> Ack ---------> controller
+//!                       +--> on_lost, ..., end_of_losses ----> Congestion ---> controller
+//! ```
+//!
+//! It is for transports whose packets have numbers and are sent once, as in QUIC: lost data leaves
+//! in new packets. After a loss, as many bytes as were lost count as retransmissions. It reads no
+//! clock and holds no lock.
+
+mod cached_controller;
+mod ledger;
+mod tally;
+
+use alloc::boxed::Box;
+
+use headstart_units::{Bytes, Rate, Span, Time};
+
+pub use cached_controller::CachedController;
+pub use ledger::{Ledger, Packet, ResolvedPacket};
+pub use tally::Tally;
+
+use crate::event::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
+use crate::history::{FlightOutcome, Record};
+use crate::path::{PacketTrain, RateEstimator, Rtt, SendStamp};
+use crate::repair::Segments;
+use crate::trace::{SenderEvent, SenderTrace};
+use crate::{Controller, Startup as _};
+
+/// Round trips after which a reduction is not undone: the stacks remember lost packets for two
+/// probe timeouts, which is about as long.
+const UNDO_ROUNDS: u64 = 4;
+
+/// Packets delivered by one acknowledgement.
+#[derive(Clone, Copy, Debug, Default)]
+struct Batch {
+    is_any: bool,
+    /// The transport's smoothed RTT before this ack.
+    smoothed: Span,
+    bytes: Bytes,
+    first_flight: Bytes,
+    packets: u64,
+    /// One past the highest ordinal.
+    newest: u64,
+    /// Send stamp of that packet.
+    stamp: SendStamp,
+    /// End of that packet, as an offset in the bytes sent.
+    end: Bytes,
+}
+
+/// Losses detected and not passed to the scheme yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Losses {
+    bytes: Bytes,
+    first_flight: Bytes,
+    newest_sent_at: Time,
+}
+
+/// A packet that left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// Its number among the sender's packets, without gaps.
+    pub ordinal: u64,
+    /// Bytes sent before it.
+    pub offset: Bytes,
+    /// A retransmission, if lost bytes were not sent again before it.
+    pub transmission: Transmission,
+}
+
+/// An acknowledgement as the scheme got it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Packets that it delivered.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: Bytes,
+    /// End of the newest of them, as an offset in the bytes sent.
+    pub end: Bytes,
+}
+
+/// The sender of one connection.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    controller: CachedController,
+    packet: Bytes,
+    rtt: Rtt,
+    rate: RateEstimator,
+    /// Highest delivery rate, computed once per ack.
+    fastest: Option<Rate>,
+    train: PacketTrain,
+    ledger: Ledger,
+    batch: Batch,
+    losses: Losses,
+    /// Start of the current recovery period.
+    recovering_since: Option<Time>,
+    /// The controller before that, restored if the loss was spurious.
+    before_recovery: Option<(Time, Box<Controller>)>,
+    last_ack_at: Time,
+    /// The window or the pacer was the limit for all packets below this ordinal.
+    limited_below: u64,
+    /// Lost bytes not retransmitted yet.
+    retransmission_debt: Bytes,
+    first_flight: Bytes,
+    tally: Tally,
+}
+
+impl Sender {
+    /// A sender of packets of `packet` bytes.
+    #[must_use]
+    pub fn new(controller: Controller, packet: Bytes) -> Self {
+        Self {
+            controller: CachedController::new(controller),
+            packet,
+            rtt: Rtt::default(),
+            rate: RateEstimator::default(),
+            fastest: None,
+            train: PacketTrain::default(),
+            ledger: Ledger::default(),
+            batch: Batch::default(),
+            losses: Losses::default(),
+            recovering_since: None,
+            before_recovery: None,
+            last_ack_at: Time::ZERO,
+            limited_below: 0,
+            retransmission_debt: Bytes::ZERO,
+            first_flight: Bytes::ZERO,
+            tally: Tally::default(),
+        }
+    }
+
+    /// Sets the size of a full packet: until the first flight begins.
+    pub const fn set_packet(&mut self, packet: Bytes) {
+        self.packet = packet;
+    }
+
+    /// Exchanges the controller.
+    pub fn set_controller(&mut self, controller: CachedController) {
+        self.controller = controller;
+    }
+
+    /// Passes the controller something other than a packet's event.
+    pub fn update<T>(&mut self, what: impl FnOnce(&mut Controller) -> T) -> T {
+        self.controller.update(what)
+    }
+
+    /// The first flight begins: the path is measured from here on.
+    pub fn begin(&mut self, first_flight: Bytes) {
+        self.rate = RateEstimator::default();
+        self.train = PacketTrain::default();
+        self.first_flight = first_flight;
+    }
+
+    /// A further flight of that size begins.
+    pub fn begin_next(&mut self, flight: Bytes) {
+        self.first_flight = self.ledger.sent() + flight;
+    }
+
+    /// A packet of the number given left. Numbers rise.
+    pub fn on_sent(&mut self, now: Time, number: u64, bytes: Bytes) -> Departure {
+        let stamp = self.rate.on_sent(now, self.ledger.in_flight());
+        let is_retransmission = !self.retransmission_debt.is_zero();
+        self.retransmission_debt = self.retransmission_debt.saturating_sub(bytes);
+        let (ordinal, offset) = (self.ledger.end(), self.ledger.sent());
+        let is_first_flight = !is_retransmission && offset < self.first_flight;
+        self.ledger.push(number, bytes, &stamp, is_first_flight);
+        self.tally.sent += bytes;
+        if is_first_flight {
+            self.tally.first_flight += bytes;
+        }
+        if self.tally.delivered.is_zero() {
+            self.tally.first_round += bytes;
+        }
+        let transmission =
+            if is_retransmission { Transmission::Retransmission } else { Transmission::Original };
+        if self.controller.needs_sent_events() {
+            let sent = Sent {
+                now,
+                bytes,
+                in_flight: self.ledger.in_flight(),
+                transmission,
+                is_app_limited: bytes < self.packet,
+            };
+            self.controller.update(|controller| controller.on_sent(&sent));
+        }
+        Departure { ordinal, offset, transmission }
+    }
+
+    /// The window or the pacer holds back data.
+    pub const fn on_limited(&mut self) {
+        self.limited_below = self.ledger.end();
+    }
+
+    /// The application has nothing to send although the window is open.
+    pub fn on_app_limited(&mut self) {
+        self.rate.on_app_limited(self.ledger.in_flight());
+    }
+
+    /// The first packet of an acknowledgement: notes the transport's smoothed RTT before it. True
+    /// once per acknowledgement.
+    #[inline]
+    pub fn opens_batch(&mut self, smoothed: impl FnOnce() -> Span) -> bool {
+        let is_first = !core::mem::replace(&mut self.batch.is_any, true);
+        if is_first {
+            self.batch.smoothed = smoothed();
+        }
+        is_first
+    }
+
+    /// A packet was acknowledged; false if it is not one of the sender's, or was settled before.
+    #[inline]
+    pub fn on_delivered(&mut self, number: u64, sent_at: Time) -> bool {
+        let Some(packet) = self.ledger.deliver(number, sent_at) else { return false };
+        self.batch.bytes += packet.bytes;
+        if packet.is_first_flight {
+            self.batch.first_flight += packet.bytes;
+        }
+        self.batch.packets += 1;
+        // Later packets carry later stamps: the rate is sampled once per batch, from the latest, at
+        // the end of the batch.
+        if packet.ordinal >= self.batch.newest {
+            self.batch.newest = packet.ordinal + 1;
+            self.batch.stamp = packet.stamp;
+            self.batch.end = packet.offset + packet.bytes;
+        }
+        true
+    }
+
+    /// The acknowledgement's sample of the RTT, before [`Self::end_of_acks`].
+    pub fn on_rtt_sample(&mut self, sample: Span) {
+        let is_first = self.rtt.smoothed.is_zero();
+        self.rtt.update(sample);
+        if !is_first {
+            self.rtt.smoothed = self.batch.smoothed;
+        }
+    }
+
+    /// The acknowledgement is complete: passes it to the scheme, if it delivered a packet.
+    pub fn end_of_acks(&mut self, now: Time, sample: Option<Span>, is_all_sent: bool) -> Option<Delivery> {
+        let batch = core::mem::take(&mut self.batch);
+        self.last_ack_at = now;
+        if batch.bytes.is_zero() {
+            return None;
+        }
+        self.tally.delivered += batch.bytes;
+        if self.recovering_since.is_some_and(|since| batch.stamp.sent_at > since) {
+            self.recovering_since = None;
+        }
+        self.rate.on_delivered(now, batch.bytes, &batch.stamp);
+        let rate = self.rate.sample(now, self.rtt.min);
+        self.fastest = self.rate.fastest().rate();
+        let ack = Ack {
+            now,
+            newest_sent_at: batch.stamp.sent_at,
+            newly_acked: batch.bytes,
+            first_flight_acked: batch.first_flight,
+            rtt_sample: sample,
+            rtt: self.rtt,
+            in_flight: self.ledger.in_flight(),
+            delivered: self.rate.delivered(),
+            rate,
+            is_window_limited: batch.newest <= self.limited_below,
+            in_recovery: self.recovering_since.is_some(),
+            is_all_sent,
+            marked: Bytes::ZERO,
+            stamped: None,
+        };
+        self.train.on_ack(&ack, self.packet);
+        self.controller.update(|controller| controller.on_ack(&ack));
+        Some(Delivery { packets: batch.packets, bytes: batch.bytes, end: batch.end })
+    }
+
+    /// A packet was declared lost; [`Self::end_of_losses`] follows. `None` if it is not one of the
+    /// sender's, or was settled before.
+    pub fn on_lost(&mut self, number: u64, bytes: Bytes) -> Option<ResolvedPacket> {
+        let packet = self.ledger.lose(number, bytes)?;
+        self.retransmission_debt += packet.bytes;
+        self.tally.lost += packet.bytes;
+        if packet.is_first_flight {
+            self.tally.first_flight_lost += packet.bytes;
+        }
+        if packet.is_copied {
+            // Its data was already duplicated: no reason to reduce the window.
+            self.tally.copied_lost += packet.bytes;
+            return Some(packet);
+        }
+        self.losses.bytes += packet.bytes;
+        if packet.is_first_flight {
+            self.losses.first_flight += packet.bytes;
+        }
+        self.losses.newest_sent_at = self.losses.newest_sent_at.max(packet.stamp.sent_at);
+        Some(packet)
+    }
+
+    /// All losses of one loss detection are known: passes them to the scheme. `sent_at` is the
+    /// departure of the newest of them. False if there is nothing to pass.
+    pub fn end_of_losses(&mut self, now: Time, sent_at: Time, is_persistent: bool) -> bool {
+        let losses = core::mem::take(&mut self.losses);
+        if losses.bytes.is_zero() && !is_persistent {
+            return false;
+        }
+        let opens_episode = self.opens_episode(now, sent_at);
+        let congestion = Congestion {
+            lost: losses.bytes,
+            first_flight_lost: losses.first_flight,
+            newest_lost_sent_at: losses.newest_sent_at,
+            ..self.congestion(now, Signal::Loss, opens_episode, losses.bytes)
+        };
+        self.controller.update(|controller| controller.on_congestion(&congestion));
+        if is_persistent {
+            self.tally.timeouts += 1;
+            let timeout = Timeout {
+                now,
+                prior_in_flight: self.ledger.in_flight() + losses.bytes,
+                delivered: self.rate.delivered(),
+                consecutive: 1,
+            };
+            self.controller.update(|controller| controller.on_timeout(&timeout));
+        }
+        true
+    }
+
+    /// A packet arrived with a congestion mark.
+    pub fn on_mark(&mut self, now: Time, sent_at: Time) {
+        self.tally.marks += 1;
+        let opens_episode = self.opens_episode(now, sent_at);
+        let signal = self.congestion(now, Signal::CongestionExperienced, opens_episode, Bytes::ZERO);
+        self.controller.update(|controller| controller.on_congestion(&signal));
+        // A mark is no loss: it cannot be spurious.
+        self.before_recovery = None;
+    }
+
+    /// One reduction per round trip (RFC 9002 §7.3.2): losses of packets sent before the current
+    /// recovery period began change nothing.
+    fn opens_episode(&mut self, now: Time, sent_at: Time) -> bool {
+        self.train.end();
+        let opens = self.recovering_since.is_none_or(|since| sent_at > since);
+        if opens {
+            self.recovering_since = Some(now);
+            self.before_recovery = Some((now, Box::new(*self.controller)));
+        }
+        opens
+    }
+
+    fn congestion(&self, now: Time, signal: Signal, opens_episode: bool, lost: Bytes) -> Congestion {
+        Congestion {
+            now,
+            signal,
+            opens_episode,
+            lost: Bytes::ZERO,
+            first_flight_lost: Bytes::ZERO,
+            newest_lost_sent_at: Time::ZERO,
+            prior_in_flight: self.ledger.in_flight() + lost,
+            in_flight: self.ledger.in_flight(),
+            delivered: self.rate.delivered(),
+            first_flight_delivered: self.tally.delivered.min(self.first_flight),
+            rtt: self.rtt,
+        }
+    }
+
+    /// Every packet declared lost has arrived: the window is restored (RFC 9438 §4.9.2). The
+    /// transport does not report the time of the losses: a reduction long ago is not undone. True
+    /// if it was undone.
+    pub fn undo(&mut self) -> bool {
+        let Some((since, before)) = self.before_recovery.take() else { return false };
+        let is_recent = self.last_ack_at.since(since) <= self.rtt.smoothed * UNDO_ROUNDS;
+        if is_recent {
+            self.controller = CachedController::new(*before);
+            self.recovering_since = None;
+            self.retransmission_debt = Bytes::ZERO;
+            self.tally.spurious += 1;
+        }
+        is_recent
+    }
+
+    /// A copy of that packet leaves.
+    pub fn on_copied(&mut self, ordinal: u64, bytes: Bytes) {
+        self.ledger.copied(ordinal);
+        self.tally.copies += 1;
+        self.tally.copy_bytes += bytes;
+    }
+
+    /// Every packet of the first flight is acknowledged or lost.
+    #[must_use]
+    pub fn is_first_flight_over(&self) -> bool {
+        let settled = self.tally.delivered + self.tally.lost;
+        self.ledger.sent() > Bytes::ZERO && settled >= self.first_flight.min(self.ledger.sent())
+    }
+
+    /// The record for the next connection to the same peer, which itself began from `used`, if from
+    /// any.
+    ///
+    /// A record is a delivery rate and a minimum RTT, never a window; only TCP-Cache, which is
+    /// nothing but a cached window, stores its window and threshold too. Application-limited
+    /// samples measure the application, and a flow shorter than the bandwidth-delay product
+    /// measures nothing: `None`, the previous record then stays. A sender that has not left slow
+    /// start may have measured no more than its window: the packet train of its first flight then
+    /// counts, too.
+    #[must_use]
+    pub fn record(&self, now: Time, used: Option<&Record>) -> Option<Record> {
+        let has_filled = used.and_then(Record::bdp).is_none_or(|bdp| self.tally.delivered >= bdp);
+        if self.rate.fastest().is_app_limited || !has_filled {
+            return None;
+        }
+        let btl_bw = self.fastest?;
+        let scheme = self.controller.scheme();
+        let is_growing = self.controller.is_slow_start() && self.tally.lost.is_zero();
+        let is_cache = scheme.caches_window();
+        let outcome =
+            if self.tally.first_flight_lost.is_zero() { FlightOutcome::Clean } else { FlightOutcome::Lossy };
+        Some(scheme.record_to_store(Record {
+            saved_at: now,
+            btl_bw: if is_growing { self.train.rate(self.packet, btl_bw) } else { btl_bw },
+            rt_prop: self.rtt.min,
+            window: if is_cache { self.controller.allowance().window } else { Bytes::ZERO },
+            ssthresh: if is_cache { self.controller.ssthresh() } else { Bytes::MAX },
+            outcome,
+            credit: Bytes::ZERO,
+        }))
+    }
+
+    /// Its state after an event. A transport that knows no backlog has nothing unsent.
+    #[must_use]
+    pub fn trace(&self, event: SenderEvent) -> SenderTrace {
+        let allowance = self.controller.allowance();
+        SenderTrace {
+            event,
+            in_flight: self.ledger.in_flight(),
+            unsent: Bytes::ZERO,
+            window: allowance.window,
+            pace: allowance.pace,
+            smoothed_rtt: self.rtt.smoothed,
+            phase: self.controller.phase(),
+            in_recovery: self.recovering_since.is_some(),
+        }
+    }
+
+    /// Its packets, as a repair reads them; `is_all_sent` if the application has no more.
+    #[must_use]
+    pub const fn segments(&self, is_all_sent: bool) -> LedgerSegments<'_> {
+        LedgerSegments { ledger: &self.ledger, first_flight: self.first_flight, is_all_sent }
+    }
+
+    /// The scheme and base controller.
+    #[must_use]
+    pub const fn controller(&self) -> &CachedController {
+        &self.controller
+    }
+
+    /// Size of a full packet.
+    #[must_use]
+    pub const fn packet(&self) -> Bytes {
+        self.packet
+    }
+
+    /// The path's round-trip time.
+    #[must_use]
+    pub const fn rtt(&self) -> &Rtt {
+        &self.rtt
+    }
+
+    /// The highest delivery rate; `None` before the first sample.
+    #[must_use]
+    pub const fn fastest(&self) -> Option<Rate> {
+        self.fastest
+    }
+
+    /// Bytes delivered since the first flight began.
+    #[must_use]
+    pub const fn delivered(&self) -> Bytes {
+        self.rate.delivered()
+    }
+
+    /// Its packets.
+    #[must_use]
+    pub const fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Time of the last acknowledgement.
+    #[must_use]
+    pub const fn last_ack_at(&self) -> Time {
+        self.last_ack_at
+    }
+
+    /// End of the flight, as an offset in the bytes sent.
+    #[must_use]
+    pub const fn first_flight(&self) -> Bytes {
+        self.first_flight
+    }
+
+    /// Its counters.
+    #[must_use]
+    pub const fn tally(&self) -> &Tally {
+        &self.tally
+    }
+}
+
+/// The ledger, as a repair reads it.
+#[derive(Clone, Copy, Debug)]
+pub struct LedgerSegments<'a> {
+    ledger: &'a Ledger,
+    first_flight: Bytes,
+    is_all_sent: bool,
+}
+
+impl Segments for LedgerSegments<'_> {
+    fn first_unacked(&self) -> u64 {
+        self.ledger.base()
+    }
+    fn end(&self) -> u64 {
+        self.ledger.end()
+    }
+    /// The data of a lost packet is already being retransmitted: a copy would come too late.
+    fn is_delivered(&self, segment: u64) -> bool {
+        self.ledger.open(segment).is_none()
+    }
+    fn offset(&self, segment: u64) -> Bytes {
+        self.ledger.offset(segment)
+    }
+    fn is_first_flight_sent(&self) -> bool {
+        self.is_all_sent || self.ledger.sent() >= self.first_flight
+    }
+}
