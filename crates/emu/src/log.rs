@@ -46,12 +46,12 @@ pub struct Line {
     /// Size on the link, in bytes.
     pub bytes: u32,
     /// The event.
-    pub event: Event,
+    pub event: LogEvent,
 }
 
 /// An event of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum LogEvent {
     /// It arrived; the queue is that of the first link (the packet included if it is queued there).
     Arrival {
         /// Packets in the queue.
@@ -142,17 +142,17 @@ impl Line {
         let Self { at, direction, number, bytes, event } = self;
         let (at, direction) = (at.as_nanos(), direction.name());
         match event {
-            Event::Arrival { queue_packets, queue_bytes, header } => {
+            LogEvent::Arrival { queue_packets, queue_bytes, header } => {
                 write!(text, "{at},{direction},arrival,{number},{bytes},{queue_packets},{queue_bytes},,,")?;
                 header.write(text)
             }
-            Event::Departure { due } => {
+            LogEvent::Departure { due } => {
                 writeln!(text, "{at},{direction},departure,{number},{bytes},,,{},,,,,,,", due.as_nanos())
             }
-            Event::Drop(reason) => {
+            LogEvent::Drop(reason) => {
                 writeln!(text, "{at},{direction},drop,{number},{bytes},,,,{},,,,,,", reason.name())
             }
-            Event::Unsent(error) => {
+            LogEvent::Unsent(error) => {
                 writeln!(text, "{at},{direction},unsent,{number},{bytes},,,,{},,,,,,", error.name())
             }
         }
@@ -197,10 +197,10 @@ mod tests {
             bytes: 40,
             event,
         };
-        log.add(line(0, Event::Arrival { queue_packets: 2, queue_bytes: 80, header }));
-        log.add(line(0, Event::Departure { due: Time::from_nanos(6) }));
+        log.add(line(0, LogEvent::Arrival { queue_packets: 2, queue_bytes: 80, header }));
+        log.add(line(0, LogEvent::Departure { due: Time::from_nanos(6) }));
         for number in 1..2000 {
-            log.add(line(number, Event::Drop(headstart_net::DropReason::QueueFull)));
+            log.add(line(number, LogEvent::Drop(headstart_net::DropReason::QueueFull)));
         }
         log.finish().expect("memory is never full");
         let text = String::from_utf8(file.0.lock().expect("nobody panics").clone()).expect("text");
@@ -236,7 +236,7 @@ mod tests {
         }
         let mut log = Log::new(Full(0), &[]).expect("a thread");
         for number in 0..10_000 {
-            let event = Event::Departure { due: Time::ZERO };
+            let event = LogEvent::Departure { due: Time::ZERO };
             log.add(Line { at: Time::ZERO, direction: Direction::Up, number, bytes: 1, event });
         }
         assert!(log.finish().is_err());

@@ -4,13 +4,13 @@
 //! the same outcomes with the same times, and can measure its lateness.
 
 use headstart_net::{
-    Account, AnyElement, Direction, DropReason, Element, Output, Packet, PathPlan, PushResult, Seed,
+    AnyElement, Direction, DropReason, Element, Output, Packet, PacketCounts, PathPlan, PushResult, Seed,
 };
 use headstart_units::{Bytes, Time};
 
 /// Outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome<P> {
+pub enum PacketOutcome<P> {
     /// It crossed the path.
     Out {
         /// Deadline of its departure at the far end.
@@ -39,35 +39,35 @@ pub struct Path<P> {
 struct Hop<P> {
     name: String,
     element: AnyElement<P>,
-    account: Account,
+    counts: PacketCounts,
 }
 
 impl<P: Packet + Clone> Path<P> {
     /// Named elements, in the order of traversal; without elements packets pass unchanged.
     #[must_use]
     pub fn new(elements: impl IntoIterator<Item = (String, AnyElement<P>)>) -> Self {
-        let hop = |(name, element)| Hop { name, element, account: Account::default() };
+        let hop = |(name, element)| Hop { name, element, counts: PacketCounts::default() };
         Self { hops: elements.into_iter().map(hop).collect() }
     }
 
     /// A packet arrives, after all events due before. Times never decrease from call to call.
-    pub fn arrive(&mut self, now: Time, packet: P, out: &mut Vec<Outcome<P>>) {
+    pub fn arrive(&mut self, now: Time, packet: P, out: &mut Vec<PacketOutcome<P>>) {
         self.advance(now, out);
         self.offer(now, 0, packet, out);
     }
 
     /// Processes every event due at or before `now`.
-    pub fn advance(&mut self, now: Time, out: &mut Vec<Outcome<P>>) {
+    pub fn advance(&mut self, now: Time, out: &mut Vec<PacketOutcome<P>>) {
         while let Some((at, number)) = self.first().filter(|(at, _)| *at <= now) {
             let hop = &mut self.hops[number];
             match hop.element.pop(at) {
                 Some(Output::Delivered(packet)) => {
-                    hop.account.deliver(packet.size());
+                    hop.counts.deliver(packet.size());
                     self.offer(at, number + 1, packet, out);
                 }
                 Some(Output::Dropped(packet, reason)) => {
-                    hop.account.drop(packet.size(), reason);
-                    out.push(Outcome::Dropped { at, packet, reason });
+                    hop.counts.drop(packet.size(), reason);
+                    out.push(PacketOutcome::Dropped { at, packet, reason });
                 }
                 None => {}
             }
@@ -93,8 +93,8 @@ impl<P: Packet + Clone> Path<P> {
     }
 
     /// Name and counters of each element.
-    pub fn accounts(&self) -> impl Iterator<Item = (&str, &Account)> {
-        self.hops.iter().map(|hop| (hop.name.as_str(), &hop.account))
+    pub fn packet_counts(&self) -> impl Iterator<Item = (&str, &PacketCounts)> {
+        self.hops.iter().map(|hop| (hop.name.as_str(), &hop.counts))
     }
 
     /// The element with the earliest event; of several the first on the path, as in the simulator.
@@ -103,22 +103,22 @@ impl<P: Packet + Clone> Path<P> {
         times.min().filter(|(at, _)| *at != Time::NEVER)
     }
 
-    fn offer(&mut self, now: Time, from: usize, mut packet: P, out: &mut Vec<Outcome<P>>) {
+    fn offer(&mut self, now: Time, from: usize, mut packet: P, out: &mut Vec<PacketOutcome<P>>) {
         for hop in &mut self.hops[from..] {
-            hop.account.offered += 1;
+            hop.counts.offered += 1;
             match hop.element.push(now, packet) {
                 PushResult::Accepted => return,
                 PushResult::Passed(passed) => {
-                    hop.account.deliver(passed.size());
+                    hop.counts.deliver(passed.size());
                     packet = passed;
                 }
                 PushResult::Dropped(packet, reason) => {
-                    hop.account.drop(packet.size(), reason);
-                    out.push(Outcome::Dropped { at: now, packet, reason });
+                    hop.counts.drop(packet.size(), reason);
+                    out.push(PacketOutcome::Dropped { at: now, packet, reason });
                     return;
                 }
             }
         }
-        out.push(Outcome::Out { due: now, packet });
+        out.push(PacketOutcome::Out { due: now, packet });
     }
 }

@@ -10,16 +10,16 @@ use headstart_net::Direction;
 
 /// A parsed log.
 #[derive(Clone, Debug, Default)]
-pub struct Record {
+pub struct ParsedLog {
     /// Header entries, in order.
     pub header: Vec<(String, String)>,
     /// Its lines.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ParsedLine>,
 }
 
 /// A line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ParsedLine {
     /// Time of the event.
     pub at: Time,
     /// Direction of the packet.
@@ -72,7 +72,7 @@ impl core::error::Error for ParseError {}
 /// Most bytes of a line.
 const LONGEST: usize = 4096;
 
-impl Record {
+impl ParsedLog {
     /// Parses a log. A log truncated in its last line, as after a crash, is read up to there.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl Record {
     }
 }
 
-fn entry(line: &str) -> Option<Entry> {
+fn entry(line: &str) -> Option<ParsedLine> {
     let fields: Vec<&str> = line.split(',').collect();
     if fields.len() != COLUMNS.split(',').count() {
         return None;
@@ -134,7 +134,7 @@ fn entry(line: &str) -> Option<Entry> {
         _ => return None,
     };
     let direction = Direction::BOTH.into_iter().find(|direction| direction.name() == fields[1])?;
-    Some(Entry {
+    Some(ParsedLine {
         at: time(0)?,
         direction,
         number: fields[3].parse().ok()?,
@@ -146,7 +146,7 @@ fn entry(line: &str) -> Option<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::{Event, Line, Log};
+    use crate::log::{Line, Log, LogEvent};
     use crate::packet::HeaderSummary;
     use proptest::prelude::*;
 
@@ -161,10 +161,10 @@ mod tests {
             event,
         };
         let header = HeaderSummary { protocol: 17, ..HeaderSummary::default() };
-        log.add(line(5, Event::Arrival { queue_packets: 2, queue_bytes: 3000, header }));
-        log.add(line(9, Event::Departure { due: Time::from_nanos(8) }));
-        log.add(line(10, Event::Drop(headstart_net::DropReason::CoDel)));
-        log.add(line(11, Event::Unsent(crate::error::RelayError::Full)));
+        log.add(line(5, LogEvent::Arrival { queue_packets: 2, queue_bytes: 3000, header }));
+        log.add(line(9, LogEvent::Departure { due: Time::from_nanos(8) }));
+        log.add(line(10, LogEvent::Drop(headstart_net::DropReason::CoDel)));
+        log.add(line(11, LogEvent::Unsent(crate::error::RelayError::Full)));
         log.finish().expect("memory is never full");
         file.text()
     }
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_written_log_is_parsed_to_the_same_entries() {
-        let record = Record::read(log().as_bytes()).expect("a log");
+        let record = ParsedLog::read(log().as_bytes()).expect("a log");
         assert_eq!(record.header, [("down".to_owned(), "12 Mbit/s".to_owned())]);
         let event: Vec<ParsedEvent> = record.entries.iter().map(|entry| entry.event.clone()).collect();
         let drop_of = |cause: &str| ParsedEvent::Drop { cause: cause.to_owned() };
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_truncated_log_is_parsed_up_to_the_cut() {
         let text = log();
-        let record = Record::read(&text.as_bytes()[..text.len() - 9]).expect("a log");
+        let record = ParsedLog::read(&text.as_bytes()[..text.len() - 9]).expect("a log");
         assert_eq!(record.entries.len(), 3);
     }
 
@@ -221,10 +221,11 @@ mod tests {
             ("# headstart link log 1\nx\n", "line 2: found `x`, expected `# name: value`"),
             ("# headstart link log 1\n# a: b\n", "line 3: found ``, expected the names"),
         ] {
-            let error = Record::read(text.as_bytes()).expect_err(text).to_string();
+            let error = ParsedLog::read(text.as_bytes()).expect_err(text).to_string();
             assert!(error.starts_with(message), "{error}");
         }
-        let error = Record::read((log() + "1,down,birth,1,1,,,,,,,,,,\n").as_bytes()).expect_err("no event");
+        let error =
+            ParsedLog::read((log() + "1,down,birth,1,1,,,,,,,,,,\n").as_bytes()).expect_err("no event");
         assert!(error.to_string().starts_with("line 8: found `1,down,birth"), "{error}");
     }
 
@@ -234,7 +235,7 @@ mod tests {
             let mut text = log().into_bytes();
             let at = at.min(text.len());
             text.splice(at..at, bytes);
-            let _ = Record::read(&text[..]);
+            let _ = ParsedLog::read(&text[..]);
         }
     }
 }

@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use headstart_net::{Account, Direction, Packet as _};
+use headstart_net::{Direction, Packet as _, PacketCounts};
 use headstart_units::{Span, Time};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -19,9 +19,9 @@ use crate::capture::{Capture, Side};
 use crate::clock::Clock;
 use crate::error::RelayError;
 use crate::lateness::{self, Lateness, Tolerance};
-use crate::log::{Event, Line, Log};
+use crate::log::{Line, Log, LogEvent};
 use crate::packet::Packet;
-use crate::path::{Outcome, Path};
+use crate::path::{PacketOutcome, Path};
 
 /// The two ends of a path.
 pub trait Ends: Send {
@@ -102,7 +102,7 @@ pub struct DirectionSummary {
     /// Packets still inside at the end.
     pub inside: u64,
     /// Name and counters of each element.
-    pub elements: Vec<(String, Account)>,
+    pub elements: Vec<(String, PacketCounts)>,
     /// Lateness of departures.
     pub lateness: lateness::Report,
 }
@@ -142,7 +142,7 @@ pub struct Relay<E> {
     log: Option<Log>,
     capture: Option<Capture>,
     settings: Settings,
-    outcomes: Vec<Outcome<Packet>>,
+    outcomes: Vec<PacketOutcome<Packet>>,
 }
 
 /// Stops a relay. The ends wait for its descriptor too.
@@ -345,7 +345,7 @@ impl<E: Ends> Relay<E> {
             state.summary.peak_queue = state.summary.peak_queue.max(queue_packets);
             if let Some(log) = &mut self.log {
                 let queue_packets = u32::try_from(queue_packets).unwrap_or(u32::MAX);
-                let event = Event::Arrival { queue_packets, queue_bytes: queue_bytes.get(), header };
+                let event = LogEvent::Arrival { queue_packets, queue_bytes: queue_bytes.get(), header };
                 log.add(Line { at: now, direction, number, bytes, event });
             }
             self.settle(direction);
@@ -374,11 +374,11 @@ impl<E: Ends> Relay<E> {
         };
         for outcome in self.outcomes.drain(..) {
             let (packet, at, event) = match outcome {
-                Outcome::Dropped { at, packet, reason } => {
+                PacketOutcome::Dropped { at, packet, reason } => {
                     state.dropped += 1;
-                    (packet, at, Event::Drop(reason))
+                    (packet, at, LogEvent::Drop(reason))
                 }
-                Outcome::Out { due, packet } => {
+                PacketOutcome::Out { due, packet } => {
                     let result = self.ends.send(direction, &packet);
                     let at = self.clock.now();
                     match result {
@@ -389,12 +389,12 @@ impl<E: Ends> Relay<E> {
                             state.lateness.record(due, at);
                             state.summary.sent += 1;
                             state.summary.sent_bytes += packet.size().get();
-                            (packet, at, Event::Departure { due })
+                            (packet, at, LogEvent::Departure { due })
                         }
                         Err(error) => {
                             *state.summary.errors.entry(error).or_default() += 1;
                             state.dropped += 1;
-                            (packet, at, Event::Unsent(error))
+                            (packet, at, LogEvent::Unsent(error))
                         }
                     }
                 }
@@ -418,7 +418,7 @@ impl<E: Ends> Relay<E> {
             let mut summary = state.summary.clone();
             summary.lateness = state.lateness.report();
             summary.elements =
-                state.path.accounts().map(|(name, account)| (name.to_owned(), *account)).collect();
+                state.path.packet_counts().map(|(name, account)| (name.to_owned(), *account)).collect();
             // Duplicates depart without having arrived.
             summary.inside = summary.arrived.saturating_sub(summary.sent + state.dropped);
             summary

@@ -1,7 +1,7 @@
 //! A path under the virtual clock: time and frequency of calls change nothing.
 
 use headstart_emu::packet::{Content, HeaderSummary, Packet};
-use headstart_emu::path::{Outcome, Path};
+use headstart_emu::path::{PacketOutcome, Path};
 use headstart_net::burst_loss::Params;
 use headstart_net::changing::LinkChange;
 use headstart_net::jitter::Order;
@@ -15,10 +15,10 @@ fn packet(number: u64, at: Time, bytes: usize) -> Packet {
 }
 
 /// The distinguishable parts of an outcome.
-fn seen(outcome: &Outcome<Packet>) -> (u64, Time, String) {
+fn seen(outcome: &PacketOutcome<Packet>) -> (u64, Time, String) {
     match outcome {
-        Outcome::Out { due, packet } => (packet.number, *due, format!("out, ecn {}", packet.ecn())),
-        Outcome::Dropped { at, packet, reason } => (packet.number, *at, reason.name().to_owned()),
+        PacketOutcome::Out { due, packet } => (packet.number, *due, format!("out, ecn {}", packet.ecn())),
+        PacketOutcome::Dropped { at, packet, reason } => (packet.number, *at, reason.name().to_owned()),
     }
 }
 
@@ -65,7 +65,7 @@ fn plan(discipline: QueueDiscipline, mix: u8) -> PathPlan {
 fn run(
     plan: &PathPlan,
     arrivals: &[(u64, usize)],
-    mut ask: impl FnMut(&mut Path<Packet>, Time, Time, &mut Vec<Outcome<Packet>>),
+    mut ask: impl FnMut(&mut Path<Packet>, Time, Time, &mut Vec<PacketOutcome<Packet>>),
 ) -> Vec<(u64, Time, String)> {
     let mut path = Path::of(plan, Direction::Down, Seed(1));
     let (mut now, mut outcomes) = (Time::ZERO, vec![]);
@@ -126,7 +126,7 @@ fn outcomes_come_in_the_order_of_their_times() {
     path.advance(Time::from_millis(10_000), &mut outcomes);
     let times: Vec<Time> = outcomes.iter().map(|outcome| seen(outcome).1).collect();
     assert!(times.is_sorted());
-    assert!(outcomes.iter().any(|outcome| matches!(outcome, Outcome::Dropped { .. })));
+    assert!(outcomes.iter().any(|outcome| matches!(outcome, PacketOutcome::Dropped { .. })));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use headstart_emu::error::RelayError;
 use headstart_emu::lateness::Tolerance;
 use headstart_emu::log::Log;
 use headstart_emu::packet::{Content, HeaderSummary, Packet};
-use headstart_emu::path::{Outcome, Path};
+use headstart_emu::path::{PacketOutcome, Path};
 use headstart_emu::relay::{self, Handle};
 use headstart_emu::udp::{self, Settings};
 use headstart_net::jitter::Order;
@@ -236,8 +236,10 @@ fn the_real_clock_and_the_virtual_clock_agree() {
         let mut expected: Vec<(u64, Time, String)> = outcomes
             .iter()
             .map(|outcome| match outcome {
-                Outcome::Out { due, packet } => (packet.number, *due, String::new()),
-                Outcome::Dropped { at, packet, reason } => (packet.number, *at, reason.name().to_owned()),
+                PacketOutcome::Out { due, packet } => (packet.number, *due, String::new()),
+                PacketOutcome::Dropped { at, packet, reason } => {
+                    (packet.number, *at, reason.name().to_owned())
+                }
             })
             .collect();
         let mut found: Vec<(u64, Time, String)> = logged

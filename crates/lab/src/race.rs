@@ -513,7 +513,7 @@ impl Standing {
             ("duplicates", Value::Count(totals.duplicates)),
             ("history_hit_rate", number(self.history_hits)),
             ("history_bytes_per_peer", Value::Count(self.history_bytes_per_peer as u64)),
-            ("rate_requests", Value::Count(totals.asked)),
+            ("rate_requests", Value::Count(totals.rate_requests)),
             ("rate_grants", Value::Count(totals.granted)),
             ("granted_starts_with_loss", Value::Count(totals.granted_and_failed)),
             ("fingerprint", Value::Text(self.fingerprint())),

@@ -51,7 +51,7 @@ pub trait Packet: Debug {
 
     /// Present if RCP routers are to stamp it: its sender's RTT (zero: unknown).
     #[inline]
-    fn wants_stamp(&self) -> Option<Span> {
+    fn rate_field_rtt(&self) -> Option<Span> {
         None
     }
 

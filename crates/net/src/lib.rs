@@ -23,11 +23,10 @@
 //! | [`queue`] | drop-tail, CoDel, RED, PIE, FQ-CoDel and DualPI2 |
 //! | [`trace`] | packet-delivery traces: read, write, generate |
 //! | [`limit`] | the limit of a buffer, in packets and bytes |
-//! | [`account`] | counts of delivered and dropped packets |
+//! | [`packet_counts`] | counts of delivered and dropped packets |
 //! | [`queueing_delays`] | queueing delays of packets |
 //! | [`seed`], [`direction`] | seeds by name, and the two directions of a path |
 
-pub mod account;
 pub mod any;
 pub mod burst_loss;
 mod chance;
@@ -42,6 +41,7 @@ pub mod link;
 pub mod loss;
 pub mod managed_link;
 pub mod netem_link;
+pub mod packet_counts;
 pub mod plan;
 pub mod policer;
 pub mod queue;
@@ -52,7 +52,6 @@ pub mod seed;
 pub mod trace;
 pub mod trace_link;
 
-pub use account::Account;
 pub use any::AnyElement;
 pub use burst_loss::BurstLoss;
 pub use changing::{ChangingLink, ChangingLoss};
@@ -66,6 +65,7 @@ pub use link::Link;
 pub use loss::Loss;
 pub use managed_link::ManagedLink;
 pub use netem_link::NetemLink;
+pub use packet_counts::PacketCounts;
 pub use plan::{ElementPlan, LinkPlan, LinkRate, PathPlan, PlanError};
 pub use policer::Policer;
 pub use queue::{Queue, QueueDiscipline};

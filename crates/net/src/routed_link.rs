@@ -84,7 +84,7 @@ impl<P: Packet, L: Element<P>> Element<P> for RoutedLink<L> {
                 }
             }
             Part::Rcp(router) => {
-                let rtt = packet.wants_stamp();
+                let rtt = packet.rate_field_rtt();
                 let rate = router.on_arrival(now, size, rtt.unwrap_or_default());
                 if rtt.is_some() {
                     packet.stamp(rate);
@@ -156,7 +156,7 @@ mod tests {
         fn set_request(&mut self, request: Option<Request>) {
             self.request = request;
         }
-        fn wants_stamp(&self) -> Option<Span> {
+        fn rate_field_rtt(&self) -> Option<Span> {
             self.stamp.map(|_| Span::from_millis(20))
         }
         fn stamp(&mut self, rate: Rate) {

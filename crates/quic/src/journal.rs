@@ -11,13 +11,13 @@ use headstart_startup::trace::SenderTrace;
 use headstart_units::Time;
 
 /// An event of a sender, and its time. The stack does not report its backlog: `unsent` is zero.
-pub type Entry = (Time, SenderTrace);
+pub type JournalEntry = (Time, SenderTrace);
 
 /// Entries not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     is_kept: AtomicBool,
-    entries: Mutex<Vec<Entry>>,
+    entries: Mutex<Vec<JournalEntry>>,
 }
 
 impl Journal {
@@ -29,11 +29,11 @@ impl Journal {
         self.is_kept.load(Ordering::Relaxed)
     }
 
-    pub fn add(&self, entry: Entry) {
+    pub fn add(&self, entry: JournalEntry) {
         locked(&self.entries).push(entry);
     }
 
-    pub fn take(&self) -> Vec<Entry> {
+    pub fn take(&self) -> Vec<JournalEntry> {
         std::mem::take(&mut *locked(&self.entries))
     }
 }

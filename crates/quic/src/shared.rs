@@ -15,7 +15,7 @@ use crate::choice::Choice;
 use crate::copies::{CopyPolicy, DuplicateSender, SentPackets};
 use crate::epoch::Epoch;
 use crate::gates::{Gates, Rollout};
-use crate::journal::{Entry, Journal};
+use crate::journal::{Journal, JournalEntry};
 use crate::last_encrypted::LastEncrypted;
 use crate::limits::{Grant, Limits};
 use crate::metrics::Metrics;
@@ -240,7 +240,7 @@ impl Handle {
 
     /// Events since the last call. The stack's own controllers record none.
     #[must_use]
-    pub fn take_journal(&self) -> Vec<Entry> {
+    pub fn take_journal(&self) -> Vec<JournalEntry> {
         self.0.journal.take()
     }
 

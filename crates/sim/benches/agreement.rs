@@ -101,13 +101,13 @@ fn ours(row: &Row, arrivals: Vec<Time>, pairs: u16) -> Outcome {
         until: Time::from_millis(800_000),
     };
     let Finished { recorder: mut times, path, .. } = Simulation::new(scenario, Times::default()).run();
-    let account = path.accounts().next().map(|(_, account)| *account).unwrap_or_default();
+    let account = path.packet_counts().next().map(|(_, account)| *account).unwrap_or_default();
     times.nanos.sort_unstable();
     let millis = |nanos: u64| Span::from_nanos(nanos).as_millis_f64();
     Outcome {
         mean: times.nanos.iter().map(|nanos| millis(*nanos)).sum::<f64>() / flows,
         median: millis(times.nanos[times.nanos.len().div_ceil(2) - 1]),
-        loss: account.dropped_in_all() as f64 / (account.offered as f64 - flows) * 100.0,
+        loss: account.total_dropped() as f64 / (account.offered as f64 - flows) * 100.0,
         timeouts: times.timeouts as f64,
     }
 }
@@ -267,13 +267,13 @@ fn bulk() {
     let delivered_by = |until: Time| {
         let scenario = Scenario { until, ..common::bulk(BULK.dumbbell(4), 4, common::like_ns3(2)) };
         let finished = Simulation::new(scenario, Times::default()).run();
-        let account = finished.path.accounts().next().map(|(_, account)| *account).unwrap_or_default();
+        let account = finished.path.packet_counts().next().map(|(_, account)| *account).unwrap_or_default();
         (finished.recorder.delivered.iter().map(|bytes| bytes.get()).sum::<u64>(), account, finished.recorder)
     };
     let (before, ..) = delivered_by(Time::from_millis(10_000));
     let (in_all, account, times) = delivered_by(common::BULK_LENGTH);
     let goodput = (in_all - before) as f64 * 8.0 / 50e6;
-    let loss = account.dropped_in_all() as f64 / account.offered as f64 * 100.0;
+    let loss = account.total_dropped() as f64 / account.offered as f64 * 100.0;
     println!("\n## bulk\n\n| | ns-3 | ours | % |\n|---|--:|--:|--:|");
     for (name, their, our) in [
         ("goodput, Mbit/s", member("goodput_mbps"), goodput),

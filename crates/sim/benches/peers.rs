@@ -54,7 +54,7 @@ fn scenario(plan: &str) -> Scenario {
 fn ours(plan: &str) -> Run {
     let simulation = Simulation::new(scenario(plan), Collector::new(1, Time::ZERO));
     let (Finished { summary, path, .. }, wall) = common::timed(|| simulation.run());
-    let delivered = path.accounts().next().map_or(0, |(_, account)| account.delivered);
+    let delivered = path.packet_counts().next().map_or(0, |(_, account)| account.delivered);
     Run { data_packets: (delivered - summary.flows) as f64, wall, events: summary.events as f64 }
 }
 

@@ -20,7 +20,7 @@
 use headstart_net::{AnyElement, Delay, Limit, Link, RoutedLink, RouterPlan};
 use headstart_units::{Rate, Span};
 
-use crate::check::Claim;
+use crate::check::ElementModel;
 use crate::path::{Path, PathBuilder};
 use crate::random::Seed;
 
@@ -61,7 +61,7 @@ pub struct Chain {
     /// The path.
     pub path: Path,
     /// Properties of each element that a checker may rely on.
-    pub claims: Vec<Claim>,
+    pub models: Vec<ElementModel>,
     /// The elements of the links from left to right, and of their twins from right to left, both in
     /// the order of the links.
     pub links: Vec<(u16, u16)>,
@@ -72,7 +72,7 @@ impl ChainSpec {
     /// capable.
     #[must_use]
     pub fn build(&self, router: impl Fn(Rate) -> Option<RouterPlan>, seed: Seed) -> Chain {
-        let mut builder = Builder { path: PathBuilder::default(), claims: vec![] };
+        let mut builder = Builder { path: PathBuilder::default(), models: vec![] };
         let links: Vec<(u16, u16)> = self
             .links
             .iter()
@@ -99,7 +99,7 @@ impl ChainSpec {
         };
         classes(&self.forward, &there, &back);
         classes(&self.backward, &back, &there);
-        Chain { path: builder.path.build(), claims: builder.claims, links }
+        Chain { path: builder.path.build(), models: builder.models, links }
     }
 
     /// The round-trip time of a class without queues and serialisation.
@@ -113,13 +113,13 @@ impl ChainSpec {
 
 struct Builder {
     path: PathBuilder,
-    claims: Vec<Claim>,
+    models: Vec<ElementModel>,
 }
 
 impl Builder {
     fn link(&mut self, name: String, link: &ChainLink, router: Option<RouterPlan>, seed: u64) -> u16 {
         let ChainLink { rate, delay, limit } = *link;
-        self.claims.push(Claim::Link { rate, delay, limit });
+        self.models.push(ElementModel::Link { rate, delay, limit });
         let plain = AnyElement::Link(Link::new(rate, delay, limit));
         let element = match router {
             None => plain,
@@ -133,7 +133,7 @@ impl Builder {
         if delay.is_zero() {
             return None;
         }
-        self.claims.push(Claim::Counted);
+        self.models.push(ElementModel::Counted);
         Some(self.path.element("access", AnyElement::Delay(Delay::new(delay))))
     }
 }

@@ -18,7 +18,7 @@ use crate::workload::PageReport;
 
 /// The type of an element, as far as the checker can verify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Claim {
+pub enum ElementModel {
     /// A constant-rate link with a drop-tail queue.
     Link {
         /// Its rate.
@@ -32,7 +32,7 @@ pub enum Claim {
     Counted,
 }
 
-impl Claim {
+impl ElementModel {
     /// The claims of a path's elements, in the order of [`Path::new`].
     #[must_use]
     pub fn of(plan: &PathPlan) -> Vec<Self> {
@@ -58,7 +58,7 @@ pub struct Checker<R> {
 
 #[derive(Debug)]
 struct Watched {
-    claim: Claim,
+    model: ElementModel,
     offered: u64,
     delivered: u64,
     dropped: u64,
@@ -72,30 +72,30 @@ const MOST_FAULTS: usize = 20;
 
 impl<R> Checker<R> {
     /// A checker for a path whose elements are as claimed, in their order.
-    pub fn new(claims: &[Claim], inner: R) -> Self {
-        let watch = |claim: &Claim| Watched {
-            claim: *claim,
+    pub fn new(models: &[ElementModel], inner: R) -> Self {
+        let watch = |model: &ElementModel| Watched {
+            model: *model,
             offered: 0,
             delivered: 0,
             dropped: 0,
             inside: VecDeque::new(),
             free_at: Time::ZERO,
         };
-        Self { inner, elements: claims.iter().map(watch).collect(), faults: vec![] }
+        Self { inner, elements: models.iter().map(watch).collect(), faults: vec![] }
     }
 
     /// The faults found, the path's own account included; and the inner recorder.
     pub fn finish(mut self, path: &Path) -> (Vec<String>, R) {
-        for (watched, (name, account)) in self.elements.iter().zip(path.accounts()) {
+        for (watched, (name, account)) in self.elements.iter().zip(path.packet_counts()) {
             let told = (watched.offered, watched.delivered, watched.dropped);
-            let counted = (account.offered, account.delivered, account.dropped_in_all());
+            let counted = (account.offered, account.delivered, account.total_dropped());
             if told != counted {
                 self.faults.push(format!(
                     "{name}: told of {told:?} offered, delivered, dropped; counted {counted:?}"
                 ));
             }
             let inside = watched.offered as i64 - watched.delivered as i64 - watched.dropped as i64;
-            if matches!(watched.claim, Claim::Link { .. }) && inside != watched.inside.len() as i64 {
+            if matches!(watched.model, ElementModel::Link { .. }) && inside != watched.inside.len() as i64 {
                 self.faults.push(format!("{name}: {inside} packets should be inside"));
             }
         }
@@ -110,7 +110,7 @@ impl<R> Checker<R> {
 
     fn watch_link(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
         let watched = &mut self.elements[element];
-        let Claim::Link { rate, delay, limit } = watched.claim else { return };
+        let ElementModel::Link { rate, delay, limit } = watched.model else { return };
         let size = Bytes::new(u64::from(packet.size));
         match event {
             ElementEvent::Accepted => {

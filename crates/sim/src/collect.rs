@@ -162,7 +162,7 @@ pub struct Totals {
     /// Starts that could draw on a record of their peer.
     pub history_hits: u64,
     /// Starts that asked the routers for a rate.
-    pub asked: u64,
+    pub rate_requests: u64,
     /// Those of them that were granted one.
     pub granted: u64,
     /// Those of the granted whose first flight lost a packet (Quick-Start failures).
@@ -170,7 +170,7 @@ pub struct Totals {
     /// Starts whose request was denied, by reason in the order of [`DenialReason::ALL`].
     pub denied: [u64; DenialReason::ALL.len()],
     /// Requests in the middle of a connection, and those of them that began a new start.
-    pub again: (u64, u64),
+    pub later_requests: (u64, u64),
     /// Bytes of the first flights that were sent at a granted rate.
     pub granted_bytes: u64,
     /// From the request for a message to its last byte.
@@ -254,12 +254,12 @@ impl Totals {
         self.duplicates += other.duplicates;
         self.handshake_retransmissions += other.handshake_retransmissions;
         self.history_hits += other.history_hits;
-        self.asked += other.asked;
+        self.rate_requests += other.rate_requests;
         self.granted += other.granted;
         self.granted_and_failed += other.granted_and_failed;
         self.granted_bytes += other.granted_bytes;
-        self.again.0 += other.again.0;
-        self.again.1 += other.again.1;
+        self.later_requests.0 += other.later_requests.0;
+        self.later_requests.1 += other.later_requests.1;
         for (mine, theirs) in self.denied.iter_mut().zip(&other.denied) {
             *mine += theirs;
         }
@@ -365,11 +365,11 @@ impl Recorder for Collector {
         totals.duplicates += u64::from(report.duplicates);
         totals.handshake_retransmissions += u64::from(report.handshake_retransmissions);
         totals.history_hits += u64::from(report.had_history);
-        totals.again.0 += u64::from(report.again.0);
-        totals.again.1 += u64::from(report.again.1);
-        totals.asked += u64::from(report.grant != Grant::NotAsked);
+        totals.later_requests.0 += u64::from(report.later_requests.0);
+        totals.later_requests.1 += u64::from(report.later_requests.1);
+        totals.rate_requests += u64::from(report.grant != Grant::NotRequested);
         match report.grant {
-            Grant::NotAsked | Grant::Unstamped => {}
+            Grant::NotRequested | Grant::Unstamped => {}
             Grant::Denied(reason) => totals.denied[reason as usize] += 1,
             Grant::Granted(_) => {
                 totals.granted += 1;
@@ -380,8 +380,8 @@ impl Recorder for Collector {
     }
 
     fn message(&mut self, report: &MessageReport) {
-        if report.asked_at >= self.warm_up {
-            self.groups[usize::from(report.group)].messages.add(report.read_at.since(report.asked_at));
+        if report.requested_at >= self.warm_up {
+            self.groups[usize::from(report.group)].messages.add(report.read_at.since(report.requested_at));
         }
     }
 
@@ -448,8 +448,8 @@ mod tests {
             duplicates: 0,
             handshake_retransmissions: 0,
             had_history: false,
-            grant: Grant::NotAsked,
-            again: (0, 0),
+            grant: Grant::NotRequested,
+            later_requests: (0, 0),
             first_flight: Bytes::ZERO,
             counts: Counts::default(),
             phase: "",

@@ -236,20 +236,20 @@ impl<R: Recorder> Simulation<R> {
         flow.is_closing = !spec.keep_open;
         flow.opened_at = now;
         flow.sender.reset(group.scheme, group.base, &group.tcp);
-        flow.asked = 1;
+        flow.requests_sent = 1;
         let has_message = !spec.bytes.is_zero();
         if has_message {
             flow.unread.push_back((now, spec.bytes));
         }
         match spec.opener {
             Opener::Sender => {
-                flow.heard = 1;
+                flow.requests_received = 1;
                 if has_message {
                     flow.written = spec.bytes;
                     let _ = flow.sender.write(now, spec.bytes, &group.tcp);
                 }
             }
-            Opener::Receiver => flow.wanted.extend(has_message.then_some(spec.bytes)),
+            Opener::Receiver => flow.pending_responses.extend(has_message.then_some(spec.bytes)),
         }
         if spec.keep_open {
             self.workload.on_open(id, spec.tag);
@@ -265,11 +265,11 @@ impl<R: Recorder> Simulation<R> {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
         let group = &self.groups[usize::from(flow.group)];
-        flow.asked += 1;
+        flow.requests_sent += 1;
         flow.unread.push_back((now, bytes));
         match flow.opener {
             Opener::Sender => {
-                flow.heard += 1;
+                flow.requests_received += 1;
                 flow.written += bytes;
                 if flow.sender.write(now, bytes, &group.tcp) {
                     self.repeat_request(id, bytes);
@@ -278,7 +278,7 @@ impl<R: Recorder> Simulation<R> {
                 self.pump(id);
             }
             Opener::Receiver => {
-                flow.wanted.push_back(bytes);
+                flow.pending_responses.push_back(bytes);
                 // Messages requested before the handshake is complete go with its first request.
                 if flow.opener_done {
                     flow.client_tries = 0;
@@ -361,7 +361,7 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
         // Data answers all requests only if all of them arrived: a later one may have been lost.
-        if flow.heard == flow.asked {
+        if flow.requests_received == flow.requests_sent {
             flow.client_at = Time::NEVER;
         }
         flow.receiver.stamp = stamp;
@@ -371,13 +371,13 @@ impl<R: Recorder> Simulation<R> {
         let answer = flow.receiver.on_data(now, arrival, &config.delayed_ack);
         while flow.sender.next_message_end().is_some_and(|end| end < flow.receiver.next()) {
             flow.sender.message_read();
-            let Some((asked_at, bytes)) = flow.unread.pop_front() else { break };
+            let Some((requested_at, bytes)) = flow.unread.pop_front() else { break };
             flow.read += bytes;
             let (tag, keeps_open) = (flow.tag, !flow.is_closing);
             self.recorder.message(&MessageReport {
                 serial: flow.serial,
                 group: flow.group,
-                asked_at,
+                requested_at,
                 read_at: now,
                 bytes,
             });
@@ -527,7 +527,7 @@ impl<R: Recorder> Simulation<R> {
             handshake_retransmissions: flow.client_repeats,
             had_history: flow.had_history,
             grant: flow.grant,
-            again: flow.again,
+            later_requests: flow.later_requests,
             first_flight: flow.sender.first_flight_sent(),
             counts: *flow.sender.counts(),
             phase: flow.sender.controller().phase(),

@@ -71,7 +71,7 @@ pub struct Flow {
     /// Result of the request.
     pub grant: Grant,
     /// Requests in the middle of the connection, and those of them that began a new start.
-    pub again: (u32, u32),
+    pub later_requests: (u32, u32),
 
     /// Time at which the first SYN left.
     pub opened_at: Time,
@@ -96,11 +96,11 @@ pub struct Flow {
     pub client_repeats: u32,
 
     /// Messages requested.
-    pub asked: u32,
+    pub requests_sent: u32,
     /// Requests that reached the sender.
-    pub heard: u32,
+    pub requests_received: u32,
     /// Sizes of the messages requested and not yet known to the sender.
-    pub wanted: VecDeque<Bytes>,
+    pub pending_responses: VecDeque<Bytes>,
     /// Time of the request for each unread message, and its size.
     pub unread: VecDeque<(Time, Bytes)>,
     /// Bytes read by the receiving application.
@@ -135,14 +135,14 @@ impl Flows {
             self.slots.len() as u32 - 1
         });
         let flow = &mut self.slots[slot as usize];
-        flow.wanted.clear();
+        flow.pending_responses.clear();
         flow.unread.clear();
         flow.receiver.reset();
         *flow = Flow {
             generation: flow.generation,
             state: ConnectionState::Opening,
             serial: self.opened,
-            wanted: std::mem::take(&mut flow.wanted),
+            pending_responses: std::mem::take(&mut flow.pending_responses),
             unread: std::mem::take(&mut flow.unread),
             sender: std::mem::take(&mut flow.sender),
             receiver: std::mem::take(&mut flow.receiver),

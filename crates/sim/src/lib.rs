@@ -38,10 +38,10 @@ pub mod vectors;
 pub mod workload;
 
 pub use chain::{Access, Chain, ChainLink, ChainSpec};
-pub use check::{Checker, Claim};
+pub use check::{Checker, ElementModel};
 pub use collect::{Collector, Histogram, Ideal, SIZE_BINS, Totals};
 pub use engine::{Finished, Group, Scenario, Simulation, Summary, peer_address};
-pub use headstart_net::Account;
+pub use headstart_net::PacketCounts;
 pub use path::{Path, PathBuilder};
 pub use random::{Random, Seed};
 pub use record::{FlowReport, Grant, NullRecorder, Recorder};

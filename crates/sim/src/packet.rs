@@ -230,7 +230,7 @@ pub struct Label {
 impl Label {
     /// As a sender writes it, without a limit.
     #[must_use]
-    pub fn wanted(rtt: Span) -> Self {
+    pub fn unstamped(rtt: Span) -> Self {
         Self { stamp: Stamp::UNLIMITED, rtt: coded(rtt.as_nanos() / 1000).min(Stamp::UNLIMITED.0 - 1) }
     }
 }
@@ -340,7 +340,7 @@ impl headstart_net::Packet for Packet {
         }
     }
 
-    fn wants_stamp(&self) -> Option<Span> {
+    fn rate_field_rtt(&self) -> Option<Span> {
         let label = match self.body {
             Body::Data { label, .. }
             | Body::Syn { note: RouterOption::Labelled(label), .. }
@@ -391,11 +391,11 @@ mod tests {
     #[test]
     fn the_smallest_stamp_stays_and_requests_come_back_as_they_were_written() {
         use headstart_net::Packet as _;
-        let label = Label::wanted(Span::from_millis(64));
+        let label = Label::unstamped(Span::from_millis(64));
         let packet =
             |body| Packet { slot: 1, generation: 2, size: 60, route: 0, hop: 0, ecn: Ecn::NotCapable, body };
         let mut data = packet(Body::Data { segment: 0, transmission: 0, is_pushed: false, label });
-        assert_eq!(data.wants_stamp(), Some(Span::from_millis(64)));
+        assert_eq!(data.rate_field_rtt(), Some(Span::from_millis(64)));
         for mbit in [8, 2, 4] {
             data.stamp(Rate::from_mbit_per_sec(mbit));
         }
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(label.stamp, Stamp::new(Rate::from_mbit_per_sec(2)));
         let mut plain =
             packet(Body::Data { segment: 0, transmission: 0, is_pushed: false, label: Label::default() });
-        assert_eq!(plain.wants_stamp(), None);
+        assert_eq!(plain.rate_field_rtt(), None);
         plain.stamp(Rate::ZERO);
         assert_eq!(plain.without_notes(), plain);
 

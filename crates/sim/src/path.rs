@@ -4,7 +4,7 @@
 
 use headstart_net::Packet as _;
 use headstart_net::{
-    Account, AnyElement, Delay, Direction, Element, Output, PathPlan, PushResult, QueueingDelays, Seed,
+    AnyElement, Delay, Direction, Element, Output, PacketCounts, PathPlan, PushResult, QueueingDelays, Seed,
 };
 use headstart_units::Time;
 
@@ -28,7 +28,7 @@ pub struct Path {
 struct Hop {
     name: String,
     element: AnyElement<Packet>,
-    account: Account,
+    counts: PacketCounts,
 }
 
 /// Builds a path.
@@ -49,7 +49,7 @@ impl PathBuilder {
 
     fn place(&mut self, name: String, element: AnyElement<Packet>, has_router: bool) -> u16 {
         self.routers.push(has_router);
-        self.elements.push(Hop { name, element, account: Account::default() });
+        self.elements.push(Hop { name, element, counts: PacketCounts::default() });
         self.elements.len() as u16 - 1
     }
 
@@ -130,10 +130,10 @@ impl Path {
     pub fn launch(&mut self, now: Time, mut packet: Packet, recorder: &mut impl Recorder) -> Option<Packet> {
         let first = self.routes[usize::from(packet.route)].first().copied().map(usize::from);
         if let Some(number) = first
-            && let Hop { element: AnyElement::Link(link), account, .. } = &mut self.elements[number]
+            && let Hop { element: AnyElement::Link(link), counts, .. } = &mut self.elements[number]
         {
             packet.hop = 1;
-            account.offered += 1;
+            counts.offered += 1;
             match link.push(now, packet) {
                 PushResult::Accepted | PushResult::Passed(_) => {
                     recorder.element(now, number, ElementEvent::Accepted, &packet);
@@ -141,7 +141,7 @@ impl Path {
                     self.tournament.update(number, link.next_at());
                 }
                 PushResult::Dropped(_, reason) => {
-                    account.drop(packet.size(), reason);
+                    counts.drop(packet.size(), reason);
                     recorder.element(now, number, ElementEvent::Refused(reason), &packet);
                 }
             }
@@ -160,7 +160,7 @@ impl Path {
             let number = usize::from(at);
             packet.hop += 1;
             let hop = &mut self.elements[number];
-            hop.account.offered += 1;
+            hop.counts.offered += 1;
             match hop.element.push(now, packet) {
                 PushResult::Accepted => {
                     recorder.element(now, number, ElementEvent::Accepted, &packet);
@@ -169,14 +169,14 @@ impl Path {
                     return None;
                 }
                 PushResult::Passed(passed) => {
-                    hop.account.deliver(passed.size());
+                    hop.counts.deliver(passed.size());
                     recorder.element(now, number, ElementEvent::Passed, &passed);
                     // A copy may have stayed behind.
                     self.tournament.update(number, hop.element.next_at());
                     packet = passed;
                 }
                 PushResult::Dropped(dropped, reason) => {
-                    hop.account.drop(dropped.size(), reason);
+                    hop.counts.drop(dropped.size(), reason);
                     recorder.element(now, number, ElementEvent::Refused(reason), &dropped);
                     return None;
                 }
@@ -188,13 +188,13 @@ impl Path {
     #[inline(always)]
     pub fn advance(&mut self, now: Time, recorder: &mut impl Recorder) -> Option<Packet> {
         let (_, number) = self.tournament.first();
-        let Hop { element: AnyElement::Link(link), account, .. } = &mut self.elements[number] else {
+        let Hop { element: AnyElement::Link(link), counts, .. } = &mut self.elements[number] else {
             return self.advance_elsewhere(now, number, recorder);
         };
         let packet = *link.first_due(now)?;
         link.remove_first();
         self.tournament.update(number, link.next_at());
-        account.deliver(packet.size());
+        counts.deliver(packet.size());
         recorder.element(now, number, ElementEvent::Delivered, &packet);
         recorder.queue(now, number, || link.queue(now));
         if usize::from(packet.hop) == self.routes[usize::from(packet.route)].len() {
@@ -216,12 +216,12 @@ impl Path {
         recorder.queue(now, number, || hop.element.queue(now));
         match output? {
             Output::Delivered(packet) => {
-                hop.account.deliver(packet.size());
+                hop.counts.deliver(packet.size());
                 recorder.element(now, number, ElementEvent::Delivered, &packet);
                 self.offer(now, packet, recorder)
             }
             Output::Dropped(packet, reason) => {
-                hop.account.drop(packet.size(), reason);
+                hop.counts.drop(packet.size(), reason);
                 recorder.element(now, number, ElementEvent::Dropped(reason), &packet);
                 None
             }
@@ -229,8 +229,8 @@ impl Path {
     }
 
     /// Each element's name and account.
-    pub fn accounts(&self) -> impl Iterator<Item = (&str, &Account)> {
-        self.elements.iter().map(|hop| (hop.name.as_str(), &hop.account))
+    pub fn packet_counts(&self) -> impl Iterator<Item = (&str, &PacketCounts)> {
+        self.elements.iter().map(|hop| (hop.name.as_str(), &hop.counts))
     }
 
     /// Queueing delays before the first element, if it is a link of a plan.

@@ -102,7 +102,7 @@ pub enum ElementEvent {
 pub enum Grant {
     /// No request was made.
     #[default]
-    NotAsked,
+    NotRequested,
     /// This rate was granted (Quick-Start) or stamped (RCP).
     Granted(Rate),
     /// The request was denied.
@@ -145,7 +145,7 @@ pub struct FlowReport {
     /// The routers' answer to its start.
     pub grant: Grant,
     /// Requests in the middle of the connection, and those of them that began a new start.
-    pub again: (u32, u32),
+    pub later_requests: (u32, u32),
     /// Bytes that its first flight sent; with a new start in the middle, those before it included.
     pub first_flight: Bytes,
     /// The sender's counters.
@@ -176,7 +176,7 @@ pub struct MessageReport {
     /// Its group.
     pub group: u16,
     /// Time of its request (or of its hand-over, where there is no request).
-    pub asked_at: Time,
+    pub requested_at: Time,
     /// When its last byte was read.
     pub read_at: Time,
     /// Its size.

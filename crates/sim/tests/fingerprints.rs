@@ -46,8 +46,8 @@ fn run(scheme: Scheme, size: Bytes) -> String {
     let flows = &finished.recorder.groups[0];
     let millis = |time: Option<Span>| time.map_or(0.0, Span::as_millis_f64);
     let (mean, p99) = (millis(flows.completion.mean()), millis(flows.completion.quantile(990)));
-    let bottleneck = finished.path.accounts().next().map(|(_, account)| *account).unwrap_or_default();
-    let loss = 100.0 * bottleneck.dropped_in_all() as f64 / bottleneck.offered as f64;
+    let bottleneck = finished.path.packet_counts().next().map(|(_, account)| *account).unwrap_or_default();
+    let loss = 100.0 * bottleneck.total_dropped() as f64 / bottleneck.offered as f64;
     let (retransmissions, copies) = (flows.counts.retransmissions, flows.counts.copies);
     let fingerprint = finished.summary.fingerprint;
     format!("{mean:.1},{p99:.1},{loss:.2},{retransmissions},{copies},{fingerprint:016x}")

@@ -67,7 +67,7 @@ pub struct Departure {
 
 /// Outcome at the client, and the sender's report.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct ConnectionOutcome {
     /// Start of the connection.
     pub started: Time,
     /// Completion of its handshake and departure of the request.
@@ -94,7 +94,7 @@ pub struct Outcome {
     is_over: bool,
 }
 
-impl Outcome {
+impl ConnectionOutcome {
     /// Time from the request to the last byte, on an established connection; [`Span::MAX`] if it
     /// never arrived.
     #[must_use]
@@ -190,7 +190,7 @@ impl ConnectionSet {
 
     /// Runs until every awaited connection is over, or until `deadline`; the outcome of each.
     #[must_use]
-    pub fn run(self, deadline: Time) -> Vec<Outcome> {
+    pub fn run(self, deadline: Time) -> Vec<ConnectionOutcome> {
         // Flows are numbered as they open.
         let mut order: Vec<usize> = (0..self.connections.len()).collect();
         order.sort_by_key(|&number| self.connections[number].transfer.at);
@@ -200,7 +200,11 @@ impl ConnectionSet {
         });
         let started = |&number: &usize| {
             let transfer = self.connections[number].transfer;
-            Outcome { started: transfer.at, is_over: !transfer.is_awaited, ..Outcome::default() }
+            ConnectionOutcome {
+                started: transfer.at,
+                is_over: !transfer.is_awaited,
+                ..ConnectionOutcome::default()
+            }
         };
         let outcomes: SharedOutcomes = Rc::new(RefCell::new(order.iter().map(started).collect()));
         let path = Path::new(&self.plan, self.options.seed);
@@ -282,7 +286,7 @@ impl Recorder for Completions {
 }
 
 /// Outcomes by the flows' serial numbers.
-type SharedOutcomes = Rc<RefCell<Vec<Outcome>>>;
+type SharedOutcomes = Rc<RefCell<Vec<ConnectionOutcome>>>;
 
 /// Notes every datagram.
 struct DatagramRecorder(SharedOutcomes);

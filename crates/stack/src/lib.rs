@@ -46,10 +46,10 @@ pub mod request;
 pub mod scenario;
 pub mod simulation;
 
-pub use connections::{ConnectionSet, Departure, Outcome, Transfer};
+pub use connections::{ConnectionOutcome, ConnectionSet, Departure, Transfer};
 pub use datagram::Datagram;
 pub use identity::Identity;
 pub use misbehaving::{MisbehavingReceiver, Misbehaviour};
-pub use request::Request;
+pub use request::TransferRequest;
 pub use scenario::Scenario;
 pub use simulation::{Crypto, Simulation};

@@ -12,7 +12,7 @@ use headstart_units::Bytes;
 
 /// A client's request for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct TransferRequest {
     /// Size of the answer.
     pub bytes: Bytes,
     /// The flow's tag, where the server cannot identify the flow otherwise.
@@ -32,7 +32,11 @@ pub struct Tag {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// The length is neither that of a tagged request nor that of an untagged one.
-    #[error("found a request of {found} bytes, expected {} or {}", Request::LENGTH, Request::TAGGED)]
+    #[error(
+        "found a request of {found} bytes, expected {} or {}",
+        TransferRequest::LENGTH,
+        TransferRequest::TAGGED
+    )]
     Length {
         /// Its length in bytes.
         found: usize,
@@ -45,7 +49,7 @@ pub enum Malformed {
     },
 }
 
-impl Request {
+impl TransferRequest {
     /// Length without a tag, in bytes.
     pub const LENGTH: usize = 8;
     /// Length with a tag, in bytes.
@@ -103,26 +107,26 @@ mod tests {
     #[test]
     fn a_written_request_parses_to_itself() {
         for bytes in [0, 1, 100_000, u64::MAX].map(Bytes::new) {
-            let plain = Request::new(bytes);
-            assert_eq!(plain.emit().len(), Request::LENGTH);
-            assert_eq!(Request::parse(&plain.emit()), Ok(plain));
+            let plain = TransferRequest::new(bytes);
+            assert_eq!(plain.emit().len(), TransferRequest::LENGTH);
+            assert_eq!(TransferRequest::parse(&plain.emit()), Ok(plain));
             for (flow, announces_size) in [(0, true), (u32::MAX, false), (7, true)] {
-                let tagged = Request::tagged(bytes, flow, announces_size);
-                assert_eq!(tagged.emit().len(), Request::TAGGED);
-                assert_eq!(Request::parse(&tagged.emit()), Ok(tagged));
+                let tagged = TransferRequest::tagged(bytes, flow, announces_size);
+                assert_eq!(tagged.emit().len(), TransferRequest::TAGGED);
+                assert_eq!(TransferRequest::parse(&tagged.emit()), Ok(tagged));
             }
         }
     }
 
     #[test]
     fn requests_of_other_lengths_or_flags_are_refused() {
-        let written = Request::tagged(Bytes::new(5), 1, true).emit();
-        for found in (0..written.len()).filter(|length| *length != Request::LENGTH) {
-            assert_eq!(Request::parse(&written[..found]), Err(Malformed::Length { found }));
+        let written = TransferRequest::tagged(Bytes::new(5), 1, true).emit();
+        for found in (0..written.len()).filter(|length| *length != TransferRequest::LENGTH) {
+            assert_eq!(TransferRequest::parse(&written[..found]), Err(Malformed::Length { found }));
         }
-        assert_eq!(Request::parse(&[0; 14]), Err(Malformed::Length { found: 14 }));
+        assert_eq!(TransferRequest::parse(&[0; 14]), Err(Malformed::Length { found: 14 }));
         let mut other = written;
         other[12] = 2;
-        assert_eq!(Request::parse(&other), Err(Malformed::AnnouncesSize { found: 2 }));
+        assert_eq!(TransferRequest::parse(&other), Err(Malformed::AnnouncesSize { found: 2 }));
     }
 }

@@ -13,7 +13,7 @@ use headstart_units::{Bytes, Packets, Rate, Span, Time};
 use noq_proto::TransportConfig;
 use noq_proto::crypto::rustls::QuicServerConfig;
 
-use crate::connections::{ConnectionSet, Outcome, Transfer};
+use crate::connections::{ConnectionOutcome, ConnectionSet, Transfer};
 use crate::end::ConstantClock;
 use crate::identity::{Identity, IdentityError};
 use crate::null::{NoSecret, NullSessions};
@@ -134,7 +134,7 @@ impl Scenario {
     ///
     /// # Errors
     /// The scheme is not carried, or an endpoint cannot be set up.
-    pub fn run(&self, scheme: &str) -> Result<Vec<Outcome>, ScenarioError> {
+    pub fn run(&self, scheme: &str) -> Result<Vec<ConnectionOutcome>, ScenarioError> {
         self.run_choice(Choice::find(scheme)?)
     }
 
@@ -142,7 +142,7 @@ impl Scenario {
     ///
     /// # Errors
     /// An endpoint cannot be set up.
-    pub fn run_choice(&self, choice: Choice) -> Result<Vec<Outcome>, ScenarioError> {
+    pub fn run_choice(&self, choice: Choice) -> Result<Vec<ConnectionOutcome>, ScenarioError> {
         Ok(self.connections(choice)?.run(self.deadline))
     }
 

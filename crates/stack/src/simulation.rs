@@ -313,14 +313,14 @@ impl<R: Recorder> Simulation<R> {
         match order {
             Order::Open(spec) => self.open(spec),
             Order::Ask { flow, bytes } => {
-                if let Some(asking) = self.flows.get_mut(flow) {
-                    asking.request_side.enqueue_request(PendingMessage { asked_at: now, bytes });
+                if let Some(requester) = self.flows.get_mut(flow) {
+                    requester.request_side.enqueue_request(PendingMessage { requested_at: now, bytes });
                     self.drive_receiver(flow);
                 }
             }
             Order::Write { flow, bytes } => {
                 if let Some(writing) = self.flows.get_mut(flow) {
-                    writing.request_side.expect(PendingMessage { asked_at: now, bytes });
+                    writing.request_side.expect(PendingMessage { requested_at: now, bytes });
                     writing.response_side.enqueue(bytes);
                     self.drive_sender(flow);
                 }
@@ -357,7 +357,7 @@ impl<R: Recorder> Simulation<R> {
         }
         server.endpoint.set_server_config(Some(Arc::new(host.endpoints.server.stack_config().clone())));
         let (mut request_side, mut response_side) = (RequestSide::default(), ResponseSide::default());
-        let message = PendingMessage { asked_at: now, bytes: spec.bytes };
+        let message = PendingMessage { requested_at: now, bytes: spec.bytes };
         if client_sends {
             request_side.expect(message);
             response_side.enqueue(spec.bytes);
@@ -537,7 +537,7 @@ impl<R: Recorder> Simulation<R> {
             self.recorder.message(&MessageReport {
                 serial: flow.serial,
                 group: flow.spec.group,
-                asked_at: message.asked_at,
+                requested_at: message.requested_at,
                 read_at: now,
                 bytes: message.bytes,
             });

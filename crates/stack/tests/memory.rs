@@ -9,7 +9,7 @@ use headstart_quic::start_report::{RecordOutcome, Source};
 use headstart_quic::store::Sharded;
 use headstart_quic::{Access, Choice, ClientSetup, Hint, Metrics, Policy, Rollout, ServerSetup, Store};
 use headstart_stack::null::{NoSecret, NullSessions};
-use headstart_stack::{ConnectionSet, Outcome, Transfer};
+use headstart_stack::{ConnectionOutcome, ConnectionSet, Transfer};
 use headstart_startup::hint::Steps;
 use headstart_startup::history::{FixedHash, MemoryStore, Refusal};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
@@ -44,7 +44,7 @@ fn path(rtt: Span) -> ConnectionSet {
 const HOME: u32 = 0;
 
 /// Downloads from one address, at these times (ms).
-fn run_connections(setup: &ServerSetup, at: &[u64], size: u64) -> Vec<Outcome> {
+fn run_connections(setup: &ServerSetup, at: &[u64], size: u64) -> Vec<ConnectionOutcome> {
     let mut connections = path(RTT);
     for &at in at {
         connections.add(HOME, Transfer::download(Time::from_millis(at), Bytes::new(size)), client(), setup);
@@ -140,7 +140,7 @@ fn a_short_connection_measures_nothing_and_keeps_the_record() {
     }
     let connections = connections.run(Time::from_millis(100_000));
     assert_eq!(connections[1].report.record_outcome, RecordOutcome::Nothing, "{}", connections[1].report);
-    let record = |connection: &Outcome| connection.report.known.map(|known| known.record);
+    let record = |connection: &ConnectionOutcome| connection.report.known.map(|known| known.record);
     assert_eq!(record(&connections[1]), record(&connections[2]));
 }
 
@@ -210,7 +210,7 @@ fn a_returning_client_starts_its_upload_from_its_own_record() {
         connections.add(HOME, upload(at), setup, &server("iw10"));
     }
     let connections = connections.run(Time::from_millis(100_000));
-    let took = |connection: &Outcome| connection.completion().as_millis_f64();
+    let took = |connection: &ConnectionOutcome| connection.completion().as_millis_f64();
     assert_eq!(connections[0].report.record_outcome, RecordOutcome::Saved, "{}", connections[0].report);
     assert_eq!(connections[1].report.source, Source::History, "{}", connections[1].report);
     println!("first upload {:.1} ms, second {:.1} ms", took(&connections[0]), took(&connections[1]));

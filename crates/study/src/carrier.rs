@@ -18,7 +18,7 @@ mod observer;
 use std::fmt::Debug;
 
 use anyhow::{Context, Result, bail};
-use headstart_net::{Account, DropReason};
+use headstart_net::{DropReason, PacketCounts};
 use headstart_sim::workload::{Opener, Workload};
 use headstart_sim::{Checker, Finished, Group, Recorder, Scenario, Seed, Summary};
 use headstart_startup::catalogue::Entry;
@@ -218,7 +218,7 @@ impl<'a> Run<'a> {
     /// # Errors
     /// If it cannot be done, or the checker found a fault.
     pub fn simulate(self, simulator: &impl Simulator, observer: &mut dyn Observer) -> Result<RunResult<()>> {
-        let (path, claims) = if self.has_class_for_each_group {
+        let (path, models) = if self.has_class_for_each_group {
             let mut setup = self.setup.clone();
             setup.path.rtt.0 = vec![setup.rtt(); GROUPS];
             setup.build_path(self.seed)
@@ -228,7 +228,7 @@ impl<'a> Run<'a> {
         let Self { groups, workload, until, seed, histories, .. } = self;
         let scenario = Scenario { path, groups, workload, until };
         if self.is_checked {
-            let recorder = Checker::new(&claims, AsRecorder::<true>::new(observer));
+            let recorder = Checker::new(&models, AsRecorder::<true>::new(observer));
             let finished = simulator.simulate(scenario, seed, histories, recorder)?;
             let (faults, _) = finished.recorder.finish(&finished.path);
             if let Some(first) = faults.first() {
@@ -311,12 +311,12 @@ pub struct RandomLoss {
 impl RandomLoss {
     /// Adds up the elements of one direction, selected by name.
     #[must_use]
-    pub fn of<'a>(accounts: impl Iterator<Item = (&'a str, &'a Account)>) -> Self {
+    pub fn of<'a>(counts: impl Iterator<Item = (&'a str, &'a PacketCounts)>) -> Self {
         let names = [DropReason::RandomLoss, DropReason::BurstLoss].map(DropReason::name);
-        accounts.filter(|(name, _)| names.contains(name)).fold(Self::default(), |sum, (_, account)| Self {
+        counts.filter(|(name, _)| names.contains(name)).fold(Self::default(), |sum, (_, counts)| Self {
             // The elements are in series: the first meets all packets.
-            offered: sum.offered.max(account.offered),
-            lost: sum.lost + account.dropped_in_all(),
+            offered: sum.offered.max(counts.offered),
+            lost: sum.lost + counts.total_dropped(),
         })
     }
 
@@ -337,13 +337,13 @@ impl<O> RunResult<O> {
 
 impl RunResult<()> {
     fn of(summary: Summary, path: &headstart_sim::Path, histories: Vec<MemoryStore>) -> Self {
-        let account = path.accounts().next().map(|(_, account)| *account).unwrap_or_default();
+        let counts = path.packet_counts().next().map(|(_, counts)| *counts).unwrap_or_default();
         let bottleneck = Bottleneck {
-            offered: account.offered,
-            dropped: account.dropped_in_all(),
+            offered: counts.offered,
+            dropped: counts.total_dropped(),
             dropped_bytes: None,
-            delivered_bytes: account.delivered_bytes,
-            at_random: RandomLoss::of(path.accounts()),
+            delivered_bytes: counts.delivered_bytes,
+            at_random: RandomLoss::of(path.packet_counts()),
             waits: path.queueing_delays().and_then(|delays| Some((delays.mean()?, delays.quantile(950)?))),
         };
         Self { observer: (), summary, bottleneck, histories, invalid: None }

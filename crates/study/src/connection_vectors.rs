@@ -184,16 +184,16 @@ fn play(params: &ConnectionVectorParams, case: &Case<'_>) -> Vec<(String, f64)> 
     let is_beside = |group: u16| usize::from(group) >= classes;
     let mut numbers = heard.party("", |group| cast.beside.is_none() || !is_beside(group));
     numbers.extend(heard.party(BESIDE, is_beside));
-    let accounts = || finished.path.accounts().map(|(_, account)| account);
+    let packet_counts = || finished.path.packet_counts().map(|(_, counts)| counts);
     let of_links = |number: u16| {
         let there = |(there, back): &(u16, u16)| [*there, *back].contains(&number);
         links.iter().any(there)
     };
     let link =
-        || (0_u16..).zip(accounts()).filter(|(number, _)| of_links(*number)).map(|(_, account)| account);
-    let dropped: u64 = link().map(|account| account.dropped_in_all()).sum();
-    let offered: u64 = link().map(|account| account.offered).sum();
-    let carried: u64 = link().map(|account| account.delivered_bytes).sum();
+        || (0_u16..).zip(packet_counts()).filter(|(number, _)| of_links(*number)).map(|(_, counts)| counts);
+    let dropped: u64 = link().map(|counts| counts.total_dropped()).sum();
+    let offered: u64 = link().map(|counts| counts.offered).sum();
+    let carried: u64 = link().map(|counts| counts.delivered_bytes).sum();
     let could = (rate * setup.run.duration).get() as f64 * 2.0;
     numbers.extend(
         [
@@ -327,10 +327,10 @@ impl Epochs {
         let unfinished = self.flows.iter().filter(|flow| flow.read < flow.written).count();
         let (mut asked, mut approved, mut later, mut used) = (0_u64, 0_u64, 0_u64, 0_u64);
         for flow in &self.flows {
-            later += u64::from(flow.again.0);
-            used += u64::from(flow.again.1);
+            later += u64::from(flow.later_requests.0);
+            used += u64::from(flow.later_requests.1);
             match flow.grant {
-                Grant::NotAsked | Grant::Unstamped => {}
+                Grant::NotRequested | Grant::Unstamped => {}
                 Grant::Denied(_) => asked += 1,
                 Grant::Granted(_) => {
                     asked += 1;

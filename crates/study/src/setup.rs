@@ -9,7 +9,7 @@ use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::page::{Fetch, Object, PageSpec, Pages};
 use headstart_sim::workload::{Mixed, Opener, Workload};
-use headstart_sim::{Claim, Group, Ideal, Seed, TcpConfig};
+use headstart_sim::{ElementModel, Group, Ideal, Seed, TcpConfig};
 use headstart_startup::Startup as _;
 use headstart_startup::catalogue::Entry;
 use headstart_startup::prior::{Access, Hint};
@@ -523,9 +523,9 @@ impl Setup {
 
     /// The path, with the properties that the checker verifies.
     #[must_use]
-    pub fn build_path(&self, seed: Seed) -> (headstart_sim::Path, Vec<Claim>) {
+    pub fn build_path(&self, seed: Seed) -> (headstart_sim::Path, Vec<ElementModel>) {
         let plan = self.path_for(seed).unchecked_plan(&UpOptions::default());
-        (headstart_sim::Path::new(&plan, seed), Claim::of(&plan))
+        (headstart_sim::Path::new(&plan, seed), ElementModel::of(&plan))
     }
 }
 

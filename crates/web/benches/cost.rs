@@ -18,7 +18,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 use headstart_web::admission::Plain;
 use headstart_web::client::{self, FetchPlan, Origin, Trust};
 use headstart_web::identity::Identity;
-use headstart_web::open::{self, Plan};
+use headstart_web::open::{self, ServerSettings};
 use headstart_web::server::{self, ServerConfig};
 use headstart_web::site::Site;
 use noq::Endpoint;
@@ -98,7 +98,7 @@ fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken,
                     server::serve(endpoint, Arc::new(Plain), site, server_config, until).await;
                 }
                 Kind::With(scheme) => {
-                    let plan = Plan {
+                    let plan = ServerSettings {
                         identity: &identity,
                         scheme: Choice::find(scheme).expect("a scheme"),
                         others: vec![],

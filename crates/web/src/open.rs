@@ -17,7 +17,7 @@ use crate::start::FastStartAdmission;
 
 /// Settings of a server.
 #[derive(Clone, Debug)]
-pub struct Plan<'a> {
+pub struct ServerSettings<'a> {
     /// Certificate and key for its clients.
     pub identity: &'a Identity,
     /// The default scheme.
@@ -89,7 +89,10 @@ pub fn socket(address: SocketAddr) -> io::Result<UdpSocket> {
 /// # Errors
 ///
 /// If the certificate cannot be used or the address cannot be bound.
-pub fn open(plan: Plan<'_>, address: SocketAddr) -> Result<(Endpoint, FastStartAdmission), OpenError> {
+pub fn open(
+    plan: ServerSettings<'_>,
+    address: SocketAddr,
+) -> Result<(Endpoint, FastStartAdmission), OpenError> {
     let tls = Arc::new(server::tls(plan.identity)?);
     let unsuited = |_| rustls::Error::General("it has no cipher suite that QUIC begins with".into());
     let crypto = QuicServerConfig::try_from(Arc::clone(&tls)).map_err(unsuited)?;

@@ -34,12 +34,12 @@ use headstart_emu::relay::{self, Relay, Stop, Urgency, prepare_thread};
 use headstart_emu::tunnel::TunnelEnds;
 use headstart_sim::Group;
 use headstart_sim::workload::FlowSpec;
-use headstart_stack::Request;
+use headstart_stack::TransferRequest;
 use headstart_startup::catalogue::{Entry, Native};
 use headstart_units::Bytes;
 use socket2::SockRef;
 
-use super::player::{Account, FlowEvent, Transport, WorkloadRun, play};
+use super::player::{ConnectionCounters, FlowEvent, Transport, WorkloadRun, play};
 use super::{DuplexPath, EmulatedRun, missed_deadlines};
 use headstart_study::options::BaseName;
 use headstart_study::setup::{Cast, GROUPS, Setup};
@@ -325,9 +325,10 @@ fn accept(listener: &TcpListener, tell: &Sender<FlowEvent>, clock: Clock) {
         let (tell, established_at) = (tell.clone(), clock.now());
         thread::spawn(move || {
             prepare_thread(Urgency::End);
-            let account = Account { established_at: Some(established_at), ..Account::default() };
+            let counters =
+                ConnectionCounters { established_at: Some(established_at), ..ConnectionCounters::default() };
             if let Some(flow) = answer(stream) {
-                let _ = tell.send(FlowEvent::Served { flow, account });
+                let _ = tell.send(FlowEvent::Served { flow, counters });
             }
         });
     }
@@ -336,9 +337,9 @@ fn accept(listener: &TcpListener, tell: &Sender<FlowEvent>, clock: Clock) {
 /// Answers every request until the client closes the connection; returns the flow's number.
 fn answer(mut stream: TcpStream) -> Option<u32> {
     let zeros = [0; CHUNK];
-    let (mut written, mut flow) = ([0; Request::TAGGED], None);
+    let (mut written, mut flow) = ([0; TransferRequest::TAGGED], None);
     while stream.read_exact(&mut written).is_ok()
-        && let Ok(Request { bytes, tag: Some(tag) }) = Request::parse(&written)
+        && let Ok(TransferRequest { bytes, tag: Some(tag) }) = TransferRequest::parse(&written)
     {
         flow = Some(tag.flow);
         let mut left = bytes.get();
@@ -435,7 +436,7 @@ fn run_connection(
     thread::spawn(move || {
         prepare_thread(Urgency::End);
         while let Ok(bytes) = asked.recv() {
-            if (&*writer).write_all(&Request::tagged(bytes, flow, false).emit()).is_err()
+            if (&*writer).write_all(&TransferRequest::tagged(bytes, flow, false).emit()).is_err()
                 || expect.send(bytes).is_err()
             {
                 break;

@@ -52,7 +52,7 @@ pub enum FlowEvent {
         /// The flow.
         flow: u32,
         /// The counters.
-        account: Account,
+        counters: ConnectionCounters,
     },
     /// The connection failed.
     Failed {
@@ -65,7 +65,7 @@ pub enum FlowEvent {
 
 /// Counters that a server reports of a connection.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Account {
+pub struct ConnectionCounters {
     /// Time at which it was established.
     pub established_at: Option<Time>,
     /// Its smallest RTT.
@@ -87,41 +87,41 @@ struct Flow {
     spec: FlowSpec,
     opened_at: Time,
     /// Messages requested and not yet read: time of the request, size.
-    asked: std::collections::VecDeque<(Time, Bytes)>,
+    pending_requests: std::collections::VecDeque<(Time, Bytes)>,
     written: Bytes,
     read: Bytes,
     /// Time at which the last message was read whole.
     completed_at: Option<Time>,
     closing: bool,
     ended_at: Option<Time>,
-    account: Option<Account>,
+    counters: Option<ConnectionCounters>,
 }
 
 impl Flow {
     fn report(&self, serial: u64, until: Time, rtt: Span) -> FlowReport {
-        let account = self.account.unwrap_or_default();
+        let counters = self.counters.unwrap_or_default();
         // Without an RTT sample, the path's own RTT.
-        let min_rtt = if account.min_rtt.is_zero() { rtt } else { account.min_rtt };
+        let min_rtt = if counters.min_rtt.is_zero() { rtt } else { counters.min_rtt };
         FlowReport {
             serial,
             group: self.spec.group,
             peer: self.spec.peer,
             opened_at: self.opened_at,
-            established_at: account.established_at,
-            completed_at: self.completed_at.filter(|_| self.asked.is_empty()),
+            established_at: counters.established_at,
+            completed_at: self.completed_at.filter(|_| self.pending_requests.is_empty()),
             ended_at: self.ended_at.or(self.completed_at).unwrap_or(until),
             min_rtt,
             written: self.written,
             read: self.read,
-            delivered: if account.delivered.is_zero() { self.read } else { account.delivered },
+            delivered: if counters.delivered.is_zero() { self.read } else { counters.delivered },
             duplicates: 0,
             handshake_retransmissions: 0,
-            had_history: account.had_history,
-            grant: Grant::NotAsked,
-            again: (0, 0),
-            first_flight: account.first_flight,
-            counts: account.counts,
-            phase: account.phase,
+            had_history: counters.had_history,
+            grant: Grant::NotRequested,
+            later_requests: (0, 0),
+            first_flight: counters.first_flight,
+            counts: counters.counts,
+            phase: counters.phase,
         }
     }
 }
@@ -156,7 +156,7 @@ pub struct WorkloadRun {
 pub fn play(
     WorkloadRun { workload, until, clock, rtt }: WorkloadRun,
     transport: &mut dyn Transport,
-    heard: &Receiver<FlowEvent>,
+    events: &Receiver<FlowEvent>,
 ) -> Result<EmulatedRun> {
     let mut player =
         WorkloadDriver { transport, workload, clock, flows: BTreeMap::new(), played: EmulatedRun::default() };
@@ -172,7 +172,7 @@ pub fn play(
             continue;
         }
         let wake_at = player.workload.next_at().min(until);
-        player.listen(heard, wake_at.since(now).min(Span::from_secs(3600)))?;
+        player.receive_events(events, wake_at.since(now).min(Span::from_secs(3600)))?;
     }
     let ended_at = clock.now();
     // Close the connections that are still open; then collect the servers' accounts.
@@ -182,8 +182,8 @@ pub fn play(
         player.close(flow);
     }
     let patience = clock.now() + ACCOUNT_TIMEOUT;
-    while player.flows.values().any(|flow| flow.account.is_none()) && clock.now() < patience {
-        player.listen(heard, patience.since(clock.now()))?;
+    while player.flows.values().any(|flow| flow.counters.is_none()) && clock.now() < patience {
+        player.receive_events(events, patience.since(clock.now()))?;
     }
     for (number, flow) in &player.flows {
         player.played.flows.push(flow.report(u64::from(*number), ended_at, rtt));
@@ -198,9 +198,9 @@ impl WorkloadDriver<'_> {
         self.workload.next_at() == Time::NEVER && self.flows.values().all(|flow| flow.closing)
     }
 
-    fn listen(&mut self, heard: &Receiver<FlowEvent>, pause: Span) -> Result<()> {
-        match heard.recv_timeout(Duration::from_nanos(pause.as_nanos())) {
-            Ok(heard) => self.hear(heard),
+    fn receive_events(&mut self, events: &Receiver<FlowEvent>, pause: Span) -> Result<()> {
+        match events.recv_timeout(Duration::from_nanos(pause.as_nanos())) {
+            Ok(events) => self.handle_event(events),
             Err(RecvTimeoutError::Timeout) => Ok(()),
             Err(RecvTimeoutError::Disconnected) => bail!("the transport has ended"),
         }
@@ -217,13 +217,13 @@ impl WorkloadDriver<'_> {
                     let flow = Flow {
                         spec,
                         opened_at: self.clock.now(),
-                        asked: [(self.clock.now(), spec.bytes)].into(),
+                        pending_requests: [(self.clock.now(), spec.bytes)].into(),
                         written: spec.bytes,
                         read: Bytes::ZERO,
                         completed_at: None,
                         closing: false,
                         ended_at: None,
-                        account: None,
+                        counters: None,
                     };
                     self.flows.insert(number, flow);
                     self.transport.open(number, &spec);
@@ -233,7 +233,7 @@ impl WorkloadDriver<'_> {
                 }
                 Order::Ask { flow, bytes } => {
                     if let Some(found) = self.flows.get_mut(&flow.slot) {
-                        found.asked.push_back((self.clock.now(), bytes));
+                        found.pending_requests.push_back((self.clock.now(), bytes));
                         found.written += bytes;
                         self.transport.ask(flow.slot, bytes);
                     }
@@ -263,8 +263,8 @@ impl WorkloadDriver<'_> {
         }
     }
 
-    fn hear(&mut self, heard: FlowEvent) -> Result<()> {
-        match heard {
+    fn handle_event(&mut self, events: FlowEvent) -> Result<()> {
+        match events {
             FlowEvent::Read { flow, at, bytes } => {
                 if let Some(found) = self.flows.get_mut(&flow) {
                     found.read += Bytes::new(u64::from(bytes));
@@ -273,13 +273,13 @@ impl WorkloadDriver<'_> {
             }
             FlowEvent::Message { flow, at } => {
                 let Some(found) = self.flows.get_mut(&flow) else { return Ok(()) };
-                let Some((asked_at, bytes)) = found.asked.pop_front() else { return Ok(()) };
+                let Some((requested_at, bytes)) = found.pending_requests.pop_front() else { return Ok(()) };
                 found.completed_at = Some(at);
                 let (spec, serial) = (found.spec, u64::from(flow));
                 self.played.messages.push(MessageReport {
                     serial,
                     group: spec.group,
-                    asked_at,
+                    requested_at,
                     read_at: at,
                     bytes,
                 });
@@ -290,9 +290,9 @@ impl WorkloadDriver<'_> {
                 self.workload.on_message(at, id(flow), spec.tag, &mut orders);
                 self.execute(orders)?;
             }
-            FlowEvent::Served { flow, account } => {
+            FlowEvent::Served { flow, counters } => {
                 if let Some(found) = self.flows.get_mut(&flow) {
-                    found.account = Some(account);
+                    found.counters = Some(counters);
                 }
             }
             FlowEvent::Failed { flow, reason } => {

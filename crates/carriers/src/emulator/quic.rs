@@ -1,7 +1,7 @@
 //! Flows over real QUIC: a server for each group, clients on addresses of their own, and the UDP
 //! relay between them.
 //!
-//! A client opens a stream for each message; its [`Request`] holds the flow's number, the size
+//! A client opens a stream for each message; its [`TransferRequest`] holds the flow's number, the size
 //! wanted and whether the server's scheme learns that size. A group is identified by the client's
 //! address, 127.g.x.y for peer x.y of group g - 16: the relay sends from the client's own address,
 //! so that histories distinguish peers.
@@ -22,7 +22,7 @@ use headstart_quic::{
 use headstart_sim::Group;
 use headstart_sim::record::Counts;
 use headstart_sim::workload::FlowSpec;
-use headstart_stack::{Request, simulation};
+use headstart_stack::{TransferRequest, simulation};
 use headstart_units::{Bytes, Time};
 use headstart_web::client::{Trust, tls};
 use headstart_web::identity::Identity;
@@ -32,7 +32,7 @@ use noq::{Connection, Endpoint, EndpointConfig, VarInt};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::player::{Account, FlowEvent, Transport, WorkloadRun, play};
+use super::player::{ConnectionCounters, FlowEvent, Transport, WorkloadRun, play};
 use super::{DuplexPath, EmulatedRun, missed_deadlines};
 use crate::virtual_quic::carried;
 use headstart_study::setup::{Cast, GROUPS, Setup};
@@ -165,22 +165,22 @@ async fn serve(endpoint: Endpoint, setups: Arc<Vec<ServerSetup>>, tell: EventSen
             let flow = answer(&connection, &handle).await;
             handle.finish();
             let (report, path) = (handle.report(), connection.path_stats(noq::PathId::ZERO));
-            let mut account = account(&report, established_at);
+            let mut counters = counters(&report, established_at);
             // The stack's own controllers keep no tally; take the stack's loss counter.
             if let Some(path) = path.filter(|_| report.tally.sent.is_zero()) {
-                account.counts.lost = path.lost_packets;
+                counters.counts.lost = path.lost_packets;
             }
             if let Some(flow) = flow {
-                let _ = tell.send(FlowEvent::Served { flow, account });
+                let _ = tell.send(FlowEvent::Served { flow, counters });
             }
         });
     }
 }
 
-fn account(report: &StartReport, established_at: Time) -> Account {
+fn counters(report: &StartReport, established_at: Time) -> ConnectionCounters {
     let tally = report.tally;
     let packet = report.packet.get().max(1);
-    Account {
+    ConnectionCounters {
         established_at: Some(established_at),
         min_rtt: report.min_rtt,
         had_history: report.known.is_some() && report.refusal.is_none(),
@@ -203,11 +203,13 @@ fn account(report: &StartReport, established_at: Time) -> Account {
 async fn answer(connection: &Connection, handle: &Handle) -> Option<u32> {
     let mut flow = None;
     while let Ok((mut send, mut receive)) = connection.accept_bi().await {
-        let mut written = [0; Request::TAGGED];
+        let mut written = [0; TransferRequest::TAGGED];
         if receive.read_exact(&mut written).await.is_err() {
             continue;
         }
-        let Ok(Request { bytes, tag: Some(tag) }) = Request::parse(&written) else { continue };
+        let Ok(TransferRequest { bytes, tag: Some(tag) }) = TransferRequest::parse(&written) else {
+            continue;
+        };
         let bytes = bytes.get();
         flow = Some(tag.flow);
         if tag.announces_size {
@@ -328,7 +330,7 @@ impl MessageRequest {
 
     async fn fetch(&self) -> Result<(), String> {
         let told = |error: &dyn std::fmt::Display| error.to_string();
-        let request = Request::tagged(self.bytes, self.flow, self.announces_size);
+        let request = TransferRequest::tagged(self.bytes, self.flow, self.announces_size);
         let (mut send, mut receive) = self.connection.open_bi().await.map_err(|error| told(&error))?;
         send.write_all(&request.emit()).await.map_err(|error| told(&error))?;
         send.finish().map_err(|error| told(&error))?;
@@ -356,7 +358,7 @@ mod tests {
             ..Default::default()
         };
         let report = StartReport { packet: Bytes::new(1_200), tally, ..StartReport::default() };
-        let counts = account(&report, Time::ZERO).counts;
+        let counts = counters(&report, Time::ZERO).counts;
         assert_eq!((counts.bytes_sent, counts.packets_sent, counts.copies), (180_000, 150, 50));
     }
 

@@ -108,8 +108,8 @@ impl Transport for Echo {
     }
     fn close(&mut self, flow: u32) {
         self.told.push_back((flow, "close"));
-        let account = player::Account::default();
-        self.tell.send(FlowEvent::Served { flow, account }).expect("the player listens");
+        let counters = player::ConnectionCounters::default();
+        self.tell.send(FlowEvent::Served { flow, counters }).expect("the player listens");
     }
 }
 

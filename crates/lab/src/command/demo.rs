@@ -23,7 +23,7 @@ use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Bytes, Rate, Span};
 use headstart_web::client::{self, ClientEndpoint, FetchPlan, Origin, Trust, Visit};
 use headstart_web::identity::Identity;
-use headstart_web::open::{self, Plan as ServerPlan};
+use headstart_web::open::{self, ServerSettings};
 use headstart_web::server::{self, ServerConfig};
 use headstart_web::site::Site;
 use tokio_util::sync::CancellationToken;
@@ -130,7 +130,7 @@ struct Testbed {
 impl Testbed {
     fn start(args: &DemoArgs) -> Result<Self> {
         let identity = Identity::temporary()?;
-        let plan = ServerPlan {
+        let plan = ServerSettings {
             identity: &identity,
             scheme: args.schemes.0[0],
             others: args.schemes.0.clone(),

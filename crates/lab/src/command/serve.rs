@@ -15,7 +15,7 @@ use headstart_startup::parameters::split_list;
 use headstart_store::{History, Options};
 use headstart_units::{Rate, Ratio, Span};
 use headstart_web::identity::{self, Identity};
-use headstart_web::open::{self, OpenError, Plan};
+use headstart_web::open::{self, OpenError, ServerSettings};
 use headstart_web::server::ServerConfig;
 use headstart_web::site::{Folder, Site};
 use headstart_web::start::{FastStartAdmission, PersistentStore};
@@ -140,7 +140,7 @@ async fn run(args: ServeArgs) -> Result<()> {
 
     let others = if args.operation.allow_scheme_choice { Choice::all().collect() } else { vec![] };
     let hints = Policy { per_connection: args.operation.hint_cap, ..Policy::default() };
-    let plan = Plan {
+    let plan = ServerSettings {
         identity: &identity,
         scheme: args.scheme,
         others,
@@ -200,7 +200,7 @@ const MOST_PORTS: usize = 32;
 /// TCP first: with port 0 it finds one, and UDP takes the same. If that is in use, another.
 async fn listen(
     args: &ServeArgs,
-    plan: &Plan<'_>,
+    plan: &ServerSettings<'_>,
 ) -> Result<(Option<TcpListener>, Endpoint, FastStartAdmission)> {
     let at = args.listen;
     if args.operation.no_tcp {

@@ -15,7 +15,7 @@ use headstart_emu::gateway::Gateway;
 use headstart_emu::lateness::Tolerance;
 use headstart_emu::log::Log;
 use headstart_emu::namespace::{self, End};
-use headstart_emu::record::Record;
+use headstart_emu::record::ParsedLog;
 use headstart_emu::relay::{self, Handle, Relay, Stop, Summary};
 use headstart_emu::signals::{self, Signal, Signals, WaitOutcome, is_foreground};
 use headstart_emu::tunnel::TunnelEnds;
@@ -108,7 +108,7 @@ fn capture(args: &LinkArgs, clock: &Clock) -> Result<Option<Capture>> {
 pub fn show_link(args: &ShowLinkArgs) -> Result<String> {
     let name = args.log.display().to_string();
     let file = File::open(&args.log).with_context(|| name.clone()).or_refuse()?;
-    let record = Record::read(BufReader::new(file)).with_context(|| name.clone()).or_refuse()?;
+    let record = ParsedLog::read(BufReader::new(file)).with_context(|| name.clone()).or_refuse()?;
     let folder = Folder::open(&args.out).or_refuse()?;
     let mut sections = vec![];
     for (file, caption, svg) in show::link::figures::figures(&record) {

@@ -175,11 +175,11 @@ fn routers(setup: &Setup, standing: &Standing) -> Option<String> {
         let told = DenialReason::ALL.iter().max_by_key(|reason| totals.denied[**reason as usize]);
         let why = match setup.path.routers {
             RouterName::None => "no router on this path takes part (--routers)",
-            RouterName::NonCapable if totals.asked > 0 && !requires_rate_stamps => {
+            RouterName::NonCapable if totals.rate_requests > 0 && !requires_rate_stamps => {
                 "a router in the middle does not understand requests, and the TTLs tell"
             }
             RouterName::Rcp if !requires_rate_stamps => "the routers here understand RCP only",
-            _ if totals.asked == 0 => "no flow was worth a request",
+            _ if totals.rate_requests == 0 => "no flow was worth a request",
             _ => match told {
                 Some(reason) if totals.denied[*reason as usize] > 0 => reason.reason(),
                 _ => "the routers here understand Quick-Start only",
@@ -187,10 +187,10 @@ fn routers(setup: &Setup, standing: &Standing) -> Option<String> {
         };
         return Some(format!("{name} cannot work here: {why}. Every flow was plain slow start"));
     }
-    let share = 100.0 * totals.granted as f64 / totals.asked.max(1) as f64;
-    let mut text = format!("{name}: routers granted {share:.1} % of {} requests", totals.asked);
-    if totals.asked < totals.flows {
-        let _ = write!(text, " ({} flows did not ask)", totals.flows - totals.asked);
+    let share = 100.0 * totals.granted as f64 / totals.rate_requests.max(1) as f64;
+    let mut text = format!("{name}: routers granted {share:.1} % of {} requests", totals.rate_requests);
+    if totals.rate_requests < totals.flows {
+        let _ = write!(text, " ({} flows did not ask)", totals.flows - totals.rate_requests);
     }
     let failed = 100.0 * totals.granted_and_failed as f64 / totals.granted as f64;
     let _ = write!(text, "; {failed:.1} % of the granted starts lost packets of their first flight");

@@ -89,7 +89,7 @@ pub struct Red<P> {
 
 /// RED's decision on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum Decision {
     Accept,
     Mark,
     Drop,
@@ -142,15 +142,15 @@ impl<P> Red<P> {
         }
     }
 
-    fn judge(&mut self, is_ecn_capable: bool) -> Verdict {
+    fn decide(&mut self, is_ecn_capable: bool) -> Decision {
         let base = self.base_probability();
         if self.average.fixed < self.params.min_threshold.get().saturating_mul(ONE) {
             self.count = None;
-            return Verdict::Accept;
+            return Decision::Accept;
         }
         if base >= ONE {
             self.count = Some(0);
-            return Verdict::Drop;
+            return Decision::Drop;
         }
         let count = self.count.map_or(0, |count| count.saturating_add(1));
         self.count = Some(count);
@@ -159,10 +159,10 @@ impl<P> Red<P> {
         let draw = self.source.next_u64() >> 32;
         let is_hit = draw < share(ONE, base, rest.max(base).max(1));
         if !is_hit {
-            return Verdict::Accept;
+            return Decision::Accept;
         }
         self.count = Some(0);
-        if is_ecn_capable { Verdict::Mark } else { Verdict::Drop }
+        if is_ecn_capable { Decision::Mark } else { Decision::Drop }
     }
 }
 
@@ -190,15 +190,15 @@ impl<P: Packet> Red<P> {
     /// Passes, marks or drops the packet.
     fn filter(&mut self, now: Time, mut packet: P, has_room: bool) -> PushResult<P> {
         self.update_average(now);
-        let verdict = self.judge(packet.is_ecn_capable());
-        if verdict == Verdict::Drop {
+        let verdict = self.decide(packet.is_ecn_capable());
+        if verdict == Decision::Drop {
             return PushResult::Dropped(packet, DropReason::Red);
         }
         if !has_room {
             self.count = self.count.map(|_| 0);
             return PushResult::Dropped(packet, DropReason::QueueFull);
         }
-        if verdict == Verdict::Mark {
+        if verdict == Decision::Mark {
             packet.mark_congestion_experienced();
         }
         self.idle_since = None;
@@ -330,7 +330,7 @@ mod tests {
         let mut last = 0;
         let mut gaps = vec![];
         for n in 1..500_000_u64 {
-            if queue.judge(false) == Verdict::Drop {
+            if queue.decide(false) == Decision::Drop {
                 gaps.push(n - last);
                 last = n;
             }
@@ -348,9 +348,9 @@ mod tests {
         for (tenths, marked) in [(299, true), (300, false)] {
             let mut queue = with_average(tenths);
             queue.count = Some(1_000_000);
-            assert_eq!(queue.judge(true), if marked { Verdict::Mark } else { Verdict::Drop });
+            assert_eq!(queue.decide(true), if marked { Decision::Mark } else { Decision::Drop });
             queue.count = Some(1_000_000);
-            assert_eq!(queue.judge(false), Verdict::Drop);
+            assert_eq!(queue.decide(false), Decision::Drop);
         }
     }
 

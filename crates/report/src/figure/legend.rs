@@ -29,7 +29,7 @@ const WIDEST_RIGHT: f64 = 170.0;
 
 /// A line of the legend.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry<'a> {
+pub(super) struct LegendEntry<'a> {
     series: &'a Series,
     index: usize,
     /// It stands for series of several colours.
@@ -38,12 +38,12 @@ pub(super) struct Entry<'a> {
 
 /// The lines of a figure's legend. Series that a page shows only on demand come last: it then has
 /// no gaps.
-pub(super) fn entries(figure: &Figure) -> Vec<Entry<'_>> {
+pub(super) fn entries(figure: &Figure) -> Vec<LegendEntry<'_>> {
     let is_plain = matches!(figure.role, Role::Overlay { .. });
-    let mut entries: Vec<Entry<'_>> = Vec::new();
+    let mut entries: Vec<LegendEntry<'_>> = Vec::new();
     for (index, series) in figure.series.iter().enumerate() {
         if !is_plain || entries.iter().all(|entry| entry.series.name != series.name) {
-            entries.push(Entry { series, index, is_plain });
+            entries.push(LegendEntry { series, index, is_plain });
         }
     }
     entries.sort_by_key(|entry| entry.series.style.on_demand);
@@ -69,9 +69,9 @@ pub(super) enum Layout {
 
 impl Layout {
     /// Chooses for `names` in a drawing that is `width` wide.
-    pub fn choose(legend: Legend, entries: &[Entry<'_>], width: f64) -> Self {
+    pub fn choose(legend: Legend, entries: &[LegendEntry<'_>], width: f64) -> Self {
         let names: Vec<&str> = entries.iter().map(|one| one.series.name.as_str()).collect();
-        let labelled = |one: &Entry<'_>| {
+        let labelled = |one: &LegendEntry<'_>| {
             let points = &one.series.points;
             !points.is_empty() && points.iter().all(|p| p.label.is_some())
         };
@@ -114,7 +114,7 @@ impl Layout {
     }
 
     /// Draws it with its upper left corner at `corner`.
-    pub fn draw(self, canvas: &mut Canvas, entries: &[Entry<'_>], corner: Place) {
+    pub fn draw(self, canvas: &mut Canvas, entries: &[LegendEntry<'_>], corner: Place) {
         let (columns, column_width, width) = match self {
             Self::None => return,
             Self::Row => (entries.len(), 0.0, f64::INFINITY),

@@ -74,7 +74,7 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(other) else { return };
         flow.other_half = None;
         if flow.state == ConnectionState::Opening {
-            let (number, attempt) = (flow.asked, flow.attempt);
+            let (number, attempt) = (flow.requests_sent, flow.attempt);
             self.on_request(other, number, attempt, RouterOption::Nothing);
         }
     }

@@ -33,7 +33,7 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return RouterOption::Nothing };
         let group = &self.groups[usize::from(flow.group)];
         if group.scheme.requires_rate_stamps() {
-            return RouterOption::Labelled(Label::wanted(Span::ZERO));
+            return RouterOption::Labelled(Label::unstamped(Span::ZERO));
         }
         let known = RequestInputs {
             mss: group.tcp.mss,
@@ -46,9 +46,9 @@ impl<R: Recorder> Simulation<R> {
             return RouterOption::Nothing;
         };
         let random = Seed(flow.serial).child("quick-start").0;
-        let (asked, request) =
+        let (sent_request, request) =
             SentRequest::new(rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
-        flow.request = Some(asked);
+        flow.request = Some(sent_request);
         RouterOption::Request { request: request.into(), host: flow.peer }
     }
 
@@ -70,11 +70,11 @@ impl<R: Recorder> Simulation<R> {
             receive_window: Some(group.tcp.receive_window),
         };
         let Some(rate) = group.scheme.request(&known) else { return };
-        flow.again.0 += 1;
-        let random = Seed(flow.serial ^ u64::from(flow.again.0) << 48).child("quick-start").0;
-        let (asked, request) =
+        flow.later_requests.0 += 1;
+        let random = Seed(flow.serial ^ u64::from(flow.later_requests.0) << 48).child("quick-start").0;
+        let (sent_request, request) =
             SentRequest::new(rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
-        flow.request = Some(asked);
+        flow.request = Some(sent_request);
         let note = RouterOption::Request { request: request.into(), host: flow.peer };
         let (route, size) = (Self::forward(flow), group.tcp.syn.get() as u16);
         self.send(id, route, size, Ecn::NotCapable, Body::RateRequest { note });
@@ -111,7 +111,7 @@ impl<R: Recorder> Simulation<R> {
         if let Grant::Granted(rate) = grant
             && flow.sender.on_grant(self.now, rate, config, &mut self.recorder)
         {
-            flow.again.1 += 1;
+            flow.later_requests.1 += 1;
         }
         self.pump(id);
     }
@@ -133,7 +133,7 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
         let route = Self::forward(flow) + 1;
-        let body = Body::Request { number: flow.asked, attempt: flow.attempt, note: flow.echo };
+        let body = Body::Request { number: flow.requests_sent, attempt: flow.attempt, note: flow.echo };
         let size = config.header.get() as u16;
         flow.client_at = now + (config.initial_rto * (1 << flow.client_tries.min(6))).min(config.max_rto);
         self.schedule(id);
@@ -202,9 +202,9 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
         let mut after_idle = None;
-        while flow.heard < number {
-            flow.heard += 1;
-            if let Some(bytes) = flow.wanted.pop_front() {
+        while flow.requests_received < number {
+            flow.requests_received += 1;
+            if let Some(bytes) = flow.pending_responses.pop_front() {
                 flow.written += bytes;
                 if flow.sender.write(now, bytes, config) {
                     after_idle = Some(bytes);
@@ -334,13 +334,13 @@ const IP_TTL: u8 = 64;
 /// The routers' answer, as verified by the sender.
 fn verdict(request: Option<&SentRequest>, note: RouterOption) -> Grant {
     match (request, note) {
-        (Some(asked), RouterOption::Answering(echo)) => match asked.check_echo(&echo.into()) {
+        (Some(sent_request), RouterOption::Answering(echo)) => match sent_request.check_echo(&echo.into()) {
             Ok(rate) => Grant::Granted(rate),
             Err(reason) => Grant::Denied(reason),
         },
         (Some(_), _) => Grant::Denied(DenialReason::NoEcho),
         (None, RouterOption::Stamped(stamp)) => stamp.rate().map_or(Grant::Unstamped, Grant::Granted),
-        (None, _) => Grant::NotAsked,
+        (None, _) => Grant::NotRequested,
     }
 }
 

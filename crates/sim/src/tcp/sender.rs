@@ -470,7 +470,7 @@ impl Sender {
     /// The RCP label of the next data packet.
     #[inline]
     pub fn label(&self) -> Label {
-        if self.requires_rate_stamps { Label::wanted(self.rtt.smoothed) } else { Label::default() }
+        if self.requires_rate_stamps { Label::unstamped(self.rtt.smoothed) } else { Label::default() }
     }
 
     /// Size of the first flight.

@@ -53,7 +53,7 @@ pub struct Sessions {
 struct Session {
     script: usize,
     /// Exchanges requested so far.
-    asked: usize,
+    requested: usize,
 }
 
 impl Sessions {
@@ -89,8 +89,8 @@ impl Workload for Sessions {
         if self.thinking.first().is_some_and(|(at, ..)| *at <= now) {
             let Some((_, number, flow)) = self.thinking.pop_first() else { return };
             if let Some(session) = self.live.get_mut(&number) {
-                let bytes = self.spec.scripts[session.script][session.asked].bytes;
-                session.asked += 1;
+                let bytes = self.spec.scripts[session.script][session.requested].bytes;
+                session.requested += 1;
                 orders.push(Order::Ask { flow, bytes });
             }
             return;
@@ -98,7 +98,7 @@ impl Workload for Sessions {
         let script = self.random.below(self.spec.scripts.len() as u64) as usize;
         let number = self.opened;
         self.opened += 1;
-        self.live.insert(number, Session { script, asked: 1 });
+        self.live.insert(number, Session { script, requested: 1 });
         orders.push(Order::Open(FlowSpec {
             group: self.spec.group,
             class: 0,
@@ -115,7 +115,7 @@ impl Workload for Sessions {
 
     fn on_message(&mut self, now: Time, flow: FlowId, tag: u64, orders: &mut Vec<Order>) {
         let Some(session) = self.live.get(&tag) else { return };
-        match self.spec.scripts[session.script].get(session.asked) {
+        match self.spec.scripts[session.script].get(session.requested) {
             Some(next) => {
                 self.thinking.insert((now + next.think, tag, flow));
             }

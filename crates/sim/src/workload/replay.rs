@@ -36,7 +36,7 @@ pub struct Replay {
     /// When the first message was read.
     first_read_at: Time,
     messages: Vec<Message>,
-    asked: usize,
+    requested: usize,
     read: usize,
     flow: Option<FlowId>,
 }
@@ -61,15 +61,15 @@ impl Replay {
             shares_handshake: false,
             tag: 0,
         };
-        Self { spec, opens_at, from, first_read_at: Time::NEVER, messages, asked: 0, read: 0, flow: None }
+        Self { spec, opens_at, from, first_read_at: Time::NEVER, messages, requested: 0, read: 0, flow: None }
     }
 }
 
 impl Workload for Replay {
     fn next_at(&self) -> Time {
-        match self.messages.get(self.asked) {
+        match self.messages.get(self.requested) {
             None => Time::NEVER,
-            Some(_) if self.asked == 0 => self.opens_at,
+            Some(_) if self.requested == 0 => self.opens_at,
             Some(message) => match self.from {
                 From::Opening => self.opens_at + message.at,
                 From::FirstRead if self.first_read_at == Time::NEVER => Time::NEVER,
@@ -79,8 +79,8 @@ impl Workload for Replay {
     }
 
     fn on_time(&mut self, _: Time, orders: &mut Vec<Order>) {
-        let Some(message) = self.messages.get(self.asked) else { return };
-        self.asked += 1;
+        let Some(message) = self.messages.get(self.requested) else { return };
+        self.requested += 1;
         match self.flow {
             None => orders.push(Order::Open(self.spec)),
             Some(flow) => orders.push(Order::Ask { flow, bytes: message.bytes }),

@@ -5,7 +5,7 @@ use headstart_net::PathPlan;
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::{Opener, Workload};
 use headstart_sim::{
-    Checker, Claim, Finished, FlowReport, Group, Path, Recorder, Scenario, Seed, Simulation, TcpConfig,
+    Checker, ElementModel, Finished, FlowReport, Group, Path, Recorder, Scenario, Seed, Simulation, TcpConfig,
 };
 use headstart_startup::base;
 use headstart_startup::catalogue;
@@ -45,9 +45,9 @@ pub fn scenario(plan: &PathPlan, group: Group, workload: Box<dyn Workload>, unti
 }
 
 /// Runs it with every packet checked.
-pub fn run_checked<R: Recorder>(claims: &[Claim], scenario: Scenario, recorder: R) -> Finished<R> {
+pub fn run_checked<R: Recorder>(models: &[ElementModel], scenario: Scenario, recorder: R) -> Finished<R> {
     let Finished { summary, path, histories, recorder } =
-        Simulation::new(scenario, Checker::new(claims, recorder)).run();
+        Simulation::new(scenario, Checker::new(models, recorder)).run();
     let (faults, recorder) = recorder.finish(&path);
     assert_eq!(faults, Vec::<String>::new());
     Finished { summary, path, histories, recorder }

@@ -3,7 +3,7 @@
 use headstart_net::{ElementPlan, Limit};
 use headstart_sim::tcp::TcpConfig;
 use headstart_sim::workload::Opener;
-use headstart_sim::{Checker, Claim, NullRecorder, Seed};
+use headstart_sim::{Checker, ElementModel, NullRecorder, Seed};
 use headstart_units::{Rate, Ratio, Span};
 use proptest::prelude::*;
 
@@ -13,15 +13,15 @@ use crate::watch::Watch;
 
 fn check(case: &Case) -> Result<(), TestCaseError> {
     let plan = case.plan();
-    let (summary, path, checker) = case.run(Checker::new(&Claim::of(&plan), Watch::new(case)));
+    let (summary, path, checker) = case.run(Checker::new(&ElementModel::of(&plan), Watch::new(case)));
     let (faults, watch) = checker.finish(&path);
     prop_assert!(faults.is_empty(), "the checker: {faults:#?}");
     prop_assert!(watch.faults.is_empty(), "the watch: {:#?}", watch.faults);
 
     prop_assert_eq!(summary.unfinished, 0, "flows were left over at {} s", summary.ended_at.as_secs_f64());
-    for ((name, account), placed) in path.accounts().zip(plan.elements(Seed(0))) {
+    for ((name, account), placed) in path.packet_counts().zip(plan.elements(Seed(0))) {
         // No event is left, so no packet is left inside.
-        let out = account.delivered + account.dropped_in_all();
+        let out = account.delivered + account.total_dropped();
         let least_and_most = match placed.plan {
             ElementPlan::Duplicate(_) => account.offered..=account.offered * 2,
             _ => account.offered..=account.offered,

@@ -55,10 +55,10 @@ fn run(
     router: impl Fn(Rate) -> Option<RouterPlan>,
     workload: Box<dyn Workload>,
 ) -> (Finished<Reports>, Vec<(u16, u16)>) {
-    let Chain { path, claims, links } = spec().build(router, Seed(1));
+    let Chain { path, models, links } = spec().build(router, Seed(1));
     let scenario =
         Scenario { path, groups: vec![group(scheme); 3], workload, until: Time::from_millis(120_000) };
-    (run_checked(&claims, scenario, Reports::default()), links)
+    (run_checked(&models, scenario, Reports::default()), links)
 }
 
 /// One flow of `segments` in each class, far apart.
@@ -117,7 +117,8 @@ fn web(sessions: u32, servers: u16, first: u16) -> Box<dyn Workload> {
 fn reverse_traffic_crosses_the_reverse_links() {
     let both = || Box::new(Mixed::new(vec![web(6, 2, 0), web(3, 1, 2)]));
     let (finished, links) = run(EXACT, target, both());
-    let account = |element: u16| *finished.path.accounts().nth(usize::from(element)).expect("it is there").1;
+    let account =
+        |element: u16| *finished.path.packet_counts().nth(usize::from(element)).expect("it is there").1;
     let written = |groups: std::ops::Range<u16>| -> u64 {
         let own = finished.recorder.0.iter().filter(|report| groups.contains(&report.group));
         own.map(|report| report.delivered.get()).sum()

@@ -3,7 +3,7 @@
 use crate::common::{Reports, flow, group, run_checked, scenario, scheme};
 use headstart_net::{Limit, PathPlan};
 use headstart_sim::workload::Opener;
-use headstart_sim::{Claim, FlowReport, TcpConfig};
+use headstart_sim::{ElementModel, FlowReport, TcpConfig};
 use headstart_startup::base;
 use headstart_startup::scheme::slow_start::Params;
 use headstart_startup::scheme::{Scheme, SlowStart};
@@ -25,7 +25,7 @@ impl Alone {
         let group = group(self.scheme, base::Kind::Cubic, self.tcp);
         let flow = flow(self.bytes, Opener::Sender);
         let scenario = scenario(&plan, group, flow, Time::from_millis(600_000));
-        let finished = run_checked(&Claim::of(&plan), scenario, Reports::default());
+        let finished = run_checked(&ElementModel::of(&plan), scenario, Reports::default());
         assert_eq!(finished.recorder.0.len(), 1);
         finished.recorder.0[0]
     }

@@ -159,7 +159,7 @@ fn exchange(connections: u64, lost: u32, scheme: &str) -> (Recording, u64) {
     // Every packet crosses one of the elements of loss.
     let sent = finished
         .path
-        .accounts()
+        .packet_counts()
         .filter(|(name, _)| *name == "loss")
         .map(|(_, account)| account.offered)
         .sum();

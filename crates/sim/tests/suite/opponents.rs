@@ -10,7 +10,7 @@ use headstart_sim::packet::{Body, Ecn, Packet};
 use headstart_sim::record::ElementEvent;
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::long::{Listed, Start};
-use headstart_sim::{Claim, FlowReport, Path, Recorder, Scenario, Seed, TcpConfig};
+use headstart_sim::{ElementModel, FlowReport, Path, Recorder, Scenario, Seed, TcpConfig};
 use headstart_startup::base;
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
@@ -121,7 +121,7 @@ impl Bench {
             reports: vec![],
         };
         assert_eq!(plan.direction(Direction::Down).len(), 1 + usize::from(self.policer.is_some()));
-        let finished = run_checked(&Claim::of(&plan), scenario, watch);
+        let finished = run_checked(&ElementModel::of(&plan), scenario, watch);
         Met {
             watch: finished.recorder,
             least: self.rtt / 2 + Bytes::new(1500) / self.rate,

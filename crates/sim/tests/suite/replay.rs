@@ -51,7 +51,7 @@ fn messages_are_requested_at_their_times_and_read_in_order() {
     for opener in [Opener::Sender, Opener::Receiver] {
         let heard = replay(&[(0, 1000), (30, 2000), (40, 3000), (800, 4000)], From::Opening, opener);
         let asked: Vec<u64> =
-            heard.messages.iter().map(|message| message.asked_at.as_nanos() / 1_000_000).collect();
+            heard.messages.iter().map(|message| message.requested_at.as_nanos() / 1_000_000).collect();
         assert_eq!(asked, [5, 35, 45, 805], "{opener:?}");
         let sizes: Vec<u64> = heard.messages.iter().map(|message| message.bytes.get()).collect();
         assert_eq!(sizes, [1000, 2000, 3000, 4000]);
@@ -79,8 +79,11 @@ fn requests_during_the_handshake_wait_for_it() {
 fn requests_that_depend_on_the_first_message_follow_its_reading() {
     let heard = replay(&[(0, 1000), (30, 2000), (10, 3000)], From::FirstRead, Opener::Receiver);
     let first = heard.messages[0].read_at;
-    let asked: Vec<u64> =
-        heard.messages.iter().map(|message| message.asked_at.since(first).as_nanos() / 1_000_000).collect();
+    let asked: Vec<u64> = heard
+        .messages
+        .iter()
+        .map(|message| message.requested_at.since(first).as_nanos() / 1_000_000)
+        .collect();
     assert_eq!(asked, [0, 10, 30], "the first before, the others in the order of their times");
     assert_eq!(heard.messages[1].bytes, Bytes::new(3000));
 }
@@ -95,7 +98,7 @@ fn application_limited_data_grows_the_window_only_without_validation() {
         let heard =
             replay_with(tcp, &[(0, segments(5)), (600, segments(15))], From::Opening, Opener::Receiver);
         let [_, second] = &heard.messages[..] else { panic!("both are read") };
-        let took = second.read_at.since(second.asked_at).as_nanos() / 1_000_000;
+        let took = second.read_at.since(second.requested_at).as_nanos() / 1_000_000;
         assert!((100 * round_trips..100 * round_trips + 5).contains(&took), "{window_validation}: {took} ms");
     }
 }

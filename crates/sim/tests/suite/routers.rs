@@ -30,7 +30,7 @@ fn target() -> Params {
 }
 
 /// Two links of 10 Mbit/s and 20 ms each way, a router before each.
-fn path(kinds: [Kind; 2], buffer: u64) -> (Path, Vec<Claim>) {
+fn path(kinds: [Kind; 2], buffer: u64) -> (Path, Vec<ElementModel>) {
     let link = |kind: Kind| {
         let link = LinkPlan::new(RATE, Span::from_millis(20), Limit::packets(Packets::new(buffer)));
         let router = match kind {
@@ -46,7 +46,7 @@ fn path(kinds: [Kind; 2], buffer: u64) -> (Path, Vec<Claim>) {
         down.push(ElementPlan::NonCapableRouter);
     }
     let plan = PathPlan { down, up: vec![second, first], access: vec![Span::ZERO] };
-    (Path::new(&plan, Seed(7)), Claim::of(&plan))
+    (Path::new(&plan, Seed(7)), ElementModel::of(&plan))
 }
 
 fn quick(change: fn(&mut quick_start::Params)) -> Scheme {
@@ -71,12 +71,12 @@ fn group(scheme: Scheme) -> Group {
 
 /// One flow of so many segments; every packet checked.
 fn alone(kinds: [Kind; 2], scheme: Scheme, opener: Opener, segments: u64) -> FlowReport {
-    let (path, claims) = path(kinds, 150);
+    let (path, models) = path(kinds, 150);
     let bytes = Bytes::new(1448 * segments);
     let workload = flow(bytes, opener);
     let scenario =
         Scenario { path, groups: vec![group(scheme)], workload, until: Time::from_millis(600_000) };
-    run_checked(&claims, scenario, Reports::default()).recorder.0[0]
+    run_checked(&models, scenario, Reports::default()).recorder.0[0]
 }
 
 const TARGET: fn() -> [Kind; 2] = || [Kind::QuickStart(target()); 2];
@@ -87,7 +87,7 @@ fn every_router_agrees_and_the_flow_is_over_in_two_round_trips() {
         let fast = alone(TARGET(), quick(|_| ()), opener, 60);
         assert_eq!(fast.grant, Grant::Granted(Rate::from_mbit_per_sec(9)), "90 % of 10 Mbit/s");
         let slow = alone(TARGET(), slow(), opener, 60);
-        assert_eq!(slow.grant, Grant::NotAsked);
+        assert_eq!(slow.grant, Grant::NotRequested);
         let rtts = |report: &FlowReport| report.transfer_time().expect("done").as_millis_f64() / 80.0;
         // 60 segments at 9 Mbit/s take 80 ms and as long again to arrive; slow start needs 3 + 6 +
         // 12 + 24 + 15.
@@ -224,8 +224,8 @@ fn arrivals(kind: Kind, scheme: Scheme, load: f64) -> (Totals, u64, f64) {
         until: Time::from_millis(80_000),
     };
     let finished = Simulation::new(scenario, Collector::new(1, Time::ZERO)).run();
-    let account = *finished.path.accounts().next().expect("a link").1;
-    let drops = account.dropped_in_all() as f64 / account.offered as f64;
+    let account = *finished.path.packet_counts().next().expect("a link").1;
+    let drops = account.total_dropped() as f64 / account.offered as f64;
     (finished.recorder.groups[0].clone(), finished.summary.fingerprint, drops)
 }
 
@@ -242,9 +242,9 @@ fn at_low_load_grants_speed_flows_up_and_cost_nothing() {
         let ask = || quick(|params| params.amount = Amount::Object);
         let (fast, fingerprint, drops) = arrivals(Kind::QuickStart(params), ask(), 0.2);
         assert_eq!(fingerprint, arrivals(Kind::QuickStart(params), ask(), 0.2).1, "the same run again");
-        assert_eq!(fast.asked, fast.flows);
-        assert_eq!(fast.granted + fast.denied.iter().sum::<u64>(), fast.asked);
-        assert!(fast.granted * 4 > fast.asked, "{} of {}", fast.granted, fast.asked);
+        assert_eq!(fast.rate_requests, fast.flows);
+        assert_eq!(fast.granted + fast.denied.iter().sum::<u64>(), fast.rate_requests);
+        assert!(fast.granted * 4 > fast.rate_requests, "{} of {}", fast.granted, fast.rate_requests);
         assert!(
             mean(&fast) < 0.9 * mean(&plain),
             "{:?}: {} and {}",
@@ -287,7 +287,7 @@ fn after_an_idle_time_a_sender_repeats_its_request() {
         let finished = Simulation::new(scenario, Collector::new(1, Time::ZERO)).run();
         let totals = finished.recorder.groups[0].clone();
         assert!(totals.flows > 3 && totals.unfinished == 0);
-        (totals.messages.mean().expect("messages").as_millis_f64(), totals.again, totals.flows)
+        (totals.messages.mean().expect("messages").as_millis_f64(), totals.later_requests, totals.flows)
     };
     let target = Kind::QuickStart(target());
     let (once, asked_once, _) = mean(target, false);

@@ -1,7 +1,7 @@
 //! The application of a simulated connection: the receiver sends each request on a stream of its
 //! own; the sender answers in the order of the requests.
 //!
-//! A request is a stream with a [`Request`]; the answer returns on the same stream. A message
+//! A request is a stream with a [`TransferRequest`]; the answer returns on the same stream. A message
 //! without a request arrives on a stream that the sender opens.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, VecDeque};
 use headstart_units::{Bytes, Time};
 use noq_proto::{Connection, ConnectionError, Dir, Event, StreamEvent, StreamId};
 
-use crate::request::Request;
+use crate::request::TransferRequest;
 
 /// A message requested and not read completely.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingMessage {
-    pub asked_at: Time,
+    pub requested_at: Time,
     pub bytes: Bytes,
 }
 
@@ -79,7 +79,7 @@ impl RequestSide {
         {
             // Eight bytes fit into any stream window of this crate's endpoints.
             let mut sending = connection.send_stream(stream);
-            let _ = sending.write(&Request::new(message.bytes).emit());
+            let _ = sending.write(&TransferRequest::new(message.bytes).emit());
             let _ = sending.finish();
             self.open.insert(stream, *message);
             self.queue.pop_front();
@@ -176,7 +176,7 @@ impl ResponseSide {
             head.extend_from_slice(&chunk.bytes);
         }
         let _ = chunks.finalize();
-        let request = Request::parse(head.get(..Request::LENGTH)?).ok()?;
+        let request = TransferRequest::parse(head.get(..TransferRequest::LENGTH)?).ok()?;
         self.partial_requests.remove(&stream);
         self.start_response(stream, request.bytes);
         Some(stream)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use headstart_quic::journal::Entry;
+use headstart_quic::journal::JournalEntry;
 use headstart_quic::{Epoch, Handle, StartReport, epoch};
 use headstart_sim::FlowReport;
 use headstart_sim::packet::FlowId;
@@ -85,7 +85,7 @@ impl Flow {
     }
 
     /// The sender's journal, completed with the application's backlog.
-    pub fn traces(&self) -> Vec<Entry> {
+    pub fn traces(&self) -> Vec<JournalEntry> {
         let handle = self.sender.end.as_ref().and_then(|end| end.handle.as_ref());
         let mut entries = handle.map(Handle::take_journal).unwrap_or_default();
         for (_, trace) in &mut entries {
@@ -146,8 +146,8 @@ impl Flow {
             duplicates: self.counters.duplicates,
             handshake_retransmissions: 0,
             had_history: report.known.is_some(),
-            grant: Grant::NotAsked,
-            again: (0, 0),
+            grant: Grant::NotRequested,
+            later_requests: (0, 0),
             first_flight: report.tally.first_flight,
             counts: Counts {
                 bytes_sent: sent + copies.1,

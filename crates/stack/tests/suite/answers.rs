@@ -142,9 +142,9 @@ fn run(scheme: &str, script: &Answers) -> (f64, f64) {
     let messages = simulation.with_history(0, history).run().recorder.0;
     assert_eq!(messages.len(), 1 + script.then.len(), "{scheme}: {script:?}");
     let (first, then) = messages.split_first().expect("there is a first");
-    let asked_at = then.iter().map(|it| it.asked_at).min().expect("there are others");
+    let requested_at = then.iter().map(|it| it.requested_at).min().expect("there are others");
     let read_at = then.iter().map(|it| it.read_at).max().expect("there are others");
-    (first.read_at.since(first.asked_at).as_millis_f64(), read_at.since(asked_at).as_millis_f64())
+    (first.read_at.since(first.requested_at).as_millis_f64(), read_at.since(requested_at).as_millis_f64())
 }
 
 fn available() -> impl Iterator<Item = Name> {

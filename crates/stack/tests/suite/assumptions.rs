@@ -17,7 +17,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use headstart_sim::peer_address;
-use headstart_stack::{Outcome, Scenario};
+use headstart_stack::{ConnectionOutcome, Scenario};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
 /// An address of TEST-NET-2 (RFC 5737).
@@ -28,7 +28,7 @@ fn scenario(size: u64) -> Scenario {
     Scenario::new(rate, Span::from_millis(50), Packets::new(104), Bytes::new(size)).with_record(1, 1)
 }
 
-fn run(scenario: &Scenario, scheme: &str) -> Outcome {
+fn run(scenario: &Scenario, scheme: &str) -> ConnectionOutcome {
     let outcome = scenario.run(scheme).expect("it can be played").remove(0);
     assert!(outcome.completed.is_some(), "{scheme}: {}", outcome.report);
     outcome

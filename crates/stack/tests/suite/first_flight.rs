@@ -1,7 +1,7 @@
 //! First flights, exactly: departure times, completion, and repeatability.
 
 use headstart_quic::{Access, Choice, Gates, Hint};
-use headstart_stack::{Crypto, Departure, Outcome, Scenario};
+use headstart_stack::{ConnectionOutcome, Crypto, Departure, Scenario};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
 const RTT: Span = Span::from_millis(50);
@@ -11,7 +11,7 @@ fn dsl(size: u64) -> Scenario {
     Scenario::new(Rate::from_mbit_per_sec(25), RTT, Packets::new(104), Bytes::new(size)).with_record(1, 1)
 }
 
-fn run(scenario: &Scenario, scheme: &str) -> Outcome {
+fn run(scenario: &Scenario, scheme: &str) -> ConnectionOutcome {
     let outcome = scenario.run(scheme).expect("it can be played").remove(0);
     assert!(outcome.completed.is_some(), "{scheme} did not complete: {}", outcome.report);
     outcome
@@ -102,7 +102,7 @@ fn wise_start_paces_at_twice_then_half_then_once_the_recorded_rate() {
 #[test]
 fn slow_start_is_that_of_the_stack() {
     let (ours, stacks) = (run(&dsl(100_000), "iw10"), run(&dsl(100_000), "stack-cubic"));
-    let burst = |outcome: &Outcome| {
+    let burst = |outcome: &ConnectionOutcome| {
         let first = outcome.full_packets().next().expect("one").at;
         outcome.full_packets().filter(|it| it.at == first).count()
     };

@@ -6,14 +6,14 @@ use headstart_net::{Limit, PathPlan};
 use headstart_quic::start_report::RecordOutcome;
 use headstart_quic::{Choice, ClientSetup, Policy, ServerSetup, Sharded};
 use headstart_stack::null::{NoSecret, NullSessions};
-use headstart_stack::{ConnectionSet, Crypto, Misbehaviour, Outcome, Scenario, Transfer};
+use headstart_stack::{ConnectionOutcome, ConnectionSet, Crypto, Misbehaviour, Scenario, Transfer};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
 const RATE: Rate = Rate::from_mbit_per_sec(25);
 const RTT: Span = Span::from_millis(50);
 const SCHEMES: [&str; 4] = ["iw10", "wise-start", "s-cubic", "halfback"];
 
-fn run(scheme: &str, size: u64, lie: Option<Misbehaviour>) -> Outcome {
+fn run(scheme: &str, size: u64, lie: Option<Misbehaviour>) -> ConnectionOutcome {
     let scenario = Scenario::new(RATE, RTT, Packets::new(104), Bytes::new(size)).with_record(1, 1);
     let scenario = Scenario { crypto: Crypto::Null, ..scenario };
     let mut connections =
@@ -25,7 +25,7 @@ fn run(scheme: &str, size: u64, lie: Option<Misbehaviour>) -> Outcome {
 }
 
 /// Departure of the packet with which misbehaviour begins, after three acknowledged correctly.
-fn began_at(outcome: &Outcome) -> Time {
+fn began_at(outcome: &ConnectionOutcome) -> Time {
     outcome.full_packets().nth(3).expect("data").at
 }
 
@@ -99,7 +99,8 @@ fn an_ack_storm_does_not_increase_sending() {
         let size = 300_000;
         let honest = run(scheme, size, None);
         let storm = run(scheme, size, Some(Misbehaviour::Storm(300)));
-        let sent = |outcome: &Outcome| outcome.departures.iter().filter(|it| it.bytes.get() > 300).count();
+        let sent =
+            |outcome: &ConnectionOutcome| outcome.departures.iter().filter(|it| it.bytes.get() > 300).count();
         let (calm, stormy) = (sent(&honest), sent(&storm));
         println!("{scheme}: {calm} packets, in the storm {stormy}");
         assert!(stormy <= calm + calm / 10, "{scheme}: {calm} packets, in the storm {stormy}");

@@ -1,7 +1,7 @@
 //! Benefit and cost of the schemes on the real stack: the required figures, each as a claim.
 
 use headstart_quic::{Access, Choice, Hint};
-use headstart_stack::{Crypto, Outcome, Scenario, Transfer};
+use headstart_stack::{ConnectionOutcome, Crypto, Scenario, Transfer};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
 const RTT: Span = Span::from_millis(50);
@@ -11,7 +11,7 @@ fn path(mbit: u64, size: u64) -> Scenario {
     Scenario::new(Rate::from_mbit_per_sec(mbit), RTT, Packets::new(104), Bytes::new(size))
 }
 
-fn run(scenario: &Scenario, scheme: &str) -> Outcome {
+fn run(scenario: &Scenario, scheme: &str) -> ConnectionOutcome {
     let outcome = scenario.run(scheme).expect("it can be played").remove(0);
     assert!(outcome.completed.is_some(), "{scheme}: {}", outcome.report);
     outcome
@@ -72,7 +72,7 @@ fn halfback_repairs_a_lost_tail_in_little_more_than_half_the_time() {
         let scenario = lost(forced_losses.clone());
         let [jump, none, halfback] =
             ["jump-start", "halfback(additional=0%)", "halfback"].map(|it| run(&scenario, it));
-        let millis = |outcome: &Outcome| outcome.response().as_millis_f64();
+        let millis = |outcome: &ConnectionOutcome| outcome.response().as_millis_f64();
         let gain = 1.0 - millis(&halfback) / millis(&jump);
         println!(
             "{} lost: jump-start {:.1} ms, halfback-0 {:.1} ms, halfback {:.1} ms after the request: {gain:.2} less",

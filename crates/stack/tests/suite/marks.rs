@@ -5,11 +5,11 @@ use std::sync::Arc;
 use headstart_net::{Limit, LinkPlan, PathPlan, QueueDiscipline};
 use headstart_quic::{Choice, ClientSetup, ServerSetup};
 use headstart_stack::null::{NoSecret, NullSessions};
-use headstart_stack::{ConnectionSet, Outcome, Transfer};
+use headstart_stack::{ConnectionOutcome, ConnectionSet, Transfer};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
 /// A download over 10 Mbit/s and 40 ms, where CoDel marks.
-fn run(scheme: &str, size: u64) -> Outcome {
+fn run(scheme: &str, size: u64) -> ConnectionOutcome {
     let (rate, delay) = (Rate::from_mbit_per_sec(10), Span::from_millis(20));
     let link = LinkPlan::new(rate, delay, Limit::packets(Packets::new(500)));
     let link = LinkPlan { discipline: QueueDiscipline::CoDel, ..link };

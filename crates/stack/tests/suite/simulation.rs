@@ -9,7 +9,8 @@ use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::replay::{From, Message, Replay};
 use headstart_sim::workload::{Opener, Workload};
 use headstart_sim::{
-    Checker, Claim, Collector, FlowReport, Group, Path, Recorder, Scenario, Seed, TcpConfig, peer_address,
+    Checker, Collector, ElementModel, FlowReport, Group, Path, Recorder, Scenario, Seed, TcpConfig,
+    peer_address,
 };
 use headstart_stack::simulation::RunOptions;
 use headstart_stack::{Crypto, Simulation};
@@ -142,7 +143,7 @@ fn every_packet_is_accounted_for() {
     for scheme in ["iw64", "halfback", "stack-cubic"] {
         let loss = Some(Ratio::percent(2));
         let scenario = scenario(scheme, arriving(3), loss, 20_000);
-        let checker = Checker::new(&Claim::of(&path(loss)), Collector::new(1, Time::ZERO));
+        let checker = Checker::new(&ElementModel::of(&path(loss)), Collector::new(1, Time::ZERO));
         let simulation = Simulation::new(scenario, &options(scheme, Crypto::Null, 3), checker);
         let finished = simulation.expect("can be set up").run();
         let (faults, collector) = finished.recorder.finish(&finished.path);

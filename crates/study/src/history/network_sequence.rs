@@ -265,8 +265,9 @@ fn one(
     let ended_at = watch.report.map_or(Time::ZERO, |report| report.ended_at);
     // Messages not read when the run ended count with their age.
     let read_at = |number: usize| watch.messages.get(number).map_or(ended_at, |message| message.read_at);
-    let asked_at = |number: usize| watch.messages.get(number).map_or(Time::ZERO, |message| message.asked_at);
-    let took = |number: usize| read_at(number).since(asked_at(number)).as_millis_f64();
+    let requested_at =
+        |number: usize| watch.messages.get(number).map_or(Time::ZERO, |message| message.requested_at);
+    let took = |number: usize| read_at(number).since(requested_at(number)).as_millis_f64();
     let mean = |count: usize| (0..count).map(took).sum::<f64>() / count.max(1) as f64;
     let shown_at = (0..screen).map(read_at).max().unwrap_or(ended_at);
     let sent: Vec<&_> =

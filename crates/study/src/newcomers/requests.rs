@@ -278,7 +278,7 @@ impl FinishedRun {
     }
 
     /// Time of its request: the reverse path is empty, so the request took half a round trip.
-    fn asked_at(&self, report: &FlowReport) -> Time {
+    fn requested_at(&self, report: &FlowReport) -> Time {
         report.established_at.unwrap_or(self.until) - self.rtt / 2
     }
 
@@ -287,7 +287,7 @@ impl FinishedRun {
     }
 
     fn request(&self, report: &FlowReport) -> f64 {
-        self.ended_at(report).since(self.asked_at(report)).as_millis_f64()
+        self.ended_at(report).since(self.requested_at(report)).as_millis_f64()
     }
 
     fn mean_request(&self, group: u16) -> f64 {
@@ -298,12 +298,13 @@ impl FinishedRun {
     /// capture at the client. Packets that leave the bottleneck's link have arrived, but for
     /// jitter.
     fn response(&self) -> f64 {
-        let Some(report) = self.newcomers(TESTED).min_by_key(|report| self.asked_at(report)) else {
+        let Some(report) = self.newcomers(TESTED).min_by_key(|report| self.requested_at(report)) else {
             return f64::NAN;
         };
-        let asked_at = self.asked_at(report);
-        let is_first =
-            |(at, group, bytes): &&(Time, u16, u32)| *at > asked_at && *group == TESTED && *bytes > NO_DATA;
+        let requested_at = self.requested_at(report);
+        let is_first = |(at, group, bytes): &&(Time, u16, u32)| {
+            *at > requested_at && *group == TESTED && *bytes > NO_DATA
+        };
         match self.tape.delivered.iter().find(is_first) {
             Some((first, ..)) => self.ended_at(report).since(*first).as_millis_f64(),
             None => f64::NAN,
@@ -313,7 +314,7 @@ impl FinishedRun {
     /// From the first request to the last byte.
     fn stretch(&self) -> (Time, Time) {
         let all = || self.newcomers(TESTED).chain(self.newcomers(BESIDE));
-        let from = all().map(|report| self.asked_at(report)).min().unwrap_or(self.until);
+        let from = all().map(|report| self.requested_at(report)).min().unwrap_or(self.until);
         let to = all().map(|report| self.ended_at(report)).max().unwrap_or(self.until);
         (from, to.max(from + Span::from_nanos(1)))
     }

@@ -175,10 +175,10 @@ fn browse(params: &WebParams, case: &Case<'_>) -> Vec<(String, f64)> {
     let reports = &finished.recorder.reports;
     let mut numbers = approvals(reports);
 
-    let account = |element: u16| finished.path.accounts().nth(usize::from(element)).map(|(_, one)| *one);
-    let there: Vec<_> = links.iter().filter_map(|(there, _)| account(*there)).collect();
+    let counts = |element: u16| finished.path.packet_counts().nth(usize::from(element)).map(|(_, one)| *one);
+    let there: Vec<_> = links.iter().filter_map(|(there, _)| counts(*there)).collect();
     let could = (setup.path.rate * setup.run.duration).get() as f64;
-    let dropped: u64 = there.iter().map(|link| link.dropped_in_all()).sum();
+    let dropped: u64 = there.iter().map(|link| link.total_dropped()).sum();
     let (carried, offered) =
         there.first().map_or((0.0, 0.0), |link| (link.delivered_bytes as f64, link.offered as f64));
     let quick: f64 = reports.iter().filter(|report| is_used(report)).map(on_link).sum();
@@ -240,7 +240,7 @@ fn packets(report: &FlowReport) -> u64 {
 fn approvals(reports: &[FlowReport]) -> Vec<(String, f64)> {
     let asked = reports
         .iter()
-        .filter(|report| !matches!(report.grant, Grant::NotAsked) && report.established_at.is_some());
+        .filter(|report| !matches!(report.grant, Grant::NotRequested) && report.established_at.is_some());
     let (mut requests, mut approved, mut used, mut failed, mut rates) = (0_u64, 0_u64, 0_u64, 0_u64, 0.0);
     for report in asked {
         requests += 1;

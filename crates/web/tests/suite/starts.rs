@@ -7,7 +7,7 @@ use crate::common::{Running, until};
 use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, StartReport};
 use headstart_units::Span;
 use headstart_web::identity::Identity;
-use headstart_web::open::{self, Plan};
+use headstart_web::open::{self, ServerSettings};
 use headstart_web::server::{self, ServerConfig};
 use headstart_web::site::Site;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,7 @@ type Reports = Arc<Mutex<Vec<StartReport>>>;
 fn start(usual: &str, rollout: Rollout) -> (Running, Reports) {
     let keys = tempfile::tempdir().expect("a folder for keys");
     let identity = Identity::kept(keys.path(), &[]).expect("a certificate");
-    let plan = Plan {
+    let plan = ServerSettings {
         identity: &identity,
         scheme: Choice::find(usual).expect("a scheme"),
         others: Choice::all().collect(),

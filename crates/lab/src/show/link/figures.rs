@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headstart_emu::record::{Entry, ParsedEvent, Record};
+use headstart_emu::record::{ParsedEvent, ParsedLine, ParsedLog};
 use headstart_net::Direction;
 use headstart_units::{Bytes, Span, Time};
 
@@ -23,7 +23,7 @@ fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 
 /// The figures, each with the name of its file and a caption.
 #[must_use]
-pub fn figures(record: &Record) -> [(&'static str, &'static str, Svg); 3] {
+pub fn figures(record: &ParsedLog) -> [(&'static str, &'static str, Svg); 3] {
     [
         (
             "throughput",
@@ -46,7 +46,7 @@ pub fn figures(record: &Record) -> [(&'static str, &'static str, Svg); 3] {
 /// Towards the program first: most bytes go there.
 const DIRECTIONS: [(Direction, usize); 2] = [(Direction::Down, 0), (Direction::Up, 1)];
 
-fn throughput(record: &Record) -> Svg {
+fn throughput(record: &ParsedLog) -> Svg {
     let end = record.entries.iter().map(|entry| entry.at).max().unwrap_or(Time::ZERO);
     let capacity = |name: &str| {
         let line = record.header.iter().find(|(found, _)| found == name);
@@ -91,7 +91,7 @@ fn throughput(record: &Record) -> Svg {
     figure.svg()
 }
 
-fn delay(record: &Record) -> Svg {
+fn delay(record: &ParsedLog) -> Svg {
     let mut figure = Figure::new("", Axis::linear("time", "s"), Axis::linear("delay", "ms"));
     for (direction, slot) in DIRECTIONS {
         let mut arrived = BTreeMap::new();
@@ -127,7 +127,7 @@ fn delay(record: &Record) -> Svg {
 /// The log has the time when a packet leaves the path, which is later than the queue by its
 /// transmission and the rest of the path: the least time of a packet of this size, which found an
 /// empty queue.
-fn queue_steps<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(Time, u32)> {
+fn queue_steps<'a>(entries: impl Iterator<Item = &'a ParsedLine>) -> Vec<(Time, u32)> {
     let (mut arrived, mut passed) = (BTreeMap::new(), vec![]);
     // Of a departure and an arrival at the same time the departure is first.
     let mut events: Vec<(Time, Option<u32>)> = vec![];
@@ -165,7 +165,7 @@ fn queue_steps<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(Time, u32)>
     steps.collect()
 }
 
-fn queue(record: &Record) -> Svg {
+fn queue(record: &ParsedLog) -> Svg {
     let mut figure = Figure::new("", Axis::linear("time", "s"), Axis::linear("queue", "packets"));
     let mut lost = vec![];
     for (direction, slot) in DIRECTIONS {
@@ -210,14 +210,14 @@ mod tests {
     const SENT: u64 = 480;
     const PROPAGATION: u64 = 25_000;
 
-    fn entry(micros: u64, number: u64, event: ParsedEvent) -> Entry {
+    fn entry(micros: u64, number: u64, event: ParsedEvent) -> ParsedLine {
         let at = Time::from_nanos(micros * 1000);
-        Entry { at, direction: Direction::Down, number, bytes: 1500, event }
+        ParsedLine { at, direction: Direction::Down, number, bytes: 1500, event }
     }
 
     /// Eight packets arrive at once at 100 ms; at 150 ms one arrives alone, and another during its
     /// transmission.
-    fn record() -> Record {
+    fn record() -> ParsedLog {
         let mut entries = vec![];
         for number in 0..8_u64 {
             entries.push(entry(100_000, number, ParsedEvent::Arrival { queue_packets: number as u32 }));
@@ -237,7 +237,7 @@ mod tests {
         }
         entries.push(entry(150_200, 10, ParsedEvent::Drop { cause: "queue full".to_owned() }));
         entries.sort_by_key(|entry| entry.at);
-        Record { header: vec![], entries }
+        ParsedLog { header: vec![], entries }
     }
 
     #[test]

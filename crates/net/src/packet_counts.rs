@@ -6,7 +6,7 @@ use crate::element::DropReason;
 
 /// Packets offered to an element, by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Account {
+pub struct PacketCounts {
     /// Packets offered.
     pub offered: u64,
     /// Packets delivered, copies included.
@@ -19,7 +19,7 @@ pub struct Account {
     pub dropped_bytes: u64,
 }
 
-impl Account {
+impl PacketCounts {
     /// Counts a delivered packet of `size`.
     #[inline]
     pub fn deliver(&mut self, size: Bytes) {
@@ -36,7 +36,7 @@ impl Account {
 
     /// Packets dropped, all causes together.
     #[must_use]
-    pub fn dropped_in_all(&self) -> u64 {
+    pub fn total_dropped(&self) -> u64 {
         self.dropped.iter().sum()
     }
 }
