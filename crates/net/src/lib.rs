@@ -4,6 +4,31 @@
 //! reads no clock and opens no socket, so the simulator drives it with virtual time and an emulator
 //! with the real clock. Each element has one effect; a path is a list of them, sender to receiver.
 //!
+//! ```
+//! use headstart_net::{Element, Limit, Link, Output, Packet, PushResult};
+//! use headstart_units::{Bytes, Packets, Rate, Span, Time};
+//!
+//! #[derive(Debug, PartialEq)]
+//! struct Full(u32);
+//!
+//! impl Packet for Full {
+//!     fn size(&self) -> Bytes {
+//!         Bytes::new(1500)
+//!     }
+//!     fn is_ecn_capable(&self) -> bool {
+//!         false
+//!     }
+//!     fn mark_congestion_experienced(&mut self) {}
+//! }
+//!
+//! // 12 Mbit/s carries 1500 bytes in a millisecond; the propagation delay is 10 ms.
+//! let limit = Limit::packets(Packets::new(2));
+//! let mut link = Link::new(Rate::from_mbit_per_sec(12), Span::from_millis(10), limit);
+//! assert_eq!(link.push(Time::ZERO, Full(0)), PushResult::Accepted);
+//! assert_eq!(link.next_at(), Time::from_millis(11));
+//! assert_eq!(link.pop(Time::from_millis(11)), Some(Output::Delivered(Full(0))));
+//! ```
+//!
 //! | module | holds |
 //! |---|---|
 //! | [`plan`] | a path as data: checks, names, construction |
@@ -26,6 +51,8 @@
 //! | [`packet_counts`] | counts of delivered and dropped packets |
 //! | [`queueing_delays`] | queueing delays of packets |
 //! | [`seed`], [`direction`] | seeds by name, and the two directions of a path |
+
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod any;
 pub mod burst_loss;

@@ -31,6 +31,15 @@
 //! # Ok(()) }
 //! ```
 //!
+//! Schemes are found by their names; those that QUIC cannot carry are refused with a reason:
+//!
+//! ```
+//! use headstart_quic::Choice;
+//!
+//! assert!(Choice::find("halfback(additional=25%)").is_ok());
+//! assert!(Choice::find("quick-start").is_err());
+//! ```
+//!
 //! A client does the same with [`ClientSetup::connect`]. `examples/existing_server` is a whole
 //! server.
 //!
@@ -77,6 +86,8 @@
 //! - Quick-Start, RCP and PCP are refused: see [`choice`].
 //! - `bbr` is the stack's own BBR, not the one of headstart-startup: it uses and writes no record.
 //! - Of a connection with several paths only the first runs the scheme; later ones run slow start.
+
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod adapter;
 pub mod choice;

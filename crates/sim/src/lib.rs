@@ -5,6 +5,47 @@
 //! events. The same scenario and seed give the same events, verified by a fingerprint over all of
 //! them.
 //!
+//! ```
+//! use headstart_net::{Limit, PathPlan};
+//! use headstart_sim::workload::Opener;
+//! use headstart_sim::workload::long::{Listed, Start};
+//! use headstart_sim::{FlowReport, Group, Path, Recorder, Scenario, Seed, Simulation, TcpConfig};
+//! use headstart_startup::{base, catalogue};
+//! use headstart_units::{Bytes, Rate, Span, Time};
+//!
+//! #[derive(Debug, Default)]
+//! struct Reports(Vec<FlowReport>);
+//!
+//! impl Recorder for Reports {
+//!     fn flow(&mut self, report: &FlowReport) {
+//!         self.0.push(*report);
+//!     }
+//! }
+//!
+//! // One flow of 100 kB, alone on 15 Mbit/s with an RTT of 60 ms and a buffer of 115 kB.
+//! let limit = Limit::bytes(Bytes::new(115_000));
+//! let plan = PathPlan::dumbbell(Rate::from_mbit_per_sec(15), Span::from_millis(60), limit);
+//! let group = Group {
+//!     scheme: catalogue::find("jump-start").expect("a name of the catalogue").scheme(),
+//!     base: base::Kind::Cubic,
+//!     tcp: TcpConfig::default(),
+//!     hint: None,
+//!     history_capacity: 0,
+//! };
+//! let bytes = Bytes::new(100_000);
+//! let flow = Start { at: Time::ZERO, group: 0, class: 0, bytes, size_known: true };
+//! let scenario = Scenario {
+//!     path: Path::new(&plan, Seed(1)),
+//!     groups: vec![group],
+//!     workload: Box::new(Listed::new(vec![flow], Opener::Sender)),
+//!     until: Time::from_millis(10_000),
+//! };
+//! let reports = Simulation::new(scenario, Reports::default()).run().recorder.0;
+//! let completion = reports[0].completion_time().expect("the flow completes");
+//! // The handshake, and one round trip in which the flow is paced.
+//! assert!(completion > Span::from_millis(120) && completion < Span::from_millis(160));
+//! ```
+//!
 //! | module | holds |
 //! |---|---|
 //! | [`engine`] | the run itself: the next event, and its dispatch |
@@ -20,6 +61,8 @@
 //! | [`random`] | seeds by name |
 //! | [`sizes`] | distributions of flow sizes |
 //! | [`schedule`], [`ring`], [`packet`] | timers, ring buffers, packets |
+
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod chain;
 pub mod check;

@@ -10,6 +10,22 @@
 //! and their times go in, window and pace come out. So the same file runs in the simulator and
 //! under a real transport.
 //!
+//! ```
+//! use headstart_startup::{Controller, Prior, base, catalogue};
+//! use headstart_units::{Bytes, Span, Time};
+//!
+//! let (mss, rtt) = (Bytes::new(1448), Span::from_millis(50));
+//! let bare = Prior::bare(Time::from_millis(50), mss, rtt, Bytes::new(1_000_000));
+//! let prior = Prior { flow_size: Some(Bytes::new(100_000)), ..bare };
+//!
+//! // JumpStart paces the flow, 70 segments, over the RTT of the handshake.
+//! let scheme = catalogue::find("jump-start").expect("a name of the catalogue").scheme();
+//! let mut controller = Controller::new(scheme, base::Kind::Cubic, mss);
+//! let plan = controller.establish(&prior);
+//! assert_eq!(plan.flight, Bytes::new(100_000));
+//! assert_eq!(plan.allowance.pace, Some(mss * 70 / rtt));
+//! ```
+//!
 //! | module | holds |
 //! |---|---|
 //! | [`event`] | input of a scheme: [`Sent`], [`Ack`], [`Congestion`], [`Timeout`] |
@@ -33,6 +49,7 @@
 //! Start with [`scheme::slow_start`], then any other scheme.
 
 #![no_std]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 extern crate alloc;
 

@@ -1,10 +1,10 @@
 //! Flows over real QUIC: a server for each group, clients on addresses of their own, and the UDP
 //! relay between them.
 //!
-//! A client opens a stream for each message; its [`TransferRequest`] holds the flow's number, the size
-//! wanted and whether the server's scheme learns that size. A group is identified by the client's
-//! address, 127.g.x.y for peer x.y of group g - 16: the relay sends from the client's own address,
-//! so that histories distinguish peers.
+//! A client opens a stream for each message; its [`TransferRequest`] holds the flow's number, the
+//! size wanted and whether the server's scheme learns that size. A group is identified by the
+//! client's address, 127.g.x.y for peer x.y of group g - 16: the relay sends from the client's own
+//! address, so that histories distinguish peers.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};

@@ -68,6 +68,7 @@ impl ClientTls {
     ///
     /// # Errors
     /// The configuration lacks TLS 1.3 or the cipher suite of Initial packets.
+    #[expect(clippy::missing_panics_doc, reason = "the stack has just made the same search")]
     pub fn new(config: Arc<rustls::ClientConfig>) -> Result<Self, NoInitialCipherSuite> {
         let stack = QuicClientConfig::try_from(Arc::clone(&config))?;
         let suite = initial_suite(config.crypto_provider());
@@ -81,6 +82,7 @@ impl ServerTls {
     ///
     /// # Errors
     /// The configuration lacks TLS 1.3 or the cipher suite of Initial packets.
+    #[expect(clippy::missing_panics_doc, reason = "the stack has just made the same search")]
     pub fn new(config: Arc<rustls::ServerConfig>) -> Result<Self, NoInitialCipherSuite> {
         let stack = QuicServerConfig::try_from(Arc::clone(&config))?;
         let suite = initial_suite(config.crypto_provider());

@@ -13,7 +13,10 @@ const SHIFT: u32 = 56;
 pub struct Mixed(Vec<Box<dyn Workload>>);
 
 impl Mixed {
-    /// At most 256 workloads.
+    /// Workloads that run together, each with its own tags.
+    ///
+    /// # Panics
+    /// If there are more than 256.
     #[must_use]
     pub fn new(parts: Vec<Box<dyn Workload>>) -> Self {
         assert!(parts.len() <= 256, "a tag's top byte numbers the parts");

@@ -1,8 +1,8 @@
 //! The application of a simulated connection: the receiver sends each request on a stream of its
 //! own; the sender answers in the order of the requests.
 //!
-//! A request is a stream with a [`TransferRequest`]; the answer returns on the same stream. A message
-//! without a request arrives on a stream that the sender opens.
+//! A request is a stream with a [`TransferRequest`]; the answer returns on the same stream. A
+//! message without a request arrives on a stream that the sender opens.
 
 use std::collections::{BTreeMap, VecDeque};
 
