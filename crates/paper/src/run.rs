@@ -151,13 +151,16 @@ fn run_estimated(
     announce: &dyn Fn(&Estimate) -> Result<()>,
 ) -> Result<Vec<Numbers>> {
     let times = Mutex::new(Times::default());
+    let spent_in_all = Mutex::new(0.0);
     let run = |job: &&Job, _: &RunProgress| {
         let (watch, before) = (Stopwatch::start(), processor_time());
         let numbers = job.study.run(job.cast, job.seed)?;
         let is_real_time = job.study.setup.carrier().is_real_time();
         let spent = processor_time().saturating_sub(before);
         let spent = if is_real_time || spent.is_zero() { watch.elapsed() } else { spent };
-        locked(&times).0.entry(job.set_up).or_insert(spent.as_secs_f64());
+        let seconds = spent.as_secs_f64();
+        *locked(&spent_in_all) += seconds;
+        locked(&times).0.entry(job.set_up).or_insert(seconds * job.study.share());
         Ok(numbers)
     };
     // A run for which the machine was too busy is run again next time.
@@ -187,7 +190,7 @@ fn run_estimated(
         let some: Vec<Keyed<&Job>> = order[timed..next].iter().map(|number| first[number].clone()).collect();
         jobs::run_all(store, &some, threads, &progress, |_| each, run, is_valid)?;
         timed = next;
-        if locked(&times).0.values().sum::<f64>() > ENOUGH {
+        if *locked(&spent_in_all) > ENOUGH {
             break;
         }
     }

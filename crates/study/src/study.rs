@@ -55,6 +55,12 @@ pub trait Study: Sized + Send + Sync + 'static {
         Estimate::of(setup, 1).seconds
     }
 
+    /// Mean time of a run over that of a setup's first run: below 1 where runs share work.
+    fn share(&self, setup: &Setup) -> f64 {
+        let _ = setup;
+        1.0
+    }
+
     /// Executes one run.
     ///
     /// # Errors
@@ -203,12 +209,17 @@ type WithParams = (Box<dyn Prepared>, [String; 2]);
 /// A study of any type with its parameters.
 trait Prepared: Send + Sync {
     fn work(&self, setup: &Setup) -> f64;
+    fn share(&self, setup: &Setup) -> f64;
     fn run(&self, case: &Case<'_>) -> Result<Measured>;
 }
 
 impl<S: Study> Prepared for S {
     fn work(&self, setup: &Setup) -> f64 {
         Study::work(self, setup)
+    }
+
+    fn share(&self, setup: &Setup) -> f64 {
+        Study::share(self, setup)
     }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
@@ -321,6 +332,12 @@ impl PreparedStudy {
     #[must_use]
     pub fn work(&self) -> f64 {
         self.study.work(&self.setup)
+    }
+
+    /// Mean time of a run over that of the first run: below 1 where runs share work.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.study.share(&self.setup)
     }
 
     /// Executes one run.

@@ -140,6 +140,12 @@ impl Study for NetworkSequence {
         Self { params, rows: Mutex::default() }
     }
 
+    /// The first run executes two whole rows, the reference's too; other schemes have one of their
+    /// own.
+    fn share(&self, setup: &Setup) -> f64 {
+        0.6 / u64::from(setup.run.repeats).clamp(1, SCENES) as f64
+    }
+
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
         let Case { setup, cast, seed } = *case;
         let number = seed.saturating_sub(1);
