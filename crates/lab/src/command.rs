@@ -39,7 +39,6 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use crate::errors::{Refuse as _, exit_code, one_line};
 #[cfg(feature = "network")]
 use crate::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
-use crate::options::SchemeName;
 #[cfg(feature = "network")]
 use demo::DemoArgs;
 use diff::DiffArgs;
@@ -54,9 +53,11 @@ use not_built::{
     NotBuilt as DemoArgs, NotBuilt as DownlinkArgs, NotBuilt as GetArgs, NotBuilt as LinkArgs,
     NotBuilt as ServeArgs, NotBuilt as ShowLinkArgs,
 };
+use paths::PathsArgs;
 use race::RaceArgs;
 use reproduce::ReproduceArgs;
 use sample::ExamplesArgs;
+use schemes::SchemesArgs;
 #[cfg(feature = "network")]
 use serve::ServeArgs;
 #[cfg(feature = "shell")]
@@ -162,7 +163,7 @@ enum Command {
     },
     /// List the paths of `--path`, with their sources
     #[command(after_long_help = examples::PATHS)]
-    Paths,
+    Paths(PathsArgs),
     /// Write a small site, a HAR and a trace to try
     #[command(after_long_help = examples::EXAMPLES)]
     Examples(ExamplesArgs),
@@ -174,10 +175,7 @@ enum Command {
     Man(ManArgs),
     /// List the schemes, or one scheme's parameters
     #[command(after_long_help = examples::SCHEMES)]
-    Schemes {
-        /// The scheme
-        name: Option<SchemeName>,
-    },
+    Schemes(SchemesArgs),
 }
 
 /// The parser of the command line.
@@ -248,6 +246,12 @@ pub fn main() -> ExitCode {
         }
     }
     let asked = words::names(&asked);
+    if let Some((_, given)) = matches.subcommand()
+        && let Ok(Some(format)) = given.try_get_one::<format::Format>("format")
+        && let Err(error) = format.ready().or_refuse()
+    {
+        return ended(Err(error));
+    }
     let parsed = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     ended(match parsed.command {
         Command::Race(args) => race::run(args, &asked),
@@ -297,7 +301,7 @@ pub fn main() -> ExitCode {
             "tcp: found a headstart that was built without it, expected one of `cargo install --path crates/lab --features tcp` \
              (needs a C compiler and the headers of libelf and zlib)"
         ))),
-        Command::Paths => paths::run(),
+        Command::Paths(args) => paths::run(&args),
         Command::Examples(args) => sample::run(&args),
         #[cfg(feature = "shell")]
         Command::Completions(args) => shell::completions(&args),
@@ -305,8 +309,7 @@ pub fn main() -> ExitCode {
         Command::Man(args) => shell::man(&args),
         #[cfg(not(feature = "shell"))]
         Command::Completions(args) | Command::Man(args) => args.refuse(),
-        Command::Schemes { name: None } => schemes::run(),
-        Command::Schemes { name: Some(name) } => schemes::run_for(name.0),
+        Command::Schemes(args) => schemes::run(&args),
         #[cfg(not(feature = "network"))]
         Command::Downlink(args) | Command::ShowLink(args) | Command::Demo(args) => args.refuse(),
         #[cfg(not(feature = "network"))]

@@ -231,6 +231,11 @@ fn a_parquet_file_has_its_magic_numbers() {
     let folder = folder("parquet");
     headstart(&folder, &format!("{RACE} --flows flows.parquet"));
     let bytes = fs::read(folder.join("flows.parquet")).expect("written");
+    for line in [&format!("{RACE} --format parquet"), "paths --format parquet", "schemes --format parquet"] {
+        let printed = run(&folder, line).stdout;
+        let ends = [&printed[..4], &printed[printed.len() - 4..]];
+        assert_eq!(ends, [b"PAR1", b"PAR1"], "{line}: {} bytes", printed.len());
+    }
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{} bytes", bytes.len());
 }
 
@@ -238,10 +243,14 @@ fn a_parquet_file_has_its_magic_numbers() {
 #[test]
 fn without_the_parquet_feature_the_message_names_it() {
     let folder = folder("no parquet");
-    let output = run(&folder, &format!("{RACE} --flows flows.parquet"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("cargo install --path crates/lab --features parquet"), "{said}");
+    let race = format!("{RACE} --flows flows.parquet");
+    let other = [format!("{RACE} --format parquet"), "sweep --format parquet".to_owned()];
+    for line in [race].into_iter().chain(other).chain(["schemes --format parquet".to_owned()]) {
+        let output = run(&folder, &line);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        assert!(said.contains("cargo install --path crates/lab --features parquet"), "{line}: {said}");
+    }
 }
 
 #[test]

@@ -24,6 +24,53 @@ use crate::output::{OutputError, csv_writer};
 #[cfg(feature = "parquet")]
 mod columnar;
 
+/// Checks that this program writes Parquet.
+///
+/// # Errors
+/// If not; says how to get one that does.
+pub fn can_write_parquet(found: &str, expected: &str) -> Result<(), String> {
+    if cfg!(feature = "parquet") {
+        return Ok(());
+    }
+    Err(format!(
+        "found `{found}`, and this program was built without Parquet: expected {expected}, or a program of \
+         `cargo install --path crates/lab --features parquet` (`full` has it too)"
+    ))
+}
+
+/// A table of text fields as Parquet. A column is of whole numbers or of numbers if all its fields
+/// are; an empty field is null.
+///
+/// # Errors
+/// In a program without Parquet, and if the rows are not all as long as the header.
+pub fn parquet_bytes<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) -> io::Result<Vec<u8>> {
+    #[cfg(feature = "parquet")]
+    {
+        let kind = |column: usize| {
+            let of = || rows.iter().filter_map(|row| row.get(column)).filter(|field| !field.is_empty());
+            match () {
+                () if of().all(|field| field.parse::<i64>().is_ok()) => Kind::Count,
+                () if of().all(|field| field.parse::<f64>().is_ok()) => Kind::Number,
+                () => Kind::Text,
+            }
+        };
+        let columns = header.iter().enumerate().map(|(at, name)| Column::new(name.as_ref(), kind(at)));
+        let mut writer = columnar::Columnar::new(vec![], &columns.collect::<Vec<_>>())?;
+        let mut lines = vec![];
+        let mut text = csv_writer(&mut lines);
+        rows.iter().try_for_each(|row| text.write_record(row))?;
+        text.flush()?;
+        drop(text);
+        writer.add(&[], header.len(), lines.as_slice())?;
+        writer.close()
+    }
+    #[cfg(not(feature = "parquet"))]
+    {
+        let _ = (header, rows);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
 /// Format of a row file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
@@ -45,12 +92,9 @@ impl FromStr for RowFile {
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         let format = match extension.as_deref() {
             Some("csv") => Format::Csv,
-            Some("parquet") if cfg!(feature = "parquet") => Format::Parquet,
             Some("parquet") => {
-                return Err(format!(
-                    "found `{text}`, and this program was built without Parquet: expected a name that ends in .csv, or a \
-                     program of `cargo install --path crates/lab --features parquet` (`full` has it too)"
-                ));
+                can_write_parquet(text, "a name that ends in .csv")?;
+                Format::Parquet
             }
             _ => return Err(format!("found `{text}`, expected a name that ends in .csv or .parquet")),
         };
@@ -319,6 +363,33 @@ mod tests {
              \"halfback(a=1,b=2)\",1,slow start,101,12.5\n\"halfback(a=1,b=2)\",1,jump,7,\n"
         );
         fs::remove_dir_all(folder).expect("ours");
+    }
+
+    #[cfg(feature = "parquet")]
+    #[test]
+    fn a_table_becomes_parquet_with_the_types_of_its_fields() {
+        use parquet::file::reader::{FileReader, SerializedFileReader};
+        use parquet::record::Field;
+        let row = |fields: [&str; 4]| fields.map(str::to_owned).to_vec();
+        let rows = [row(["iw10", "4", "", "1"]), row(["a,b", "5", "2.5", "x"])];
+        let bytes = parquet_bytes(&["scheme", "flows", "mean_ms", "note"], &rows).expect("equal rows");
+        let path = scratch("table").join("table.parquet");
+        fs::write(&path, bytes).expect("a temporary file");
+        let reader = SerializedFileReader::new(File::open(&path).expect("written")).expect("Parquet");
+        let found: Vec<Vec<Field>> = reader
+            .get_row_iter(None)
+            .expect("rows")
+            .map(|row| row.expect("a row").get_column_iter().map(|(_, field)| field.clone()).collect())
+            .collect();
+        let text = |text: &str| Field::Str(text.to_owned());
+        assert_eq!(
+            found,
+            [
+                [text("iw10"), Field::Long(4), Field::Null, text("1")],
+                [text("a,b"), Field::Long(5), Field::Double(2.5), text("x")]
+            ]
+        );
+        assert!(parquet_bytes(&["scheme"], &rows).is_err(), "rows longer than the header");
     }
 
     #[cfg(feature = "parquet")]

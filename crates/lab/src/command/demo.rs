@@ -5,7 +5,7 @@
 //! simulator by the real clock.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -28,7 +28,7 @@ use headstart_web::server::{self, ServerConfig};
 use headstart_web::site::Site;
 use tokio_util::sync::CancellationToken;
 
-use super::format::{self, Format};
+use super::format::Format;
 use super::serve::Choices;
 use crate::errors::Refuse as _;
 use crate::options::{Buffer, PathPreset};
@@ -258,16 +258,7 @@ async fn run(args: &DemoArgs) -> Result<()> {
             "This machine was too busy to keep real time: the path was late. Try again when it is quiet.",
         );
     }
-    let text = match args.format {
-        Format::Table => table.terminal(width(), std::io::stdout().is_terminal()),
-        Format::Csv => table.csv(),
-        Format::Json => {
-            let (header, rows) = table.records();
-            format::document(&header, &rows)?
-        }
-    };
-    std::io::stdout().write_all(text.as_bytes())?;
-    Ok(())
+    args.format.print_table(&table)
 }
 
 fn words(args: &DemoArgs) -> String {

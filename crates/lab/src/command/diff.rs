@@ -10,7 +10,6 @@ use super::format::{self, Format};
 use super::terminal::{print, print_table};
 use crate::diff::{Compared, Difference, compare};
 use crate::errors::Refuse as _;
-use crate::output::csv_text;
 use crate::statistics::Interval;
 use crate::table::{Cell, Column, Table};
 
@@ -52,8 +51,10 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
     let rows = || found.compared.iter().map(|one| row(one, found.seeds)).collect::<Vec<_>>();
     match args.format {
         Format::Table => print_table(&table(&found)).or_refuse()?,
-        Format::Csv => return print(&csv_text(&header(&found), &rows())).or_refuse().and(ended),
-        Format::Json => return print(&format::document(&header(&found), &rows())?).or_refuse().and(ended),
+        other => {
+            let (header, rows) = (header(&found), rows());
+            return other.print(&header, &rows, || format::document(&header, &rows)).or_refuse().and(ended);
+        }
     }
     let equal = found.compared.iter().filter(|one| one.is_equal).count();
     let all = found.compared.len();

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::format::Format;
-use super::terminal::{print, print_table};
+use super::terminal::print;
 use crate::show;
 
 pub use crate::show::downlink::DownlinkArgs;
@@ -13,11 +13,10 @@ pub fn run(args: &DownlinkArgs) -> Result<()> {
     let report = show::downlink::ask(args);
     let table = show::downlink::table(&report, args.steps);
     match args.format {
-        Format::Table => print_table(&table),
-        Format::Csv => print(&table.csv()),
         Format::Json => {
             let document = show::downlink::document(&report, args.steps);
             print(&(serde_json::to_string_pretty(&document)? + "\n"))
         }
+        other => other.print_table(&table),
     }
 }

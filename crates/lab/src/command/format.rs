@@ -1,7 +1,15 @@
 //! `--format`: the output format of results.
 
+use std::io::IsTerminal as _;
+
+use anyhow::{Result, anyhow, ensure};
 use clap::ValueEnum;
+use headstart_report::rows;
 use serde_json::{Map, Value};
+
+use super::terminal;
+use crate::output::csv_text;
+use crate::table::Table;
 
 /// Output format of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -13,6 +21,60 @@ pub enum Format {
     Csv,
     /// The same with explanations
     Json,
+    /// The rows in columns with types, to a file or a pipe
+    Parquet,
+}
+
+impl Format {
+    /// Checks that this program writes it, and that standard output can take it.
+    ///
+    /// # Errors
+    /// If not; says what to do.
+    pub fn ready(self) -> Result<()> {
+        if self != Self::Parquet {
+            return Ok(());
+        }
+        rows::can_write_parquet("parquet", "one of table, csv, json")
+            .map_err(|error| anyhow!("--format: {error}"))?;
+        ensure!(
+            !std::io::stdout().is_terminal(),
+            "--format: found parquet on a terminal, expected a file or a pipe, as in `> rows.parquet`"
+        );
+        Ok(())
+    }
+
+    /// Prints rows in this format; as JSON the given document. Of a table, nothing.
+    ///
+    /// # Errors
+    /// If nothing can be printed.
+    pub fn print<Name: AsRef<str>>(
+        self,
+        header: &[Name],
+        rows: &[Vec<String>],
+        document: impl FnOnce() -> Result<String>,
+    ) -> Result<()> {
+        match self {
+            Self::Table => Ok(()),
+            Self::Csv => {
+                let header: Vec<&str> = header.iter().map(AsRef::as_ref).collect();
+                terminal::print(&csv_text(&header, rows))
+            }
+            Self::Json => terminal::print(&document()?),
+            Self::Parquet => terminal::print_bytes(&rows::parquet_bytes(header, rows)?),
+        }
+    }
+
+    /// Prints a table in this format.
+    ///
+    /// # Errors
+    /// If nothing can be printed.
+    pub fn print_table(self, table: &Table) -> Result<()> {
+        if self == Self::Table {
+            return terminal::print_table(table);
+        }
+        let (header, rows) = table.records();
+        self.print(&header, &rows, || document(&header, &rows))
+    }
 }
 
 /// Rows as JSON objects: numbers as numbers, empty cells as null.
@@ -33,7 +95,7 @@ pub fn objects<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) -> Value
 ///
 /// # Errors
 /// None that can be: names and values are text and numbers.
-pub fn document<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) -> anyhow::Result<String> {
+pub fn document<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) -> Result<String> {
     let document = serde_json::json!({
         "headstart": crate::VERSION,
         "command": super::terminal::command_line(),

@@ -30,37 +30,34 @@ const FORMAT: Common = ("format", "");
 const RATE: Common = ("rate", "Rate of the bottleneck");
 const RTT: Common = ("rtt", "Round-trip time without queues");
 const BUFFER: Common = ("buffer", "Its buffer, as `115 kB`, `104p`, `50 ms`, `1 BDP`");
-const QUEUE: Common = ("queue", "");
 const LOSS: Common = ("loss", "Random loss behind the bottleneck");
-const JITTER: Common = ("jitter", "Random extra delay up to this");
 const TRACE: Common = ("trace", "Packet-delivery trace instead of a rate");
 const SIZE: Common = ("size", "Of a flow, or `internet`, `data-center`, `enterprise`");
-const LOAD: Common = ("load", "Offered load, of the bottleneck's rate");
+const LOAD: Common = ("load", "Offered load");
 const BACKGROUND: Common = ("background", "Long flows beside them");
 const HAR: Common = ("har", "A page that a browser saved, instead of flows");
 const SCHEMES: Common = ("schemes", "Schemes to compare, as `iw10,halfback` [default: all]");
 const DURATION: Common = ("duration", "Simulated time");
 const REPEATS: Common = ("repeats", "");
-const SEED: Common = ("seed", "");
-const IN: Common = ("in", "");
+const IN: Common = ("in", "Simulated, or in real time on real packets");
 const TRANSPORT: Common = ("transport", "What carries the data");
-const OUT: Common = ("out", "");
+const OUT: Common = ("out", "Folder for the results");
 
 /// The commands whose help is longer than a screen.
 const LAYOUTS: &[Layout] = &[
     Layout {
         name: "race",
         common: &[
-            PATH, RATE, RTT, BUFFER, QUEUE, LOSS, JITTER, TRACE, SIZE, LOAD, BACKGROUND, HAR, SCHEMES,
-            DURATION, REPEATS, SEED, IN, TRANSPORT, OUT, FORMAT, PLAN,
+            PATH, RATE, RTT, BUFFER, LOSS, TRACE, SIZE, LOAD, BACKGROUND, HAR, SCHEMES, DURATION, REPEATS,
+            IN, TRANSPORT, OUT, FORMAT, PLAN,
         ],
         unused: &[],
     },
     Layout {
         name: "sweep",
         common: &[
-            PATH, RATE, RTT, BUFFER, QUEUE, LOSS, JITTER, TRACE, SIZE, LOAD, BACKGROUND, HAR, SCHEMES,
-            DURATION, REPEATS, SEED, IN, TRANSPORT, OUT,
+            PATH, RATE, RTT, BUFFER, LOSS, TRACE, SIZE, LOAD, BACKGROUND, HAR, SCHEMES, DURATION, REPEATS,
+            IN, TRANSPORT, OUT,
         ],
         unused: &[],
     },
@@ -72,14 +69,11 @@ const LAYOUTS: &[Layout] = &[
             RATE,
             RTT,
             BUFFER,
-            QUEUE,
             LOSS,
-            JITTER,
             TRACE,
             SIZE,
             LOAD,
             BACKGROUND,
-            SEED,
             TRANSPORT,
             OUT,
         ],
@@ -92,9 +86,8 @@ const LAYOUTS: &[Layout] = &[
             RATE,
             RTT,
             BUFFER,
-            QUEUE,
             LOSS,
-            JITTER,
+            ("jitter", "Random extra delay up to this"),
             TRACE,
             ("up-rate", ""),
             ("udp", ""),
@@ -209,7 +202,7 @@ mod tests {
 
     /// The default width of a terminal, and the lines that fit on it beside the prompt.
     const WIDTH: usize = 80;
-    const SCREEN: usize = 50;
+    const SCREEN: usize = 40;
 
     fn commands() -> impl Iterator<Item = Command> {
         let parser = parser().term_width(WIDTH);

@@ -1,18 +1,26 @@
 //! `headstart paths`: the names that `--path` accepts.
 
 use anyhow::Result;
-use clap::ValueEnum as _;
+use clap::{Args, ValueEnum as _};
 
-use super::terminal::print_table;
+use super::format::Format;
 use crate::options::PathPreset;
 use crate::options::presets::Number;
 use crate::table::{Cell, Column, Table};
+
+/// Options of `paths`.
+#[derive(Args, Debug)]
+pub struct PathsArgs {
+    /// Output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
+}
 
 /// Prints it.
 ///
 /// # Errors
 /// If nothing can be printed.
-pub fn run() -> Result<()> {
+pub fn run(args: &PathsArgs) -> Result<()> {
     let mut table = Table::new("", ["path", "option", "value", "source"].map(Column::text));
     for preset in PathPreset::value_variants() {
         for number in preset.numbers() {
@@ -22,5 +30,5 @@ pub fn run() -> Result<()> {
         }
     }
     table.note("--buffer is that of both directions. Options beside --path override its numbers: --path lte --rtt 40ms");
-    print_table(&table)
+    args.format.print_table(&table)
 }

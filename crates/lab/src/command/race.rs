@@ -15,7 +15,7 @@ use crate::conditions::{self, conditions};
 use crate::errors::Refuse as _;
 use crate::flows::Flows;
 use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
-use crate::output::{Folder, csv_text};
+use crate::output::Folder;
 use crate::progress::Progress;
 use crate::race::{self, Race, Value};
 use crate::setup::Setup;
@@ -91,8 +91,7 @@ pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
     let csv_rows: Vec<Vec<String>> = rows(result.rows()).collect();
     match args.format {
         Format::Table => print_race(&setup, &result, args.sort, capacities.as_deref())?,
-        Format::Csv => print(&csv_text(&header, &csv_rows))?,
-        Format::Json => print(&json)?,
+        other => other.print(&header, &csv_rows, || Ok(json.clone()))?,
     }
     let folder = store.folder().clone();
     let (columns, seeds) = result.seeds();

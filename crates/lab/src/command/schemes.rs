@@ -1,25 +1,44 @@
 //! `headstart schemes`: the catalogue, or the parameters of one scheme.
 
 use anyhow::Result;
+use clap::Args;
 use headstart_startup::catalogue::{Entry, Needs};
 
-use super::terminal::print_table;
+use super::format::Format;
+use crate::options::SchemeName;
 use crate::schemes;
 use crate::table::{Cell, Column, Table};
 
-/// Prints it.
-pub fn run() -> Result<()> {
+/// Options of `schemes`.
+#[derive(Args, Debug)]
+pub struct SchemesArgs {
+    /// The scheme
+    pub name: Option<SchemeName>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
+}
+
+/// Prints the catalogue, or one scheme.
+pub fn run(args: &SchemesArgs) -> Result<()> {
+    match args.name {
+        None => all(args.format),
+        Some(name) => one(name.0, args.format),
+    }
+}
+
+fn all(format: Format) -> Result<()> {
     let mut table =
         Table::new("", [Column::text("scheme"), Column::text("needs"), Column::text("what it is")]);
     for entry in schemes::all() {
         table.row([Cell::text(&entry.name), Cell::text(entry.needs.as_str()), Cell::text(entry.summary)]);
     }
     table.note("Parameters of a scheme, with defaults and sources: headstart schemes halfback");
-    print_table(&table)
+    format.print_table(&table)
 }
 
 /// Prints the parameters of one scheme, and the source of each default.
-pub fn run_for(entry: &Entry) -> Result<()> {
+fn one(entry: &Entry, format: Format) -> Result<()> {
     let needs = match entry.needs {
         Needs::Nothing => String::new(),
         needs => format!("; needs: {}", needs.as_str()),
@@ -53,5 +72,5 @@ pub fn run_for(entry: &Entry) -> Result<()> {
     for preset in about.presets {
         table.note(&format!("{} is {}", preset.name, preset.text));
     }
-    print_table(&table)
+    format.print_table(&table)
 }

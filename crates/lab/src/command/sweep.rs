@@ -16,7 +16,7 @@ use crate::errors::Refuse as _;
 use crate::estimate::Estimate;
 use crate::flows::Flows;
 use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
-use crate::output::{Folder, csv_text};
+use crate::output::Folder;
 use crate::progress::{Progress, Work};
 use crate::race;
 use crate::setup::Setup;
@@ -79,6 +79,7 @@ pub fn run(words: &[String]) -> Result<()> {
             Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
         points.push((point, setup));
     }
+    format.ready().or_refuse()?;
     // An option in use at one point may have no effect at another.
     let asked = super::words::names(words);
     let mut idle_at = points.iter().map(|(_, setup)| idle(setup, &asked, false));
@@ -134,8 +135,7 @@ pub fn run(words: &[String]) -> Result<()> {
     let document = format::document(&header, &rows)?;
     match format {
         Format::Table => print_table(&table)?,
-        Format::Csv => print(&csv_text(&header, &rows))?,
-        Format::Json => print(&document)?,
+        other => other.print(&header, &rows, || Ok(document.clone()))?,
     }
     let folder = store.folder().clone();
     let file = folder.write_csv("sweep.csv", &header, &rows);

@@ -18,7 +18,12 @@ use crate::table::{self, Table};
 
 /// Writes to standard output; a reader that closed early is no error.
 pub fn print(text: &str) -> Result<()> {
-    match std::io::stdout().write_all(text.as_bytes()) {
+    print_bytes(text.as_bytes())
+}
+
+/// The same with bytes that need not be text.
+pub fn print_bytes(bytes: &[u8]) -> Result<()> {
+    match std::io::stdout().write_all(bytes) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write to standard output"),
     }

@@ -1,7 +1,7 @@
 //! Rows as Parquet: one row group after the other, each column a chunk.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -18,8 +18,8 @@ use super::{Column, Kind, Sink, check};
 const GROUP: usize = 65_536;
 
 /// Writes rows as Parquet.
-pub struct Columnar {
-    writer: SerializedFileWriter<File>,
+pub struct Columnar<W: Write + Send> {
+    writer: SerializedFileWriter<W>,
     kept: Vec<Values>,
     rows: usize,
 }
@@ -38,9 +38,9 @@ enum Typed {
     Number(Vec<f64>),
 }
 
-impl Columnar {
+impl<W: Write + Send> Columnar<W> {
     /// A file of these columns.
-    pub fn new(file: File, columns: &[Column]) -> io::Result<Self> {
+    pub fn new(file: W, columns: &[Column]) -> io::Result<Self> {
         let field = |column: &Column| {
             let (physical, logical) = match column.kind {
                 Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
@@ -102,6 +102,29 @@ impl Columnar {
         self.rows = 0;
         Ok(())
     }
+
+    /// Adds rows, lines of CSV, each behind `constants`. Returns their number.
+    pub fn add(&mut self, constants: &[String], columns: usize, part: impl Read) -> io::Result<u64> {
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(part);
+        let (mut record, mut rows) = (csv::StringRecord::new(), 0);
+        while reader.read_record(&mut record)? {
+            check(constants.len() + record.len(), columns)?;
+            let fields = constants.iter().map(String::as_str).chain(&record);
+            self.kept.iter_mut().zip(fields).try_for_each(|(values, field)| values.push(field))?;
+            rows += 1;
+            self.rows += 1;
+            if self.rows == GROUP {
+                self.write_group()?;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Completes the file.
+    pub fn close(mut self) -> io::Result<W> {
+        self.write_group()?;
+        self.writer.into_inner().map_err(other)
+    }
 }
 
 impl Values {
@@ -121,31 +144,18 @@ impl Values {
     }
 }
 
-impl Sink for Columnar {
+impl Sink for Columnar<File> {
     /// The schema has the names.
     fn header(&mut self, _: &[&str]) -> io::Result<()> {
         Ok(())
     }
 
     fn append(&mut self, constants: &[String], columns: usize, part: Box<dyn Read>) -> io::Result<u64> {
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(part);
-        let (mut record, mut rows) = (csv::StringRecord::new(), 0);
-        while reader.read_record(&mut record)? {
-            check(constants.len() + record.len(), columns)?;
-            let fields = constants.iter().map(String::as_str).chain(&record);
-            self.kept.iter_mut().zip(fields).try_for_each(|(values, field)| values.push(field))?;
-            rows += 1;
-            self.rows += 1;
-            if self.rows == GROUP {
-                self.write_group()?;
-            }
-        }
-        Ok(rows)
+        self.add(constants, columns, part)
     }
 
-    fn finish(mut self: Box<Self>) -> io::Result<File> {
-        self.write_group()?;
-        self.writer.into_inner().map_err(other)
+    fn finish(self: Box<Self>) -> io::Result<File> {
+        self.close()
     }
 }
 

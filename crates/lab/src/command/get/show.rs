@@ -1,6 +1,5 @@
 //! Times as tables, CSV and JSON.
 
-use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -8,25 +7,20 @@ use headstart_web::client::{Page, Visit};
 use serde_json::{Value, json};
 
 use super::{Format, GetArgs, Sample};
+use crate::command::terminal;
 use crate::statistics::{mean, mean_interval, quantile};
-use crate::table::{Better, Cell, Column, Table, terminal_width};
+use crate::table::{Better, Cell, Column, Table};
 
 /// Prints the measurements.
 pub fn print(args: &GetArgs, samples: &[Sample]) -> Result<()> {
-    let text = match args.format {
-        Format::Csv => lines(args, samples).csv(),
-        Format::Json => format!("{:#}\n", Value::from_iter(records(args, samples))),
-        Format::Table => {
-            let table = match samples {
-                [only] => pages(args, &only.visit),
-                _ => summary(args, samples),
-            };
-            let width = terminal_width(std::env::var("COLUMNS").ok().as_deref());
-            table.terminal(width, std::io::IsTerminal::is_terminal(&std::io::stdout()))
-        }
-    };
-    std::io::stdout().write_all(text.as_bytes())?;
-    Ok(())
+    match args.format {
+        Format::Table => args.format.print_table(&match samples {
+            [only] => pages(args, &only.visit),
+            _ => summary(args, samples),
+        }),
+        Format::Json => terminal::print(&format!("{:#}\n", Value::from_iter(records(args, samples)))),
+        Format::Csv | Format::Parquet => args.format.print_table(&lines(args, samples)),
+    }
 }
 
 /// To a microsecond: more is not measured.
