@@ -1,5 +1,7 @@
 //! `headstart tcp`: fast starts for unmodified servers over the kernel's TCP.
 
+mod idle;
+
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
@@ -85,6 +87,14 @@ enum HistoryCommand {
     },
 }
 
+/// Peers remembered at most, by default.
+const PEERS: u32 = 65_536;
+
+/// Prints notes on options without an effect.
+fn say(notes: &[String]) {
+    notes.iter().for_each(|note| eprintln!("headstart: {note}"));
+}
+
 /// Options of attach and set.
 #[derive(Args, Clone, Debug)]
 struct SettingOptions {
@@ -165,9 +175,9 @@ struct StartOptions {
     scheme: Scheme,
     #[command(flatten)]
     settings: SettingOptions,
-    /// Peers remembered at most
-    #[arg(long, value_name = "NUMBER", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1 << 22))]
-    peers: u32,
+    /// Peers remembered at most [default: 65536]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 22))]
+    peers: Option<u32>,
     /// Level of the loaded programs
     #[arg(long, value_enum, default_value = "auto")]
     level: LevelName,
@@ -215,7 +225,7 @@ struct HintArgs {
     #[arg(long, value_name = "NAME", requires = "rate", default_value = "unknown")]
     access: Access,
     /// Send no hint any more
-    #[arg(long, conflicts_with_all = ["rate", "access"])]
+    #[arg(long, conflicts_with_all = ["rate", "access", "cgroup"])]
     off: bool,
 }
 
@@ -286,6 +296,7 @@ impl StartOptions {
         let level = self.level()?;
         let mut settings = self.scheme.settings();
         self.settings.apply(&mut settings)?;
+        say(&idle::of_start(self, &settings, level));
         if level == Level::Window {
             settings.window = match self.scheme {
                 Scheme::SlowStart(segments) => segments,
@@ -293,7 +304,7 @@ impl StartOptions {
             };
             settings.window_rate = self.window_rate.map_or(0, Rate::as_bytes_per_sec);
         }
-        Ok(Options { settings, level, peers: self.peers, cgroup, namespace_default })
+        Ok(Options { settings, level, peers: self.peers.unwrap_or(PEERS), cgroup, namespace_default })
     }
 }
 
@@ -505,7 +516,8 @@ fn statistics(maps: &Maps, prometheus: bool) -> Result<String> {
 }
 
 fn set(args: &SetArgs) -> Result<()> {
-    let maps = Attached::open()?.maps;
+    let attached = Attached::open()?;
+    let (level, maps) = (attached.level(), attached.maps);
     let mut settings = maps.settings()?;
     if let Some(scheme) = args.scheme {
         let hears = settings.hears;
@@ -514,6 +526,7 @@ fn set(args: &SetArgs) -> Result<()> {
         settings.hears = hears || scheme.settings().hears;
     }
     args.settings.apply(&mut settings).or_refuse()?;
+    say(&idle::of_settings(&args.settings, &settings, level));
     settings.stopped = (settings.stopped || args.stop) && !args.resume;
     maps.set(&settings)?;
     Ok(())
