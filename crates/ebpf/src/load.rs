@@ -32,6 +32,8 @@ use crate::needs::{Level, Machine};
 
 /// The object, as `src/bpf/build.sh` made it.
 pub const OBJECT: &[u8] = include_bytes!("bpf/headstart.bpf.o");
+/// Its parts that need no type information of the kernel.
+pub const WINDOW_OBJECT: &[u8] = include_bytes!("bpf/window.bpf.o");
 /// Directory of all pins.
 pub const PINS: &str = "/sys/fs/bpf/headstart";
 /// Directory of the pins of the client's hint.
@@ -274,7 +276,9 @@ pub struct Running {
 fn open(level: Level, peers: u32, with: &[&str]) -> Result<Object, Error> {
     set_print(Some((PrintLevel::Warn, note_complaint)));
     let mut builder = ObjectBuilder::default();
-    let mut object = builder.open_memory(OBJECT).map_err(failed("read the object"))?;
+    let is_old = with.contains(&"hs_window") || with.contains(&"hs_hint");
+    let bytes = if is_old { WINDOW_OBJECT } else { OBJECT };
+    let mut object = builder.open_memory(bytes).map_err(failed("read the object"))?;
     let is_wanted = |name: &OsStr| with.iter().any(|it| name == *it);
     for mut program in object.progs_mut() {
         let is_control = program.section() == "struct_ops";

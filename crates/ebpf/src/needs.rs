@@ -3,7 +3,7 @@
 //! | level | Linux | needs | gives |
 //! |---|---|---|---|
 //! | congestion control | 6.4 | struct_ops links, BTF, built-in CUBIC, cgroup v2 | every scheme |
-//! | window | 4.17 | setsockopt in sock_ops, cgroup v2 | a larger, paced first window |
+//! | window | 5.7 | links of cgroup programs, cgroup v2 | a larger, paced first window |
 //!
 //! Both need CAP_BPF and CAP_NET_ADMIN; the window is that of the connection's own control.
 
@@ -48,8 +48,9 @@ const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_BPF: u64 = 1 << 39;
 /// Links of struct_ops.
 const CONTROL: (u32, u32) = (6, 4);
-/// TCP_BPF_IW and the cgroup programs that may set it; SO_MAX_PACING_RATE is older.
-const WINDOW: (u32, u32) = (4, 17);
+/// Links of cgroup programs; TCP_BPF_IW (4.13) and the callback at the first RTT sample (5.3) are
+/// older.
+const WINDOW: (u32, u32) = (5, 7);
 
 impl Machine {
     /// This one.
@@ -153,7 +154,7 @@ mod tests {
             (Machine { has_cubic: false, ..machine() }, Some(Level::Window), "modprobe tcp_cubic"),
             (Machine { has_capabilities: false, ..machine() }, None, "CAP_BPF"),
             (Machine { cgroup: None, ..machine() }, None, "cgroup2"),
-            (Machine { kernel: (4, 4), ..machine() }, None, "found Linux 4.4"),
+            (Machine { kernel: (5, 6), ..machine() }, None, "found Linux 5.6"),
         ] {
             assert_eq!(lacking.level(), level, "{words}");
             let lacks = lacking.lacks(Level::Control).join("; ");

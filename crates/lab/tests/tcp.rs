@@ -647,6 +647,16 @@ fn window_level(place: &Place) -> Outcome {
     let refused = place.tcp(&["history", "show"]);
     ensure(!refused.good && refused.error.contains("keeps no history"), || refused.error)?;
     place.clean();
+    // A kernel that has no type information of its own.
+    let command = format!(
+        "mount -t tmpfs none /sys/kernel/btf && exec {HEADSTART} tcp attach --cgroup {}",
+        place.cgroup.display()
+    );
+    let said = say(Command::new("unshare").args(["--mount", "sh", "-c", &command]));
+    ensure(said.good && said.error.contains("level window, which has no history"), || said.error)?;
+    let status = place.tcp(&["status"]).out;
+    ensure(status.contains("level           window"), || status)?;
+    place.clean();
     place.attach(&["--level", "auto"])?;
     let status = place.tcp(&["status"]).out;
     ensure(status.contains("level           control"), || status)?;
@@ -875,11 +885,17 @@ fn object_is_rebuilt(place: &Place) -> Outcome {
     if found != wanted.trim() {
         return Err(format!("NOT RUN: found {found}, the object was made by {}", wanted.trim()));
     }
-    let out = place.folder.path().join("rebuilt.o");
-    let said = say(Command::new("bash").arg(source.join("build.sh")).arg(&out));
+    let folder = place.folder.path();
+    let said = say(Command::new("bash").arg(source.join("build.sh")).arg(folder));
     ensure(said.good, || said.error)?;
-    let made = std::fs::read(&out).map_err(|error| error.to_string())?;
-    ensure(made == headstart_ebpf::load::OBJECT, || {
-        "the checked-in object is not what its source makes: run build.sh".to_owned()
-    })
+    for (name, object) in [
+        ("headstart.bpf.o", headstart_ebpf::load::OBJECT),
+        ("window.bpf.o", headstart_ebpf::load::WINDOW_OBJECT),
+    ] {
+        let made = std::fs::read(folder.join(name)).map_err(|error| error.to_string())?;
+        ensure(made == object, || {
+            format!("the checked-in {name} is not what its source makes: run build.sh")
+        })?;
+    }
+    Ok(())
 }

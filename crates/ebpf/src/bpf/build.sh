@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Builds the object that is checked in beside its source. Needs clang, llvm-strip and the headers of
-# libbpf-dev. usage: build.sh [OUTPUT]
+# Builds the objects that are checked in beside their sources. Needs clang, llvm-strip and the
+# headers of libbpf-dev. usage: build.sh [FOLDER]
 set -euo pipefail
 cd "$(dirname "$0")"
-out=${1:-headstart.bpf.o}
-clang -O2 -g -Wall -Werror -target bpf -mcpu=v3 -I"/usr/include/$(uname -m)-linux-gnu" -D__TARGET_ARCH_x86 \
-    -fdebug-prefix-map="$PWD"=. -c headstart.bpf.c -o "$out"
-llvm-strip -g "$out"
-# Another compiler makes another object: the test that rebuilds it asks for the same one.
+for name in headstart window; do
+    out=${1:-.}/$name.bpf.o
+    clang -O2 -g -Wall -Werror -target bpf -mcpu=v3 -I"/usr/include/$(uname -m)-linux-gnu" -D__TARGET_ARCH_x86 \
+        -fdebug-prefix-map="$PWD"=. -c "$name.bpf.c" -o "$out"
+    llvm-strip -g "$out"
+done
+# Another compiler makes another object: the test that rebuilds them asks for the same one.
 [ "$#" -gt 0 ] || clang --version | head -n 1 >compiler

@@ -168,7 +168,9 @@ struct hs_start {
 #define HS_INLINE static __always_inline
 #define HS_CALL static __attribute__((noinline, unused))
 /* Verified once, and not in each caller; the verifier wants each pointer to be checked. */
+#ifndef HS_GLOBAL
 #define HS_GLOBAL __attribute__((noinline))
+#endif
 
 HS_INLINE __u64 hs_min(__u64 a, __u64 b) { return a < b ? a : b; }
 HS_INLINE __u64 hs_max(__u64 a, __u64 b) { return a > b ? a : b; }

@@ -10,11 +10,11 @@
  *                 more queued than a first window) that may return it to the first one. The
  *                 absent callbacks cost a server of small files nothing.
  *   select        sock_ops: gives connections of a cgroup that control, and reads the client's hint
- *   window        sock_ops only: a larger, paced first window, for kernels without struct_ops
- *   hint          sock_ops of a client: writes the hint into its first segments
  *   adopt         iter/tcp: gives listeners of the cgroup that control; accepted sockets inherit it
  *   migrate       iter/tcp: gives listeners and live connections back their control
  *   replay        syscall: applies one event of a test vector to the decisions above
+ *
+ * The programs for kernels without struct_ops are in window.bpf.c.
  *
  * A start is decided when more than a first window is queued (min_tso_segs, the only callback
  * before each group of segments), updated at each ack (pkts_acked), and over when the kernel's
@@ -25,6 +25,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
+#include "hint.h"
 #include "shared.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -1312,23 +1313,6 @@ struct tcp_congestion_ops headstart_fr = {
 
 /* ---- Selection ---- */
 
-/* Kind 254 of RFC 6994, then the value of the QUIC server's hint parameter. */
-struct hint_option {
-	__u8 kind;
-	__u8 length;
-	__be16 experiment;
-	__u8 version;
-	__u8 access;
-	__u8 kbit[4];
-	__u8 padding[2];
-} __attribute__((packed));
-
-#define HINT_KIND 254
-#define HINT_LENGTH 10
-#define HINT_EXPERIMENT 0x4853	/* "HS" */
-#define HINT_VERSION 1
-#define HINT_ACCESS_KINDS 7
-#define HINT_MOST_KBIT 400000000	/* 400 Gbit/s */
 #define BYTES_PER_KBIT 125
 
 /* The rate that an option of so many bytes hints, in bytes per second; 0 if malformed. */
@@ -1415,76 +1399,6 @@ int hs_select(struct bpf_sock_ops *ops)
 	c = the_counters();
 	if (c)
 		c->taken++;
-	return 1;
-}
-
-/* Level "window": sock_ops only, on the connection's own control. */
-SEC("sockops")
-int hs_window(struct bpf_sock_ops *ops)
-{
-	struct hs_settings *set = the_settings();
-	struct hs_counters *c;
-	__u32 none = ~0U, rate;
-	int segments;
-
-	if (!set || set->stopped)
-		return 1;
-	if (ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB) {
-		segments = set->window;
-		bpf_setsockopt(ops, SOL_TCP, TCP_BPF_IW, &segments, sizeof(segments));
-		rate = hs_min(set->window_rate, ~0U - 1);
-		if (rate) {
-			bpf_setsockopt(ops, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
-			bpf_sock_ops_cb_flags_set(ops, BPF_SOCK_OPS_RTT_CB_FLAG);
-		}
-		c = the_counters();
-		if (c)
-			c->taken++;
-	} else if (ops->op == BPF_SOCK_OPS_RTT_CB) {
-		/* The first ack: the flight has been paced. */
-		bpf_setsockopt(ops, SOL_SOCKET, SO_MAX_PACING_RATE, &none, sizeof(none));
-		bpf_sock_ops_cb_flags_set(ops, 0);
-	}
-	return 1;
-}
-
-/* The hint that a client writes into its SYN, its handshake's last segment and its first data. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);	/* version, access technology, kbit/s, as on the wire */
-} hinted SEC(".maps");
-
-SEC("sockops")
-int hs_hint(struct bpf_sock_ops *ops)
-{
-	struct hint_option option = {
-		.kind = HINT_KIND,
-		.length = HINT_LENGTH,
-		.experiment = bpf_htons(HINT_EXPERIMENT),
-	};
-	__u64 *value;
-
-	switch (ops->op) {
-	case BPF_SOCK_OPS_TCP_CONNECT_CB:
-		bpf_sock_ops_cb_flags_set(ops, BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
-		break;
-	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
-		/* Until the server has acknowledged data: a hint read later has no effect. */
-		if (ops->bytes_acked > 1)
-			bpf_sock_ops_cb_flags_set(ops, 0);
-		else
-			bpf_reserve_hdr_opt(ops, HINT_LENGTH, 0);
-		break;
-	case BPF_SOCK_OPS_WRITE_HDR_OPT_CB:
-		value = bpf_map_lookup_elem(&hinted, &zero);
-		if (value && ops->bytes_acked <= 1) {
-			__builtin_memcpy(&option.version, value, 6);
-			bpf_store_hdr_opt(ops, &option, HINT_LENGTH, 0);
-		}
-		break;
-	}
 	return 1;
 }
 
