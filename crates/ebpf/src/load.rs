@@ -107,7 +107,12 @@ pub struct Maps {
 impl Maps {
     fn pinned() -> Result<Self, Error> {
         let open = |name: &str| MapHandle::from_pinned_path(Path::new(PINS).join(name));
-        let needed = |name| open(name).map_err(|_| not_attached());
+        let needed = |name: &str| {
+            open(name).map_err(|error| {
+                let is_there = Path::new(PINS).join(name).exists();
+                if is_there { failed("open the attached maps")(error) } else { not_attached() }
+            })
+        };
         Ok(Self {
             settings: needed("settings")?,
             counters: needed("counters")?,
@@ -592,6 +597,10 @@ impl Attached {
         if !pins.exists() {
             return Err(not_attached());
         }
+        let machine = Machine::this();
+        if !machine.has_capabilities {
+            return Err(Error::new(machine.lacks(Level::Window).join("; ")));
+        }
         if let Ok(settings) = Maps::pinned().and_then(|maps| maps.settings()) {
             restore_default(&settings)?;
         }
@@ -612,8 +621,12 @@ impl Attached {
 /// The client's hint: from now on the connections of `cgroup` carry it.
 ///
 /// # Errors
-/// If one is attached already, or the kernel refuses it.
+/// If the machine lacks something, or the kernel refuses it.
 pub fn attach_hint(cgroup: &Path, hint: Hint) -> Result<(), Error> {
+    let lacks = Machine::this().lacks_for_hints();
+    if !lacks.is_empty() {
+        return Err(Error::new(lacks.join("; ")));
+    }
     let pins = Path::new(HINT_PINS);
     let value = hint.emit().ok_or_else(|| Error::new("found a hint of less than 1 kbit/s, expected more"))?;
     if pins.exists() {

@@ -51,6 +51,8 @@ const CONTROL: (u32, u32) = (6, 4);
 /// Links of cgroup programs; TCP_BPF_IW (4.13) and the callback at the first RTT sample (5.3) are
 /// older.
 const WINDOW: (u32, u32) = (5, 7);
+/// TCP options that sock_ops writes.
+const HINT: (u32, u32) = (5, 10);
 
 impl Machine {
     /// This one.
@@ -76,8 +78,17 @@ impl Machine {
     /// Each missing feature of a level, in a few words; empty: it can run.
     #[must_use]
     pub fn lacks(&self, level: Level) -> Vec<String> {
-        let mut lacks = Vec::new();
-        let (least, (major, minor)) = (if level == Level::Control { CONTROL } else { WINDOW }, self.kernel);
+        self.lacks_from(level, if level == Level::Control { CONTROL } else { WINDOW })
+    }
+
+    /// Each missing feature of the client's hint.
+    #[must_use]
+    pub fn lacks_for_hints(&self) -> Vec<String> {
+        self.lacks_from(Level::Window, HINT)
+    }
+
+    fn lacks_from(&self, level: Level, least: (u32, u32)) -> Vec<String> {
+        let (mut lacks, (major, minor)) = (Vec::new(), self.kernel);
         if self.kernel < least {
             lacks.push(format!("found Linux {major}.{minor}, expected {}.{} or newer", least.0, least.1));
         }
@@ -160,6 +171,14 @@ mod tests {
             let lacks = lacking.lacks(Level::Control).join("; ");
             assert!(lacks.contains(words), "{lacks}");
         }
+    }
+
+    #[test]
+    fn a_hint_needs_options_that_sock_ops_writes() {
+        assert_eq!(machine().lacks_for_hints(), Vec::<String>::new());
+        let old = Machine { kernel: (5, 9), has_btf: false, ..machine() };
+        assert_eq!(old.lacks_for_hints(), ["found Linux 5.9, expected 5.10 or newer"]);
+        assert_eq!(old.lacks(Level::Window), Vec::<String>::new());
     }
 
     #[test]

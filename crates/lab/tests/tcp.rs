@@ -328,6 +328,7 @@ fn refusals(place: &Place) -> Outcome {
     let cgroup = place.cgroup.to_str().expect("text");
     for (words, expected) in [
         (&["attach", "--cgroup", cgroup, "--scheme", "halfback"][..], "cannot send a segment again"),
+        (&["attach", "--cgroup", cgroup, "--scheme", "quick-start"], "an IP option of its SYN-ACK"),
         (&["attach", "--cgroup", "/nowhere"], "found no cgroup v2 at /nowhere"),
         (&["attach", "--cgroup", cgroup, "--percent", "101"], "expected 0 to 100"),
         (&["attach", "--cgroup", cgroup, "--max-rate", "0 Mbit/s"], "expected more than nothing"),
@@ -340,7 +341,23 @@ fn refusals(place: &Place) -> Outcome {
     }
     place.attach(&[])?;
     let again = place.attach(&[]).expect_err("a second one");
-    ensure(again.contains("attached already"), || again)
+    ensure(again.contains("attached already"), || again)?;
+    // Who has no right to it is told so, and not that nothing is there.
+    for (words, expected) in [
+        (&["attach", "--cgroup", cgroup][..], "found no right to load it"),
+        (&["run", "--", "true"], "attached already"),
+        (&["detach"], "found no right to load it"),
+        (&["hint", "--rate", "25 Mbit/s"], "found no right to load it"),
+    ] {
+        let mut command = Command::new("setpriv");
+        let command = command.args(["--bounding-set=-all", "--inh-caps=-all"]).arg(HEADSTART).arg("tcp");
+        let said = say(command.args(words));
+        ensure(!said.good && said.error.contains(expected) && !said.error.contains("libbpf"), || {
+            format!("without capabilities, {words:?}: {} {}", said.out, said.error)
+        })?;
+    }
+    let status = place.tcp(&["status"]).out;
+    ensure(status.contains("attached        yes"), || status)
 }
 
 fn control_of(socket: &impl std::os::fd::AsFd) -> Result<String, String> {

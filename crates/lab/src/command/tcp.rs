@@ -563,10 +563,11 @@ fn run(args: &RunArgs) -> Result<ExitCode> {
     if Attached::state() != State::Absent {
         bail!("found one attached already, expected none: `headstart tcp detach` ends it");
     }
+    // Every level needs this much, a cgroup of our own too.
+    let lacks = Machine::this().lacks(Level::Window);
+    ensure!(lacks.is_empty(), "{}", lacks.join("; "));
     let own = OwnCgroup::make()?;
     let options = args.common.options(Some(own.0.clone()), false).or_refuse()?;
-    let lacks = Machine::this().lacks(options.level);
-    ensure!(lacks.is_empty(), "{}", lacks.join("; "));
     let running = Running::start(options)?;
     let status = wait(&own, &args.command);
     if args.stats {
