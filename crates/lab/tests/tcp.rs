@@ -310,16 +310,63 @@ fn fetch_at_once(host: &str, page: &str, count: usize) {
     }
 }
 
-/// Accepts one connection, writes its address to `file`, and sends a byte for each that arrives.
+/// Accepts connections one after the other, writes the port to `file`, and sends a byte for each that
+/// arrives.
 fn serve_slowly(file: &Path) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     std::fs::write(file, address.port().to_string()).expect("the file");
-    let (mut stream, _) = listener.accept().expect("a connection");
     let mut byte = [0];
-    while stream.read(&mut byte).is_ok_and(|count| count == 1) {
-        stream.write_all(&byte).expect("an answer");
+    for stream in listener.incoming() {
+        let mut stream = stream.expect("a connection");
+        while stream.read(&mut byte).is_ok_and(|count| count == 1) && stream.write_all(&byte).is_ok() {}
     }
+}
+
+/// `serve_slowly` in a process of its own, in the cgroup. It is killed at the end.
+struct Echo {
+    process: Child,
+    port: u16,
+}
+
+impl Echo {
+    fn start(place: &Place) -> Result<Self, String> {
+        let (cgroup, file) = (place.cgroup.display(), place.folder.path().join("port"));
+        let _ = std::fs::remove_file(&file);
+        let this = std::env::current_exe().map_err(|error| error.to_string())?;
+        let command = format!(
+            "echo $$ > {cgroup}/cgroup.procs && exec {} serve-slowly {}",
+            this.display(),
+            file.display()
+        );
+        let process = Command::new("sh").args(["-c", &command]).spawn().map_err(|error| error.to_string())?;
+        let mut echo = Self { process, port: 0 };
+        settles("the server is up", || {
+            echo.port = std::fs::read_to_string(&file).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+            Ok(echo.port != 0)
+        })?;
+        Ok(echo)
+    }
+
+    fn connect(&self) -> std::io::Result<TcpStream> {
+        TcpStream::connect(("127.0.0.1", self.port))
+    }
+
+    /// True if a new connection works.
+    fn answers(&self) -> bool {
+        self.connect().is_ok_and(|mut stream| comes_back(&mut stream))
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        end(&mut self.process);
+    }
+}
+
+fn comes_back(stream: &mut TcpStream) -> bool {
+    let mut byte = [b'?'];
+    stream.write_all(b"x").is_ok() && stream.read_exact(&mut byte).is_ok() && byte == *b"x"
 }
 
 // ---- Tests ----
@@ -783,36 +830,17 @@ fn detach_leaves_nothing(place: &Place) -> Outcome {
     let before = objects()?;
     place.attach(&[])?;
     // A connection that is open before and after the detaching.
-    let port = place.folder.path().join("port");
-    let this = std::env::current_exe().map_err(|error| error.to_string())?;
-    let command = format!(
-        "echo $$ > {}/cgroup.procs && exec {} serve-slowly {}",
-        place.cgroup.display(),
-        this.display(),
-        port.display()
-    );
-    let mut server = Command::new("sh").args(["-c", &command]).spawn().map_err(|error| error.to_string())?;
-    let result = (|| {
-        settles("the server is up", || Ok(port.metadata().is_ok_and(|it| it.len() > 0)))?;
-        let number = std::fs::read_to_string(&port).map_err(|error| error.to_string())?;
-        let mut stream = TcpStream::connect(("127.0.0.1", number.parse().expect("a port")))
-            .map_err(|error| error.to_string())?;
-        let mut echo = |what: &str| {
-            let mut byte = [b'?'];
-            let worked = stream.write_all(b"x").and_then(|()| stream.read_exact(&mut byte));
-            ensure(worked.is_ok() && byte == *b"x", || format!("the connection {what}: {worked:?}"))
-        };
-        echo("while attached")?;
-        let taken = place.count("headstart_taken_total ");
-        ensure(taken == 1, || format!("{taken} connections taken"))?;
-        let said = place.tcp(&["detach"]);
-        ensure(said.good, || said.error)?;
-        ensure(!is_registered(), || "the control is still registered".to_owned())?;
-        echo("after the detaching")?;
-        nothing_is_left(before)
-    })();
-    end(&mut server);
-    result?;
+    let server = Echo::start(place)?;
+    let mut stream = server.connect().map_err(|error| error.to_string())?;
+    ensure(comes_back(&mut stream), || "the connection fails while attached".to_owned())?;
+    let taken = place.count("headstart_taken_total ");
+    ensure(taken == 1, || format!("{taken} connections taken"))?;
+    let said = place.tcp(&["detach"]);
+    ensure(said.good, || said.error)?;
+    ensure(!is_registered(), || "the control is still registered".to_owned())?;
+    ensure(comes_back(&mut stream), || "the connection fails after the detaching".to_owned())?;
+    nothing_is_left(before)?;
+    drop((stream, server));
     let cycles = if std::env::args().any(|word| word == "--full") { 1000 } else { 50 };
     for _ in 0..cycles {
         place.attach(&[])?;
@@ -831,33 +859,11 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// True if a server in the cgroup answers a new connection.
-fn connects_in(place: &Place) -> bool {
-    let (folder, this) = (place.folder.path().display(), std::env::current_exe().expect("this program"));
-    let port = place.folder.path().join("port");
-    let _ = std::fs::remove_file(&port);
-    let script = format!(
-        "echo $$ > {}/cgroup.procs && exec {} serve-slowly {folder}/port",
-        place.cgroup.display(),
-        this.display()
-    );
-    let mut server = Command::new("sh").args(["-c", &script]).spawn().expect("the server starts");
-    let up = settles("the server is up", || Ok(port.metadata().is_ok_and(|it| it.len() > 0)));
-    let number = std::fs::read_to_string(&port).ok().and_then(|text| text.parse().ok());
-    let answers = number.is_some_and(|number: u16| {
-        let mut byte = [b'?'];
-        let stream = TcpStream::connect(("127.0.0.1", number));
-        stream.is_ok_and(|mut it| {
-            it.write_all(b"x").is_ok() && it.read_exact(&mut byte).is_ok() && byte == *b"x"
-        })
-    });
-    end(&mut server);
-    up.is_ok() && answers
-}
-
 fn killed(place: &Place) -> Outcome {
     let before = objects()?;
     let cgroup = place.cgroup.to_str().expect("text");
+    // Its listener is there from the beginning to the end, and gets the control and loses it.
+    let old = Echo::start(place)?;
     let steps = [
         &["tcp", "attach", "--cgroup", cgroup][..],
         &["tcp", "set", "--percent", "50", "--lifetime", "5 min"],
@@ -877,7 +883,7 @@ fn killed(place: &Place) -> Outcome {
         let status = place.tcp(&["status"]);
         ensure(status.good, || format!("after {words:?} was killed at {pause:?}: {}", status.error))?;
         // Its server is killed, too, with a connection open.
-        ensure(connects_in(place), || {
+        ensure(old.answers() && Echo::start(place)?.answers(), || {
             format!("after {words:?} was killed at {pause:?} no connection works")
         })?;
     }
@@ -888,7 +894,9 @@ fn killed(place: &Place) -> Outcome {
     ensure(times[1] < 150.0, || format!("{times:?}"))?;
     let said = place.tcp(&["detach"]);
     ensure(said.good, || said.error)?;
-    nothing_is_left(before)
+    // A listener that kept the control would keep its programs.
+    nothing_is_left(before)?;
+    ensure(old.answers(), || "the server is gone".to_owned())
 }
 
 fn object_is_rebuilt(place: &Place) -> Outcome {
