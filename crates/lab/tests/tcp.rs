@@ -13,7 +13,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The path of the WiseStart comparison: 25 Mbit/s, 50 ms, a buffer of one bandwidth-delay product.
 const PATH: &[&str] = &["--rate", "25mbit", "--rtt", "50ms", "--buffer", "104p"];
@@ -818,6 +818,15 @@ fn settles(what: &str, mut is_so: impl FnMut() -> Result<bool, String>) -> Outco
     Err(format!("{what}: not so after ten seconds"))
 }
 
+/// Their numbers once those of earlier tests are freed, so that they do not hide what is left.
+fn objects_without_ours() -> Result<[usize; 3], String> {
+    objects()?;
+    settles("the programs of earlier tests are freed", || {
+        Ok(!say(Command::new("bpftool").args(["prog", "list"])).out.contains(" name hs_"))
+    })?;
+    objects()
+}
+
 /// There are no more programs, maps and links than before. There may be fewer: earlier ones are
 /// freed meanwhile.
 fn nothing_is_left(before: [usize; 3]) -> Outcome {
@@ -827,7 +836,7 @@ fn nothing_is_left(before: [usize; 3]) -> Outcome {
 }
 
 fn detach_leaves_nothing(place: &Place) -> Outcome {
-    let before = objects()?;
+    let before = objects_without_ours()?;
     place.attach(&[])?;
     // A connection that is open before and after the detaching.
     let server = Echo::start(place)?;
@@ -859,34 +868,54 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
+/// Moments at which each command is killed.
+const KILLS: u32 = 24;
+
 fn killed(place: &Place) -> Outcome {
-    let before = objects()?;
+    let before = objects_without_ours()?;
     let cgroup = place.cgroup.to_str().expect("text");
     // Its listener is there from the beginning to the end, and gets the control and loses it.
     let old = Echo::start(place)?;
-    let steps = [
-        &["tcp", "attach", "--cgroup", cgroup][..],
-        &["tcp", "set", "--percent", "50", "--lifetime", "5 min"],
-        &["tcp", "detach"],
-    ];
-    for (number, words) in steps.iter().cycle().take(60).enumerate() {
-        let mut child = Command::new(HEADSTART)
-            .args(*words)
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| error.to_string())?;
-        // From before the object is read to after the last pin.
-        let pause = Duration::from_micros(500 * number as u64 * 7 % 60_000);
-        let _ = Command::new("sleep").arg(format!("{:.6}", pause.as_secs_f64())).status();
-        end(&mut child);
-        // Settings are changed in one step or not at all.
-        let status = place.tcp(&["status"]);
-        ensure(status.good, || format!("after {words:?} was killed at {pause:?}: {}", status.error))?;
-        // Its server is killed, too, with a connection open.
-        ensure(old.answers() && Echo::start(place)?.answers(), || {
-            format!("after {words:?} was killed at {pause:?} no connection works")
-        })?;
+    let mut found = std::collections::BTreeMap::new();
+    let run = |words: &[&str]| Command::new(HEADSTART).arg("tcp").args(words).stderr(Stdio::null()).spawn();
+    for words in
+        [&["attach", "--cgroup", cgroup][..], &["set", "--percent", "50", "--lifetime", "5 min"], &["detach"]]
+    {
+        let prepare = || {
+            use headstart_ebpf::load::{Attached, State};
+            let (needed, is_whole) = (words[0] != "attach", Attached::state() == State::Whole);
+            if needed == is_whole {
+                return Ok(());
+            }
+            place.clean();
+            if needed { place.attach(&[]) } else { Ok(()) }
+        };
+        prepare()?;
+        #[allow(clippy::disallowed_methods, reason = "it must be killed while it runs")]
+        let began = Instant::now();
+        let whole = run(words).and_then(|mut child| child.wait()).map_err(|error| error.to_string())?;
+        ensure(whole.success(), || format!("{words:?} fails"))?;
+        let takes = began.elapsed();
+        // From before the object is read to after the last pin, and closely where the pins are made.
+        for number in 0..KILLS {
+            prepare()?;
+            let percent = if number < 8 { number * 10 } else { 80 + (number - 8) * 3 };
+            let pause = takes * percent / 100;
+            let mut child = run(words).map_err(|error| error.to_string())?;
+            let _ = Command::new("sleep").arg(format!("{:.6}", pause.as_secs_f64())).status();
+            end(&mut child);
+            // Settings are changed in one step or not at all.
+            let status = place.tcp(&["status"]);
+            ensure(status.good, || format!("after {words:?} was killed at {pause:?}: {}", status.error))?;
+            // Its server is killed, too, with a connection open.
+            ensure(old.answers() && Echo::start(place)?.answers(), || {
+                format!("after {words:?} was killed at {pause:?} no connection works")
+            })?;
+            let state = status.out.split_whitespace().nth(1).unwrap_or_default().to_owned();
+            *found.entry(format!("{} {state}", words[0])).or_insert(0) += 1;
+        }
     }
+    println!("tcp: attached after a kill: {found:?}");
     // From any remaining state, one command restores a clean one.
     place.clean();
     place.attach(&[])?;
