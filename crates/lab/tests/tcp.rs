@@ -310,8 +310,8 @@ fn fetch_at_once(host: &str, page: &str, count: usize) {
     }
 }
 
-/// Accepts connections one after the other, writes the port to `file`, and sends a byte for each that
-/// arrives.
+/// Accepts connections one after the other, writes the port to `file`, and sends a byte for each
+/// that arrives.
 fn serve_slowly(file: &Path) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -389,7 +389,7 @@ fn refusals(place: &Place) -> Outcome {
     place.attach(&[])?;
     let again = place.attach(&[]).expect_err("a second one");
     ensure(again.contains("attached already"), || again)?;
-    // Who has no right to it is told so, and not that nothing is there.
+    // Without the right to it a user is told so, and not that nothing is there.
     for (words, expected) in [
         (&["attach", "--cgroup", cgroup][..], "found no right to load it"),
         (&["run", "--", "true"], "attached already"),
@@ -896,7 +896,7 @@ fn killed(place: &Place) -> Outcome {
         let whole = run(words).and_then(|mut child| child.wait()).map_err(|error| error.to_string())?;
         ensure(whole.success(), || format!("{words:?} fails"))?;
         let takes = began.elapsed();
-        // From before the object is read to after the last pin, and closely where the pins are made.
+        // From before the object is read to after the last pin, closely where pins are made.
         for number in 0..KILLS {
             prepare()?;
             let percent = if number < 8 { number * 10 } else { 80 + (number - 8) * 3 };
