@@ -397,7 +397,7 @@ fn refusals(place: &Place) -> Outcome {
         (&["hint", "--rate", "25 Mbit/s"], "found no right to load it"),
     ] {
         let mut command = Command::new("setpriv");
-        let command = command.args(["--bounding-set=-all", "--inh-caps=-all"]).arg(HEADSTART).arg("tcp");
+        let command = command.args(["--bounding-set=-all"]).arg(HEADSTART).arg("tcp");
         let said = say(command.args(words));
         ensure(!said.good && said.error.contains(expected) && !said.error.contains("libbpf"), || {
             format!("without capabilities, {words:?}: {} {}", said.out, said.error)
@@ -796,14 +796,16 @@ fn run_is_undone(place: &Place) -> Outcome {
     ensure(left.is_empty(), || format!("{left:?}"))
 }
 
-/// Numbers of programs, maps and links in the kernel.
-fn objects() -> Result<[usize; 3], String> {
+/// Programs, maps and links in the kernel, by their numbers, which are not used again.
+type Objects = [std::collections::BTreeSet<u64>; 3];
+
+fn objects() -> Result<Objects, String> {
     if !has("bpftool") {
         return Err("NOT RUN: bpftool is not installed".to_owned());
     }
     Ok(["prog", "map", "link"].map(|kind| {
         let list = say(Command::new("bpftool").args([kind, "list"])).out;
-        list.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).count()
+        list.lines().filter_map(|line| line.split(':').next()?.parse().ok()).collect()
     }))
 }
 
@@ -818,25 +820,15 @@ fn settles(what: &str, mut is_so: impl FnMut() -> Result<bool, String>) -> Outco
     Err(format!("{what}: not so after ten seconds"))
 }
 
-/// Their numbers once those of earlier tests are freed, so that they do not hide what is left.
-fn objects_without_ours() -> Result<[usize; 3], String> {
-    objects()?;
-    settles("the programs of earlier tests are freed", || {
-        Ok(!say(Command::new("bpftool").args(["prog", "list"])).out.contains(" name hs_"))
-    })?;
-    objects()
-}
-
-/// There are no more programs, maps and links than before. There may be fewer: earlier ones are
-/// freed meanwhile.
-fn nothing_is_left(before: [usize; 3]) -> Outcome {
-    settles(&format!("programs, maps and links as before ({before:?})"), || {
-        Ok(objects()?.iter().zip(before).all(|(now, before)| *now <= before))
+/// No program, map or link is there that was not before. Earlier ones may be freed meanwhile.
+fn nothing_is_left(before: &Objects) -> Outcome {
+    settles("programs, maps and links as before", || {
+        Ok(objects()?.iter().zip(before).all(|(now, before)| now.is_subset(before)))
     })
 }
 
 fn detach_leaves_nothing(place: &Place) -> Outcome {
-    let before = objects_without_ours()?;
+    let before = objects()?;
     place.attach(&[])?;
     // A connection that is open before and after the detaching.
     let server = Echo::start(place)?;
@@ -848,7 +840,7 @@ fn detach_leaves_nothing(place: &Place) -> Outcome {
     ensure(said.good, || said.error)?;
     ensure(!is_registered(), || "the control is still registered".to_owned())?;
     ensure(comes_back(&mut stream), || "the connection fails after the detaching".to_owned())?;
-    nothing_is_left(before)?;
+    nothing_is_left(&before)?;
     drop((stream, server));
     let cycles = if std::env::args().any(|word| word == "--full") { 1000 } else { 50 };
     for _ in 0..cycles {
@@ -856,9 +848,9 @@ fn detach_leaves_nothing(place: &Place) -> Outcome {
         let said = place.tcp(&["detach"]);
         ensure(said.good, || said.error)?;
     }
-    nothing_is_left(before)?;
+    nothing_is_left(&before)?;
     println!(
-        "tcp: {cycles} times attached and detached, and the kernel has the {before:?} programs, maps and links of before"
+        "tcp: {cycles} times attached and detached, and the kernel has no program, map or link that it had not before"
     );
     ensure(!Path::new(headstart_ebpf::load::PINS).exists(), || "pins are left".to_owned())
 }
@@ -872,7 +864,7 @@ fn end(child: &mut Child) {
 const KILLS: u32 = 24;
 
 fn killed(place: &Place) -> Outcome {
-    let before = objects_without_ours()?;
+    let before = objects()?;
     let cgroup = place.cgroup.to_str().expect("text");
     // Its listener is there from the beginning to the end, and gets the control and loses it.
     let old = Echo::start(place)?;
@@ -924,7 +916,7 @@ fn killed(place: &Place) -> Outcome {
     let said = place.tcp(&["detach"]);
     ensure(said.good, || said.error)?;
     // A listener that kept the control would keep its programs.
-    nothing_is_left(before)?;
+    nothing_is_left(&before)?;
     ensure(old.answers(), || "the server is gone".to_owned())
 }
 
