@@ -3,7 +3,8 @@
 #
 # Builds with the coverage instrumentation that libFuzzer reads, by stable compiler flags, so that
 # neither a nightly compiler nor cargo-fuzz is needed; `cargo fuzz run` works too. Without a
-# sanitizer: it looks for panics, overflows, endless loops and unbounded memory. Findings stay in
+# sanitizer: it looks for panics, overflows, endless loops and unbounded memory. It starts from
+# fuzz/corpus/TARGET and from what earlier runs kept in target/fuzz/corpus. Findings stay in
 # target/fuzz/artifacts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -28,7 +29,7 @@ cargo build --quiet --profile fuzz --manifest-path fuzz/Cargo.toml --target-dir 
 run() { # TARGET
     local target=$1 corpus=target/fuzz/corpus/$1 artifacts=target/fuzz/artifacts/$1 log=target/fuzz/$1.log
     mkdir -p "$corpus" "$artifacts"
-    if ! "target/fuzz/$host/fuzz/$target" "$corpus" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+    if ! "target/fuzz/$host/fuzz/$target" "$corpus" "fuzz/corpus/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
         -artifact_prefix="$artifacts/" -print_final_stats=1 >"$log" 2>&1; then
         tail -n 20 "$log" >&2
         echo "fuzz.sh: $target failed; the input is in $artifacts" >&2

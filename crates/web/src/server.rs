@@ -29,6 +29,10 @@ pub struct ServerConfig {
     pub retry: bool,
     /// Limit on concurrent connections; more are refused.
     pub most_connections: usize,
+    /// Bytes of answers that wait for acknowledgements, in all connections together: each new one
+    /// gets a send window of the part that is its own. 1 GiB. Those that were there before keep
+    /// theirs, so that ten thousand hold 6 GiB at worst.
+    pub most_unsent: u64,
     /// Time limit of a handshake. 10 s: the stack's idle timeout allows a silent peer three times
     /// that.
     pub handshake: Duration,
@@ -42,9 +46,23 @@ impl Default for ServerConfig {
             scheme_choice: false,
             retry: false,
             most_connections: 10_000,
+            most_unsent: 1 << 30,
             handshake: Duration::from_secs(10),
             grace: Duration::from_secs(3),
         }
+    }
+}
+
+/// Send window of a connection among few: the stack's default, 100 Mbit/s at 0.8 s or 800 at 0.1 s.
+const LARGEST_SEND_WINDOW: u64 = 10_000_000;
+/// Send window of one among many: enough for 5 Mbit/s at 0.1 s.
+const SMALLEST_SEND_WINDOW: u64 = 64 * 1024;
+
+impl ServerConfig {
+    /// Bytes of answers that may wait for acknowledgements on a new connection, the `open`th.
+    #[must_use]
+    pub fn send_window(&self, open: usize) -> u64 {
+        (self.most_unsent / open.max(1) as u64).clamp(SMALLEST_SEND_WINDOW, LARGEST_SEND_WINDOW)
     }
 }
 
@@ -101,6 +119,7 @@ pub async fn serve<A: Admission>(
             site: Arc::clone(&site),
             server_config: Arc::clone(&server_config),
             shutdown: shutdown.clone(),
+            send_window: server_config.send_window(endpoint.open_connections() + 1),
         };
         connections.spawn(task.serve(incoming));
     }
@@ -122,6 +141,7 @@ struct ConnectionTask<A> {
     site: Arc<Site>,
     server_config: Arc<ServerConfig>,
     shutdown: CancellationToken,
+    send_window: u64,
 }
 
 impl<A: Admission> ConnectionTask<A> {
@@ -156,6 +176,7 @@ impl<A: Admission> ConnectionTask<A> {
                 }
             },
         };
+        connection.set_send_window(self.send_window);
         let session = Arc::new(session);
         session.established(&connection);
         if let Err(error) = self.serve_requests(&connection, &session).await {

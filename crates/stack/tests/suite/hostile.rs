@@ -93,6 +93,38 @@ fn a_receiver_that_acknowledges_early_next_starts_within_the_cap() {
     assert!(second.planned <= cap * RTT, "{second}");
 }
 
+/// Clients behind one address share its record. A neighbour that
+/// makes up a fast path misleads the honest ones that follow within the cap, and until one of them
+/// has measured the path.
+#[test]
+fn a_record_poisoned_by_a_neighbour_misleads_one_start_within_the_cap() {
+    let cap = Rate::from_mbit_per_sec(100);
+    for scheme in ["wise-start", "s-cubic", "careful-resume"] {
+        let mut base = noq_proto::ServerConfig::new(Arc::new(NullSessions), Arc::new(NoSecret));
+        base.transport_config(Arc::default());
+        let choice = Choice::find(scheme).expect("carried");
+        let setup = ServerSetup::with_session_factory(base, Arc::new(NullSessions), choice)
+            .history(Arc::new(Sharded::new(100)))
+            .limits(Policy { per_connection: cap, ..Policy::default() })
+            .seed(1);
+        let mut connections =
+            ConnectionSet::new(PathPlan::dumbbell(RATE, RTT, Limit::packets(Packets::new(104))), 3);
+        let client = || ClientSetup::with_session_factory(Arc::new(NullSessions)).seed(1);
+        let transfer = |at| Transfer::download(Time::from_millis(at), Bytes::new(2_000_000));
+        let neighbour = connections.add(0, transfer(0), client(), &setup);
+        let honest = [100_000, 200_000].map(|at| connections.add(0, transfer(at), client(), &setup));
+        connections.misbehave(neighbour, Misbehaviour::Early);
+        let outcomes = connections.run(Time::from_millis(400_000));
+        let reports = honest.map(|number| &outcomes[number].report);
+        let known = reports.map(|report| report.known.map(|known| known.record.btl_bw));
+        println!("{scheme}: made up {:?}, then {:?}", known[0], known[1]);
+        assert!(known[0] > Some(cap), "{scheme}: made up {:?}", known[0]);
+        assert!(reports[0].planned <= cap * RTT * 11 / 10, "{scheme}: {}", reports[0]);
+        assert!(outcomes[honest[0]].completed.is_some(), "{scheme}");
+        assert!(known[1] <= Some(RATE), "{scheme}: the next one meets {:?}", known[1]);
+    }
+}
+
 #[test]
 fn an_ack_storm_does_not_increase_sending() {
     for scheme in SCHEMES {

@@ -4,6 +4,7 @@ mod admissions;
 mod calls;
 mod common;
 mod identities;
+mod limits;
 mod pages;
 mod starts;
 mod tcp;

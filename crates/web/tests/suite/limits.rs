@@ -1,0 +1,176 @@
+//! Bounds on what clients can occupy: connections, handshakes, and answers that they do not read.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::common::{TIMEOUT, start, start_with, until};
+use headstart_web::admission::{Admission, Plain, Session};
+use headstart_web::client;
+use headstart_web::identity::Identity;
+use headstart_web::server::{self, ServerConfig};
+use headstart_web::site::Site;
+use noq::{Connecting, Connection, ConnectionError, Endpoint, Incoming};
+use tokio::net::UdpSocket;
+use tokio_util::sync::CancellationToken;
+
+fn generated(_: &tempfile::TempDir) -> Site {
+    Site::Generated
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_beyond_the_limit_are_refused_until_there_is_room() {
+    let server_config = ServerConfig { most_connections: 2, ..ServerConfig::default() };
+    let server = start(server_config, generated).await;
+    let endpoint = Endpoint::client(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a socket");
+    let dial = || async {
+        let connecting = endpoint.connect_with(server.client(None, false), server.address, "localhost");
+        connecting.expect("begins").await
+    };
+    let (first, _second) = (dial().await.expect("room"), dial().await.expect("room"));
+    let refused = dial().await.expect_err("no room");
+    assert!(
+        matches!(&refused, ConnectionError::ConnectionClosed(close)
+        if u64::from(close.error_code) == 0x2),
+        "{refused}"
+    );
+    first.close(0u32.into(), b"");
+    // The server keeps a closed connection for three probe timeouts.
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
+    while dial().await.is_err() {
+        assert!(tokio::time::Instant::now() < deadline, "no room after one has left");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    server.stop().await;
+}
+
+/// The server's endpoint, and the address of a host in whose name handshakes are begun.
+async fn begin_forged_handshake(server_config: ServerConfig) -> (Endpoint, CancellationToken) {
+    let keys = tempfile::tempdir().expect("a folder");
+    let identity = Identity::kept(keys.path(), &[]).expect("a certificate");
+    let tls = server::tls(&identity).expect("TLS");
+    let crypto = noq::crypto::rustls::QuicServerConfig::try_from(tls).expect("for QUIC");
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let endpoint = Endpoint::server(noq::ServerConfig::with_crypto(Arc::new(crypto)), any).expect("a port");
+    let (address, shutdown) = (endpoint.local_addr().expect("an address"), CancellationToken::new());
+    let site = Arc::new(Site::Generated);
+    tokio::spawn(server::serve(endpoint.clone(), Arc::new(Plain), site, server_config, shutdown.clone()));
+    // It forwards what a client sends, and drops the answers.
+    let forger = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+    let trust = client::Trust::File(keys.path().join("identity.pem"));
+    let config = client::plain(client::tls(&trust, None, false).expect("TLS")).expect("QUIC");
+    let dialler = Endpoint::client(any).expect("a socket");
+    let towards = forger.local_addr().expect("an address");
+    let _never_answered = dialler.connect_with(config, towards, "localhost").expect("begins");
+    let mut packet = [0; 2048];
+    let (length, _) = forger.recv_from(&mut packet).await.expect("a ClientHello");
+    forger.send_to(&packet[..length], address).await.expect("sent");
+    // The answer is a Retry or the handshake: either way the server has decided.
+    let (length, from) = forger.recv_from(&mut packet).await.expect("an answer");
+    assert!(from == address || length >= 1_200, "{from}");
+    (endpoint, shutdown)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handshake_that_does_not_go_on_is_forgotten_in_time() {
+    let server_config = ServerConfig { handshake: Duration::from_millis(300), ..ServerConfig::default() };
+    let (endpoint, shutdown) = begin_forged_handshake(server_config).await;
+    until("the handshake is forgotten", || endpoint.open_connections() == 0).await;
+    shutdown.cancel();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_retry_nothing_is_kept_of_an_address_before_it_is_validated() {
+    let server_config = ServerConfig { retry: true, ..ServerConfig::default() };
+    let (endpoint, shutdown) = begin_forged_handshake(server_config).await;
+    assert_eq!(endpoint.open_connections(), 0);
+    shutdown.cancel();
+}
+
+/// Keeps the server's connections.
+#[derive(Debug, Default)]
+struct Watched(Arc<Mutex<Vec<Connection>>>);
+
+#[derive(Debug)]
+struct WatchedSession(Arc<Mutex<Vec<Connection>>>);
+
+impl Admission for Watched {
+    type Session = WatchedSession;
+
+    fn admit(
+        &self,
+        incoming: Incoming,
+        _: Option<&str>,
+    ) -> Result<(Connecting, WatchedSession), ConnectionError> {
+        Ok((incoming.accept()?, WatchedSession(Arc::clone(&self.0))))
+    }
+}
+
+impl Session for WatchedSession {
+    fn established(&self, connection: &Connection) {
+        self.0.lock().expect("not poisoned").push(connection.clone());
+    }
+
+    fn will_send(&self, _: &Connection, _: u64) {}
+
+    fn scheme(&self) -> Option<&str> {
+        None
+    }
+
+    fn closed(&self, _: &Connection, _: &ConnectionError) {}
+}
+
+/// A request for a gigabyte: HEADERS (RFC 9114 §7.2.2) with a field section of static names (RFC
+/// 9204, Appendix A).
+fn request_of_a_gigabyte() -> Vec<u8> {
+    let path = b"/bytes/1073741824";
+    let mut fields = vec![0, 0, 0xd1, 0xd7, 0x50, 9];
+    fields.extend(b"localhost");
+    fields.extend([0x51, path.len() as u8]);
+    fields.extend(path);
+    [vec![0x01, fields.len() as u8], fields].concat()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_read_gets_no_more_than_it_allows_and_delays_nobody() {
+    let watched = Watched::default();
+    let connections = Arc::clone(&watched.0);
+    let server = start_with(Arc::new(watched), ServerConfig::default(), generated).await;
+    let endpoint = Endpoint::client(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a socket");
+    let connecting = endpoint.connect_with(server.client(None, false), server.address, "localhost");
+    let slow = connecting.expect("begins").await.expect("a connection");
+    let mut control = slow.open_uni().await.expect("a stream");
+    // The control stream, with empty SETTINGS (RFC 9114 §6.2.1).
+    control.write_all(&[0x00, 0x04, 0x00]).await.expect("sent");
+    let (mut request, _unread) = slow.open_bi().await.expect("a stream");
+    request.write_all(&request_of_a_gigabyte()).await.expect("sent");
+    request.finish().expect("open");
+    let sent = || connections.lock().expect("not poisoned")[0].stats().udp_tx.bytes;
+    // As much as the client's flow control allows, 1.25 MB of a stream by default.
+    until("the answer begins", || sent() > 1_000_000).await;
+    let mut before = 0;
+    while before != sent() {
+        before = sent();
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let visit = server.fetch(&["/bytes/3000000"]).await;
+    assert_eq!(visit.pages[0].bytes, 3_000_000, "the others are served meanwhile");
+    assert!(sent() < 2_000_000, "{} bytes to a client that reads nothing", sent());
+    slow.close(0u32.into(), b"");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_clients_has_a_bound_in_all_and_the_smallest_window_still_serves() {
+    let server_config = ServerConfig { most_unsent: 1, ..ServerConfig::default() };
+    let server = start(server_config, generated).await;
+    assert_eq!(server.fetch(&["/bytes/3000000"]).await.pages[0].bytes, 3_000_000);
+    server.stop().await;
+
+    let server_config = ServerConfig::default();
+    let windows = |connections: usize| (1..=connections).map(|open| server_config.send_window(open));
+    assert_eq!(windows(100).min(), windows(1).max(), "a hundred connections have all they want");
+    assert!(windows(10_000).all(|window| window >= 64 * 1024));
+    let in_all: u64 = windows(10_000).sum();
+    assert!(in_all < 6 << 30, "{in_all} bytes, if all clients stop to acknowledge");
+}
