@@ -177,6 +177,24 @@ impl History {
         }
     }
 
+    /// Puts a record from elsewhere into the table, unless it has a newer one of that peer.
+    pub fn restore(&self, peer: IpAddr, record: Record) {
+        self.change(peer, |table| table.restore(peer, record));
+    }
+
+    /// All records, in no order.
+    #[must_use]
+    pub fn records(&self) -> Vec<(IpAddr, Record)> {
+        let shards = self.owner.shared.shards.iter();
+        shards.flat_map(|shard| locked(shard).table.records().collect::<Vec<_>>()).collect()
+    }
+
+    /// Removes a peer's record, if there is one.
+    pub fn remove(&self, peer: IpAddr) {
+        let (_, lease) = self.open_connection(peer);
+        self.close_connection(lease, RecordUpdate::Remove);
+    }
+
     /// Record of a peer, without marking it as used.
     #[must_use]
     pub fn peek(&self, peer: IpAddr) -> Option<Record> {

@@ -42,6 +42,7 @@
 //! | [`mod@file`] | the file: lock, header, slots, what is refused and what is repaired |
 //! | [`slot`] | one record as 64 bytes with a checksum |
 //! | [`error`] | why a file is refused |
+//! | `fleet` | with the feature of that name: one history for several hosts, on a server |
 //!
 //! # Limits
 //!
@@ -53,6 +54,8 @@
 
 pub mod error;
 pub mod file;
+#[cfg(feature = "fleet")]
+pub mod fleet;
 pub mod history;
 pub mod slot;
 

@@ -14,7 +14,7 @@ use headstart_quic::store::client_key;
 use headstart_quic::{Access, Choice, ClientSetup, Gates, Handle, Hint, ServerSetup, Sharded, Store};
 use headstart_stack::Identity;
 use headstart_stack::null::NoSecret;
-use headstart_startup::history::{Ended, Outcome, Record};
+use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
 use headstart_units::{Bytes, Rate, Span};
 use noq_proto::{Connection, DatagramEvent, Dir, Endpoint, EndpointConfig, FourTuple};
 
@@ -47,10 +47,10 @@ fn server(scheme: Choice, copies: &Arc<Copies>, store: &Arc<Sharded>) -> ServerS
         rt_prop: Span::from_millis(1),
         window: Bytes::new(1_000_000),
         ssthresh: Bytes::MAX,
-        ended: Ended::Clean,
+        outcome: FlightOutcome::Clean,
         credit: Bytes::new(1_000_000),
     };
-    store.close(lease, Outcome::Measured(record));
+    store.close(lease, RecordUpdate::Replace(record));
     let copies = Arc::clone(copies) as Arc<dyn DuplicateSender>;
     let setup = ServerSetup::new(base, tls, scheme).expect("TLS for QUIC");
     setup.history(Arc::clone(store) as Arc<dyn Store>).gates(Gates::OPEN).duplicate_sender(copies)

@@ -1,0 +1,439 @@
+//! The queues between connections and the server, and the thread that empties them.
+
+use core::hash::BuildHasher;
+use core::net::IpAddr;
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::hash::RandomState;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use hashbrown::{HashMap, HashSet};
+use headstart_host::{Deadline, locked, unix_now};
+use headstart_startup::history::Record;
+
+use super::link::{Address, Answer, LinkError, Remote};
+use super::{Options, emptied, not_from_the_future};
+use crate::history::History;
+
+/// Peers that are looked up in one exchange with the server, and records that are written in one.
+const BATCH: usize = 256;
+/// Peers that wait to be looked up, and leases of other hosts that are remembered, at most: beyond
+/// that a flood of handshakes costs its starts, and no memory.
+const MOST_WAITING: usize = 8192;
+/// First pause after a failure; each further one is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// State of the way to the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// No connection yet, or none any more.
+    #[default]
+    Away,
+    /// It answers.
+    Up,
+    /// It answers, and refuses writes: out of memory, or read-only.
+    Full,
+}
+
+/// Counts of a host's exchange with the fleet's server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// State now.
+    pub state: State,
+    /// Peers that the server was asked for.
+    pub asked: u64,
+    /// Of these, found there.
+    pub found: u64,
+    /// Found with a lease of another host.
+    pub leased: u64,
+    /// Peers that were not asked for, because the server was away or too many waited.
+    pub skipped: u64,
+    /// Connections that started before the server's answer was there.
+    pub late: u64,
+    /// Records written.
+    pub written: u64,
+    /// Writes that the server refused; they are tried again.
+    pub refused: u64,
+    /// Writes given up, because too many waited.
+    pub lost: u64,
+    /// Values that are no records of the peer.
+    pub damaged: u64,
+    /// Connections to the server that failed or broke.
+    pub failures: u64,
+    /// Writes that wait now.
+    pub waiting: usize,
+    /// The last failure; none if all is well.
+    pub last_error: Option<String>,
+}
+
+impl Counters {
+    /// In Prometheus' text format.
+    #[must_use]
+    pub fn render(&self) -> String {
+        use core::fmt::Write as _;
+        let mut text = String::new();
+        let mut family = |name: &str, kind: &str, help: &str, samples: &[(&str, u64)]| {
+            let _ =
+                write!(text, "# HELP headstart_fleet_{name} {help}\n# TYPE headstart_fleet_{name} {kind}\n");
+            for (what, count) in samples {
+                let label = if what.is_empty() { String::new() } else { format!("{{what=\"{what}\"}}") };
+                let _ = writeln!(text, "headstart_fleet_{name}{label} {count}");
+            }
+        };
+        let is = |state| u64::from(self.state == state);
+        family(
+            "server",
+            "gauge",
+            "State of the history server.",
+            &[("up", is(State::Up)), ("full", is(State::Full)), ("away", is(State::Away))],
+        );
+        family(
+            "lookups_total",
+            "counter",
+            "Peers looked up on the history server, or not.",
+            &[
+                ("asked", self.asked),
+                ("found", self.found),
+                ("leased", self.leased),
+                ("skipped", self.skipped),
+                ("late", self.late),
+            ],
+        );
+        family(
+            "writes_total",
+            "counter",
+            "Records sent to the history server.",
+            &[("written", self.written), ("refused", self.refused), ("lost", self.lost)],
+        );
+        family("damaged_total", "counter", "Values that are no records.", &[("", self.damaged)]);
+        family("failures_total", "counter", "Connections that failed or broke.", &[("", self.failures)]);
+        family("waiting", "gauge", "Records that wait to be written.", &[("", self.waiting as u64)]);
+        text
+    }
+}
+
+/// State shared by all handles and the thread.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub local: History,
+    pub counters: Mutex<Counters>,
+    options: Options,
+    /// This host, for its leases: unique among the hosts of a fleet, and no secret.
+    host: u64,
+    queue: Mutex<Queue>,
+    wake: Condvar,
+    progress: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    wanted: VecDeque<IpAddr>,
+    /// Those in `wanted`, and those that the server is being asked for.
+    pending: HashSet<IpAddr, RandomState>,
+    /// Peers whose lease this host has, or another one.
+    leases: HashMap<IpAddr, KnownLease, RandomState>,
+    changed: HashMap<IpAddr, Change, RandomState>,
+    /// Writes under way.
+    writing: usize,
+    /// When the writes that wait are due.
+    due: Option<Deadline>,
+    is_away: bool,
+    hurries: bool,
+    stops: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct KnownLease {
+    until: Deadline,
+    is_ours: bool,
+}
+
+/// Content of a write.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    /// Its record, as the local table has it when it is written.
+    Newest,
+    /// A record that misled a start is to be forgotten.
+    Dropped(Record),
+}
+
+impl Queue {
+    /// Keeps a change that is newer than one that waits already.
+    fn put(&mut self, peer: IpAddr, change: Change, options: &Options) -> bool {
+        if self.changed.len() >= options.capacity && !self.changed.contains_key(&peer) {
+            return false;
+        }
+        self.changed.insert(peer, change);
+        self.due.get_or_insert_with(|| Deadline::after(options.interval));
+        true
+    }
+
+    fn keep_lease(&mut self, peer: IpAddr, lease: KnownLease) {
+        if self.leases.len() >= MOST_WAITING {
+            self.leases.retain(|_, lease| lease.until.left().is_some());
+        }
+        if self.leases.len() < MOST_WAITING {
+            self.leases.insert(peer, lease);
+        }
+    }
+}
+
+/// Work for one exchange.
+#[derive(Debug, Default)]
+struct Batch {
+    wanted: Vec<IpAddr>,
+    changed: Vec<(IpAddr, Change)>,
+}
+
+impl Shared {
+    pub fn new(local: History, options: Options) -> Self {
+        Self {
+            local,
+            counters: Mutex::default(),
+            options,
+            host: RandomState::new().hash_one(std::process::id()),
+            queue: Mutex::new(Queue { is_away: true, ..Queue::default() }),
+            wake: Condvar::new(),
+            progress: Condvar::new(),
+        }
+    }
+
+    pub fn look_up(&self, peer: IpAddr) {
+        let mut queue = locked(&self.queue);
+        let is_leased = queue.leases.get(&peer).is_some_and(|lease| lease.until.left().is_some());
+        if is_leased || queue.pending.contains(&peer) {
+            return;
+        }
+        if queue.is_away || queue.wanted.len() >= MOST_WAITING {
+            drop(queue);
+            locked(&self.counters).skipped += 1;
+            return;
+        }
+        queue.wanted.push_back(peer);
+        queue.pending.insert(peer);
+        drop(queue);
+        self.wake.notify_one();
+    }
+
+    /// True if another host has a lease; true if the server's answer is not there yet.
+    pub fn state_of(&self, peer: IpAddr) -> (bool, bool) {
+        let queue = locked(&self.queue);
+        let lease = queue.leases.get(&peer);
+        let is_leased = lease.is_some_and(|lease| !lease.is_ours && lease.until.left().is_some());
+        (is_leased, queue.pending.contains(&peer))
+    }
+
+    pub fn mark_written(&self, peer: IpAddr) {
+        self.mark(peer, Change::Newest);
+    }
+
+    pub fn mark_dropped(&self, peer: IpAddr, misled: &Record) {
+        self.mark(peer, Change::Dropped(emptied(misled)));
+    }
+
+    fn mark(&self, peer: IpAddr, change: Change) {
+        if !locked(&self.queue).put(peer, change, &self.options) {
+            locked(&self.counters).lost += 1;
+        }
+        self.wake.notify_one();
+    }
+
+    pub fn counters(&self) -> Counters {
+        let waiting = {
+            let queue = locked(&self.queue);
+            queue.changed.len() + queue.writing
+        };
+        Counters { waiting, ..locked(&self.counters).clone() }
+    }
+
+    pub fn hurry(&self) {
+        locked(&self.queue).hurries = true;
+        self.wake.notify_one();
+    }
+
+    pub fn is_idle(&self) -> bool {
+        let queue = locked(&self.queue);
+        queue.pending.is_empty() && queue.changed.is_empty() && queue.writing == 0
+    }
+
+    pub fn wait_for_progress(&self, wait: Duration) {
+        let queue = locked(&self.queue);
+        drop(self.progress.wait_timeout(queue, wait).unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub fn stop(&self) {
+        locked(&self.queue).stops = true;
+        self.wake.notify_all();
+    }
+
+    pub fn work_until_stopped(&self, address: &Address) {
+        let mut remote: Option<Remote> = None;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let result = match &mut remote {
+                None => self.connect(address).map(|connected| remote = Some(connected)),
+                Some(remote) => match self.next_batch() {
+                    None => return,
+                    Some(batch) => self.exchange(remote, batch),
+                },
+            };
+            match result {
+                Ok(()) => pause = FIRST_PAUSE,
+                Err(error) => {
+                    remote = None;
+                    self.fail(&error);
+                    if self.pause(pause) {
+                        return;
+                    }
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+        }
+    }
+
+    fn connect(&self, address: &Address) -> Result<Remote, LinkError> {
+        let remote = Remote::connect(address, self.options.timeout)?;
+        locked(&self.queue).is_away = false;
+        let mut counters = locked(&self.counters);
+        (counters.state, counters.last_error) = (State::Up, None);
+        Ok(remote)
+    }
+
+    /// Waits for work. None if it is time to stop and nothing waits.
+    fn next_batch(&self) -> Option<Batch> {
+        let mut queue = locked(&self.queue);
+        loop {
+            let is_due = queue.hurries || queue.stops || queue.due.is_some_and(|due| due.left().is_none());
+            let writes = is_due && !queue.changed.is_empty();
+            if writes || !queue.wanted.is_empty() {
+                break;
+            }
+            if queue.stops {
+                return None;
+            }
+            queue.hurries = false;
+            let wait = queue.due.and_then(Deadline::left).unwrap_or(Duration::from_secs(3600));
+            queue = self.wake.wait_timeout(queue, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let count = queue.wanted.len().min(BATCH);
+        let wanted = queue.wanted.drain(..count).collect();
+        let is_due = queue.hurries || queue.stops || queue.due.is_some_and(|due| due.left().is_none());
+        let peers: Vec<IpAddr> = match is_due {
+            true => queue.changed.keys().copied().take(BATCH).collect(),
+            false => vec![],
+        };
+        let changed: Vec<_> =
+            peers.into_iter().filter_map(|peer| Some((peer, queue.changed.remove(&peer)?))).collect();
+        queue.writing = changed.len();
+        if queue.changed.is_empty() {
+            queue.due = None;
+        }
+        Some(Batch { wanted, changed })
+    }
+
+    fn exchange(&self, remote: &mut Remote, batch: Batch) -> Result<(), LinkError> {
+        let writes: Vec<(IpAddr, Record)> = batch
+            .changed
+            .iter()
+            .filter_map(|(peer, change)| match change {
+                Change::Newest => Some((*peer, self.local.peek(*peer)?)),
+                Change::Dropped(emptied) => Some((*peer, *emptied)),
+            })
+            .collect();
+        let answered = remote.exchange(self.host, &batch.wanted, &writes, &self.options);
+        let mut refused = None;
+        if let Ok(answers) = &answered {
+            for (peer, answer) in batch.wanted.iter().zip(&answers.records) {
+                self.take(*peer, answer);
+            }
+            let mut counters = locked(&self.counters);
+            counters.asked += batch.wanted.len() as u64;
+            counters.refused += answers.refused.len() as u64;
+            counters.written += (writes.len() - answers.refused.len()) as u64;
+            if let Some(reason) = &answers.reason {
+                (counters.state, counters.last_error) = (State::Full, Some(reason.clone()));
+                refused = Some(answers.refused.clone());
+            } else if !writes.is_empty() {
+                (counters.state, counters.last_error) = (State::Up, None);
+            }
+        }
+        let mut queue = locked(&self.queue);
+        queue.writing = 0;
+        for peer in &batch.wanted {
+            queue.pending.remove(peer);
+        }
+        let mut lost = 0;
+        for (peer, change) in batch.changed {
+            let again = match &refused {
+                _ if answered.is_err() => true,
+                Some(refused) => refused.contains(&peer),
+                None => false,
+            };
+            if again && !queue.changed.contains_key(&peer) && !queue.put(peer, change, &self.options) {
+                lost += 1;
+            }
+        }
+        if refused.is_some() {
+            // Not at once: a server that is full stays so for a while.
+            (queue.due, queue.hurries) = (Some(Deadline::after(self.options.timeout)), false);
+            if queue.stops {
+                queue.changed.clear();
+            }
+        }
+        drop(queue);
+        locked(&self.counters).lost += lost;
+        self.progress.notify_all();
+        answered.map(drop)
+    }
+
+    /// Takes the server's answer into the local table.
+    fn take(&self, peer: IpAddr, answer: &Answer) {
+        let held = self.local.peek(peer);
+        match answer {
+            Answer::None => {
+                // It has lost it, or never had it.
+                if held.is_some() {
+                    self.mark_written(peer);
+                }
+            }
+            Answer::Damaged => locked(&self.counters).damaged += 1,
+            Answer::Record { record, other_host } => {
+                let record = not_from_the_future(*record, unix_now());
+                self.local.restore(peer, record);
+                let mut queue = locked(&self.queue);
+                let wait = other_host.unwrap_or(self.options.lease);
+                let until = Deadline::after(wait.min(self.options.lease));
+                queue.keep_lease(peer, KnownLease { until, is_ours: other_host.is_none() });
+                drop(queue);
+                let mut counters = locked(&self.counters);
+                counters.found += 1;
+                counters.leased += u64::from(other_host.is_some());
+            }
+        }
+    }
+
+    fn fail(&self, error: &LinkError) {
+        let mut queue = locked(&self.queue);
+        queue.is_away = true;
+        let skipped = queue.wanted.len() as u64;
+        queue.wanted.clear();
+        queue.pending.clear();
+        drop(queue);
+        let mut counters = locked(&self.counters);
+        counters.skipped += skipped;
+        counters.failures += 1;
+        (counters.state, counters.last_error) = (State::Away, Some(error.to_string()));
+    }
+
+    /// True if it is time to stop.
+    fn pause(&self, pause: Duration) -> bool {
+        let over = Deadline::after(pause);
+        let mut queue = locked(&self.queue);
+        loop {
+            let left = over.left().filter(|_| !queue.stops);
+            let Some(left) = left else { return queue.stops };
+            queue = self.wake.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
