@@ -49,9 +49,10 @@ step "formatting"
 cargo fmt --all -- --check
 # Files that a macro lists, cargo does not find.
 rustfmt --check --edition 2024 crates/startup/src/scheme/*.rs
-# The loader of `headstart tcp` compiles libbpf; its tests need root, nginx and curl. Missing
-# packages are installed where that is possible. Everything is compiled once, with all features.
-have_packages libelf-dev zlib1g-dev pkg-config gcc nginx-light curl iproute2 clang llvm libbpf-dev bpftool procps
+# The loader of `headstart tcp` compiles libbpf; its tests need root, nginx and curl, those of a
+# fleet's history a server. Missing packages are installed where that is possible. Everything is
+# compiled once, with all features.
+have_packages libelf-dev zlib1g-dev pkg-config gcc nginx-light curl iproute2 clang llvm libbpf-dev bpftool procps redis-server
 # As udev has it everywhere: tests put programs that are not root behind a path. Elsewhere they are
 # reported as not run.
 if [ "${CI:-}" = true ] && [ "$(id -u)" = 0 ] && [ -c /dev/net/tun ]; then chmod 0666 /dev/net/tun; fi

@@ -9,6 +9,8 @@ mod examples;
 pub mod format;
 #[cfg(feature = "network")]
 mod get;
+#[cfg(feature = "fleet")]
+mod history;
 #[cfg(feature = "network")]
 mod idle;
 mod layout;
@@ -46,6 +48,10 @@ use diff::DiffArgs;
 use downlink::DownlinkArgs;
 #[cfg(feature = "network")]
 use get::GetArgs;
+#[cfg(feature = "fleet")]
+use history::HistoryArgs;
+#[cfg(not(feature = "fleet"))]
+use not_built::NotBuilt as HistoryArgs;
 #[cfg(not(feature = "shell"))]
 use not_built::{NotBuilt as CompletionsArgs, NotBuilt as ManArgs};
 #[cfg(not(feature = "network"))]
@@ -138,6 +144,12 @@ enum Command {
     /// connection its record of the peer, its decision and the round trips saved.
     #[command(after_long_help = examples::SERVE)]
     Serve(Box<ServeArgs>),
+    /// Records of peers: show, export, merge, prune
+    ///
+    /// Of a file (`serve --history FILE`, while no server uses it) or of a fleet's server
+    /// (`valkey://HOST:PORT/`, at any time).
+    #[command(after_long_help = examples::HISTORY)]
+    History(HistoryArgs),
     /// Fetch pages over HTTP/3 and time them
     ///
     /// `--hint` sends the rate of your downlink, `--repeat` connects again, `--compare` requests
@@ -286,6 +298,10 @@ pub fn main() -> ExitCode {
             idle::say(&asked, &idle::of_serve(&args));
             serve::serve(*args)
         }
+        #[cfg(feature = "fleet")]
+        Command::History(args) => history::run(&args),
+        #[cfg(not(feature = "fleet"))]
+        Command::History(args) => args.refuse(),
         #[cfg(feature = "network")]
         Command::Get(args) => {
             idle::say(&asked, &idle::of_get(&args));
@@ -341,6 +357,7 @@ mod tests {
             ("trace", examples::TRACE),
             ("reproduce", examples::REPRODUCE),
             ("downlink", examples::DOWNLINK),
+            ("history", examples::HISTORY),
             ("link", examples::LINK),
             ("show-link", examples::SHOW_LINK),
             ("demo", examples::DEMO),

@@ -347,7 +347,11 @@ impl ServerSetup {
         id: ConnectionId,
     ) -> (Arc<noq::ServerConfig>, Handle) {
         let number = self.arms.draw(&id);
-        let shared = Shared::new(Arc::clone(&self.rules), remote, local, client_key(remote.ip()), number);
+        let key = client_key(remote.ip());
+        if let Some(store) = &self.rules.store {
+            store.prefetch(key);
+        }
+        let shared = Shared::new(Arc::clone(&self.rules), remote, local, key, number);
         let mut config = self.base.clone();
         let mut transport = TransportConfig::clone(&config.transport);
         install(&mut transport, &shared);

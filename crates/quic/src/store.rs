@@ -25,6 +25,12 @@ use headstart_units::hash::{FNV128, fnv128};
 
 /// A shared store of records.
 pub trait Store: Send + Sync + Debug {
+    /// A packet from `peer` may begin a connection: a store that has records elsewhere may fetch
+    /// this one. The address may be forged; nothing may wait.
+    fn prefetch(&self, peer: IpAddr) {
+        let _ = peer;
+    }
+
     /// A connection to `peer` starts: its record, and a lease that counts the connection as live.
     fn open(&self, peer: IpAddr) -> (Option<SharedRecord>, Lease);
 

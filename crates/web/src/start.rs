@@ -138,6 +138,34 @@ impl Session for FastStartSession {
 #[derive(Clone, Debug)]
 pub struct PersistentStore(pub History);
 
+/// A fleet's history, as the transport's store.
+#[cfg(feature = "fleet")]
+#[derive(Clone, Debug)]
+pub struct FleetStore(pub headstart_store::fleet::Fleet);
+
+#[cfg(feature = "fleet")]
+impl Store for FleetStore {
+    fn prefetch(&self, peer: std::net::IpAddr) {
+        self.0.prefetch(peer);
+    }
+
+    fn open(&self, peer: std::net::IpAddr) -> (Option<SharedRecord>, Lease) {
+        self.0.open_connection(peer)
+    }
+
+    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
+        self.0.reserve_flight(lease, plan);
+    }
+
+    fn release(&self, lease: &mut Lease, revision: &Revision) {
+        self.0.release_flight(lease, revision);
+    }
+
+    fn close(&self, lease: Lease, outcome: RecordUpdate) {
+        self.0.close_connection(lease, outcome);
+    }
+}
+
 impl Store for PersistentStore {
     fn open(&self, peer: std::net::IpAddr) -> (Option<SharedRecord>, Lease) {
         self.0.open_connection(peer)

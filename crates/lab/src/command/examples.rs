@@ -53,6 +53,14 @@ Examples:
   headstart reproduce halfback --figure 12,beyond       two figures in full
   headstart reproduce wisestart --quick --check         fail where an outcome is not the one on record";
 
+/// Of `history`.
+pub const HISTORY: &str = "\
+Examples:
+  headstart history show peers.history                  how many, how old, how fast
+  headstart history export peers.history > peers.csv    every record
+  headstart history merge a.history b.history --into valkey://localhost:6379/
+  headstart history prune peers.history --older-than 1h";
+
 /// Of `downlink`.
 pub const DOWNLINK: &str = "\
 Examples:

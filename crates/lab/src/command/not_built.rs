@@ -1,10 +1,12 @@
 //! Commands that this program was built without: they are listed, with the way to get them.
 
-#[cfg(not(all(feature = "network", feature = "shell")))]
+#[cfg(not(all(feature = "fleet", feature = "shell")))]
 use std::ffi::OsString;
 
 /// The commands that need the feature `network`.
 const NETWORK: [&str; 6] = ["downlink", "link", "show-link", "demo", "serve", "get"];
+/// Those that need `fleet`.
+const FLEET: [&str; 1] = ["history"];
 /// Those that need `shell`.
 const SHELL: [&str; 2] = ["completions", "man"];
 
@@ -12,7 +14,8 @@ const SHELL: [&str; 2] = ["completions", "man"];
 pub fn marked(parser: clap::Command) -> clap::Command {
     let network = NETWORK.iter().filter(|_| !cfg!(feature = "network"));
     let shell = SHELL.iter().filter(|_| !cfg!(feature = "shell"));
-    network.chain(shell).fold(parser, |parser, name| {
+    let fleet = FLEET.iter().filter(|_| !cfg!(feature = "fleet"));
+    network.chain(fleet).chain(shell).fold(parser, |parser, name| {
         parser.mut_subcommand(name, |command| {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             command.about(format!("{about} [--features full]"))
@@ -21,7 +24,7 @@ pub fn marked(parser: clap::Command) -> clap::Command {
 }
 
 /// Any arguments of a command that was not built.
-#[cfg(not(all(feature = "network", feature = "shell")))]
+#[cfg(not(all(feature = "fleet", feature = "shell")))]
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct NotBuilt {
@@ -29,7 +32,7 @@ pub struct NotBuilt {
     arguments: Vec<OsString>,
 }
 
-#[cfg(not(all(feature = "network", feature = "shell")))]
+#[cfg(not(all(feature = "fleet", feature = "shell")))]
 impl NotBuilt {
     /// Explains how to get the command.
     ///

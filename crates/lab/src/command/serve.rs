@@ -12,12 +12,16 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, Store};
 use headstart_startup::parameters::split_list;
+#[cfg(feature = "fleet")]
+use headstart_store::fleet::{self, Address, AddressError, Fleet};
 use headstart_store::{History, Options};
 use headstart_units::{Rate, Ratio, Span};
 use headstart_web::identity::{self, Identity};
 use headstart_web::open::{self, OpenError, ServerSettings};
 use headstart_web::server::ServerConfig;
 use headstart_web::site::{Folder, Site};
+#[cfg(feature = "fleet")]
+use headstart_web::start::FleetStore;
 use headstart_web::start::{FastStartAdmission, PersistentStore};
 use headstart_web::{metrics, server, tcp};
 use noq::Endpoint;
@@ -42,9 +46,10 @@ pub struct ServeArgs {
     /// Start-up scheme of connections, by the names of `headstart schemes`
     #[arg(long, default_value = "wise-start", value_name = "NAME", value_parser = choice)]
     pub scheme: Choice,
-    /// File of path records; without it, they are kept in memory until the server ends
-    #[arg(long, value_name = "FILE")]
-    pub history: Option<PathBuf>,
+    /// File of path records, or valkey://HOST:PORT/ for those of a fleet (docs/fleet.md); without
+    /// it, they are kept in memory until the server ends
+    #[arg(long, value_name = "FILE|URL")]
+    pub history: Option<HistoryPlace>,
     /// Your own certificate chain (PEM) [default: a self-signed one, made on first use]
     #[arg(long, value_name = "FILE", requires = "key")]
     pub certificate: Option<PathBuf>,
@@ -57,6 +62,41 @@ pub struct ServeArgs {
     /// Operation.
     #[command(flatten)]
     pub operation: OperationOptions,
+}
+
+/// Place of the records.
+#[derive(Clone, Debug)]
+pub enum HistoryPlace {
+    /// A file of this machine.
+    File(PathBuf),
+    /// A server that several machines share.
+    #[cfg(feature = "fleet")]
+    Fleet(Address),
+}
+
+#[cfg(feature = "fleet")]
+impl std::fmt::Display for HistoryPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(file) => write!(f, "{}", file.display()),
+            Self::Fleet(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+impl FromStr for HistoryPlace {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !text.contains("://") {
+            return Ok(Self::File(text.into()));
+        }
+        #[cfg(feature = "fleet")]
+        let place = text.parse().map(Self::Fleet).map_err(|error: AddressError| error.to_string());
+        #[cfg(not(feature = "fleet"))]
+        let place =
+            Err(format!("found `{text}`, expected a file: a program with --features fleet has servers"));
+        place
+    }
 }
 
 /// Settings of an operator.
@@ -135,7 +175,7 @@ async fn run(args: ServeArgs) -> Result<()> {
     if !args.operation.quiet {
         log_connections();
     }
-    let Checked { site, identity, history, percent } = checked(&args).or_refuse()?;
+    let Checked { site, identity, history, history_counters, percent } = checked(&args).or_refuse()?;
     let (rollout, choice_rollout) = (Arc::new(Rollout::new(percent)), Arc::new(Rollout::default()));
 
     let others = if args.operation.allow_scheme_choice { Choice::all().collect() } else { vec![] };
@@ -166,7 +206,11 @@ async fn run(args: ServeArgs) -> Result<()> {
     if let Some(at) = args.operation.metrics {
         let listener = TcpListener::bind(at).await.with_context(|| format!("--metrics {at}"))?;
         eprintln!("headstart: counters at http://{}/metrics", listener.local_addr()?);
-        tasks.spawn(metrics::serve(listener, render(Arc::clone(&starts)), shutdown.clone()));
+        tasks.spawn(metrics::serve(
+            listener,
+            render(Arc::clone(&starts), history_counters),
+            shutdown.clone(),
+        ));
     }
     if let Some(file) = args.operation.kill_switch.clone() {
         tasks.spawn(watch_kill_switch(file, [rollout, choice_rollout], shutdown.clone()));
@@ -229,8 +273,12 @@ struct Checked {
     site: Arc<Site>,
     identity: Identity,
     history: Arc<dyn Store>,
+    history_counters: RenderHistory,
     percent: f64,
 }
+
+/// Counters of the history, in Prometheus' text format.
+type RenderHistory = Box<dyn Fn() -> String + Send + Sync>;
 
 /// Checks the options: site, identity, history and percentage of the rollout.
 fn checked(args: &ServeArgs) -> Result<Checked> {
@@ -255,7 +303,8 @@ fn checked(args: &ServeArgs) -> Result<Checked> {
         }
         None => Site::Generated,
     };
-    Ok(Checked { site: Arc::new(site), identity: identity_of(args)?, history: history_of(args)?, percent })
+    let (history, history_counters) = history_of(args)?;
+    Ok(Checked { site: Arc::new(site), identity: identity_of(args)?, history, history_counters, percent })
 }
 
 async fn wait_for_end() {
@@ -287,14 +336,26 @@ fn identity_of(args: &ServeArgs) -> Result<Identity> {
     Ok(Identity::kept(&folder, &args.name)?)
 }
 
-fn history_of(args: &ServeArgs) -> Result<Arc<dyn Store>> {
-    let Some(file) = &args.history else { return Ok(Arc::new(Sharded::default())) };
+fn history_of(args: &ServeArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
+    let none: RenderHistory = Box::new(String::new);
+    let file = match &args.history {
+        None => return Ok((Arc::new(Sharded::default()), none)),
+        Some(HistoryPlace::File(file)) => file,
+        #[cfg(feature = "fleet")]
+        Some(HistoryPlace::Fleet(address)) => {
+            let fleet = Fleet::open(address.clone(), fleet::Options::default())
+                .context("cannot start the thread that reaches the history's server")?;
+            eprintln!("headstart: peers are remembered at {address}");
+            let counted = fleet.clone();
+            return Ok((Arc::new(FleetStore(fleet)), Box::new(move || counted.counters().render())));
+        }
+    };
     let (history, loaded) = History::open(file, Options::default())?;
     if let Some(notice) = loaded.notice() {
         eprintln!("headstart: {}: {notice}", file.display());
     }
     eprintln!("headstart: {} peers remembered in {}", loaded.records, file.display());
-    Ok(Arc::new(PersistentStore(history)))
+    Ok((Arc::new(PersistentStore(history)), none))
 }
 
 fn percent(share: Ratio) -> Result<f64> {
@@ -305,8 +366,10 @@ fn percent(share: Ratio) -> Result<f64> {
     Ok(percent)
 }
 
-fn render(starts: Arc<FastStartAdmission>) -> metrics::Render {
-    Arc::new(move || metrics::merged(starts.counted().map(|(scheme, counted)| counted.render(&scheme))))
+fn render(starts: Arc<FastStartAdmission>, history: RenderHistory) -> metrics::Render {
+    Arc::new(move || {
+        metrics::merged(starts.counted().map(|(scheme, counted)| counted.render(&scheme))) + &history()
+    })
 }
 
 async fn watch_kill_switch(file: PathBuf, rollouts: [Arc<Rollout>; 2], shutdown: CancellationToken) {

@@ -1,0 +1,264 @@
+//! `headstart history`: the records of a file or of a fleet's server.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use headstart_host::unix_now;
+use headstart_startup::history::{FlightOutcome, Record};
+use headstart_store::file::MAX_SLOTS;
+use headstart_store::fleet::{self, Remote};
+use headstart_store::{History, Options};
+use headstart_units::{Bytes, Span, Time};
+use serde::Serialize;
+
+use super::format::Format;
+use super::serve::HistoryPlace;
+use super::terminal::{print, print_table};
+use crate::errors::Refuse as _;
+use crate::table::{Cell, Column, Table};
+
+/// Options of `headstart history`.
+#[derive(Args, Debug)]
+pub struct HistoryArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Number of peers, ages, rates and round-trip times
+    Show {
+        /// File, or valkey://HOST:PORT/
+        #[arg(value_name = "FILE|URL")]
+        store: HistoryPlace,
+    },
+    /// Every record, the newest first
+    Export {
+        /// File, or valkey://HOST:PORT/
+        #[arg(value_name = "FILE|URL")]
+        store: HistoryPlace,
+        /// How it is printed
+        #[arg(long, value_enum, default_value_t = Format::Csv)]
+        format: Format,
+    },
+    /// Copy records into another store: the newest of each peer stays
+    Merge {
+        /// Files, or valkey://HOST:PORT/; they stay as they are
+        #[arg(value_name = "FILE|URL", required = true)]
+        from: Vec<HistoryPlace>,
+        /// The store that gets them; a file is made if there is none
+        #[arg(long, value_name = "FILE|URL")]
+        into: HistoryPlace,
+    },
+    /// Remove old records
+    Prune {
+        /// File, or valkey://HOST:PORT/
+        #[arg(value_name = "FILE|URL")]
+        store: HistoryPlace,
+        /// Age of the newest record that is removed
+        #[arg(long, value_name = "TIME")]
+        older_than: Span,
+    },
+}
+
+/// Time for an answer of a fleet's server.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A store that is open.
+enum Opened {
+    File(History),
+    Server(Box<Remote>),
+}
+
+impl Opened {
+    /// Opens a store; a file that is not there is made only to be written.
+    fn open(place: &HistoryPlace, makes: bool) -> Result<Self> {
+        match place {
+            HistoryPlace::File(file) => {
+                if !makes && !file.exists() {
+                    bail!("history file {}: found none", file.display());
+                }
+                let options = Options { capacity: MAX_SLOTS, ..Options::default() };
+                let (history, loaded) = History::open(file, options)?;
+                if let Some(notice) = loaded.notice() {
+                    eprintln!("headstart: {}: {notice}", file.display());
+                }
+                Ok(Self::File(history))
+            }
+            HistoryPlace::Fleet(address) => Ok(Self::Server(Box::new(Remote::connect(address, TIMEOUT)?))),
+        }
+    }
+
+    /// Its records, the newest first.
+    fn records(&mut self) -> Result<Vec<(IpAddr, Record)>> {
+        let mut records = match self {
+            Self::File(history) => history.records(),
+            Self::Server(remote) => {
+                let mut found = vec![];
+                let damaged = remote.records(&mut |peer, record| found.push((peer, record)))?;
+                if damaged > 0 {
+                    eprintln!("headstart: {damaged} values that are no records were left out");
+                }
+                found
+            }
+        };
+        records.sort_unstable_by_key(|(peer, record)| (std::cmp::Reverse(record.saved_at), *peer));
+        // A server may name a key twice.
+        records.dedup_by_key(|(peer, _)| *peer);
+        Ok(records)
+    }
+
+    fn put(&mut self, records: &[(IpAddr, Record)]) -> Result<()> {
+        match self {
+            Self::File(history) => {
+                for (peer, record) in records {
+                    history.restore(*peer, *record);
+                }
+                history.flush().context("cannot write the file")
+            }
+            Self::Server(remote) => Ok(remote.put(records, fleet::Options::default().lifetime)?),
+        }
+    }
+
+    fn remove(&mut self, records: &[(IpAddr, Record)]) -> Result<()> {
+        match self {
+            Self::File(history) => {
+                for (peer, _) in records {
+                    history.remove(*peer);
+                }
+                history.flush().context("cannot write the file")
+            }
+            Self::Server(remote) => Ok(remote.remove(records)?),
+        }
+    }
+}
+
+/// Runs it.
+///
+/// # Errors
+/// If a store cannot be read or written.
+pub fn run(args: &HistoryArgs) -> Result<()> {
+    match &args.action {
+        Action::Show { store } => print_table(&summary(&Opened::open(store, false).or_refuse()?.records()?)),
+        Action::Export { store, format } => {
+            export(&Opened::open(store, false).or_refuse()?.records()?, *format)
+        }
+        Action::Merge { from, into } => {
+            let sources: Result<Vec<_>> = from.iter().map(|place| Opened::open(place, false)).collect();
+            let mut target = Opened::open(into, true).or_refuse()?;
+            for (place, mut source) in from.iter().zip(sources.or_refuse()?) {
+                let records = source.records()?;
+                target.put(&records)?;
+                eprintln!("headstart: {} records of {place}", records.len());
+            }
+            Ok(())
+        }
+        Action::Prune { store, older_than } => {
+            let mut store = Opened::open(store, false).or_refuse()?;
+            let now = unix_now();
+            let mut old = store.records()?;
+            let all = old.len();
+            old.retain(|(_, record)| record.is_expired(now, *older_than));
+            store.remove(&old)?;
+            print(&format!("{} of {all} records removed\n", old.len()))
+        }
+    }
+}
+
+/// A record as a row; units in the names.
+#[derive(Serialize)]
+struct Row {
+    peer: IpAddr,
+    /// Since 1970.
+    saved_at_s: f64,
+    age_s: f64,
+    rate_bits_per_s: u64,
+    min_rtt_ms: f64,
+    window_bytes: u64,
+    /// None where no threshold was set.
+    ssthresh_bytes: Option<u64>,
+    ended: &'static str,
+    credit_bytes: u64,
+}
+
+impl Row {
+    fn new(peer: IpAddr, record: &Record, now: Time) -> Self {
+        Self {
+            peer,
+            saved_at_s: record.saved_at.since(Time::ZERO).as_secs_f64(),
+            age_s: now.since(record.saved_at).as_secs_f64(),
+            rate_bits_per_s: record.btl_bw.as_bits_per_sec(),
+            min_rtt_ms: record.rt_prop.as_millis_f64(),
+            window_bytes: record.window.get(),
+            ssthresh_bytes: (record.ssthresh != Bytes::MAX).then(|| record.ssthresh.get()),
+            ended: match record.outcome {
+                FlightOutcome::Clean => "clean",
+                FlightOutcome::Lossy => "lossy",
+            },
+            credit_bytes: record.credit.get(),
+        }
+    }
+}
+
+fn export(records: &[(IpAddr, Record)], format: Format) -> Result<()> {
+    let now = unix_now();
+    let rows: Vec<Row> = records.iter().map(|(peer, record)| Row::new(*peer, record, now)).collect();
+    match format {
+        Format::Json => print(&(serde_json::to_string_pretty(&rows)? + "\n")),
+        Format::Csv => {
+            let mut writer = csv::Writer::from_writer(vec![]);
+            for row in &rows {
+                writer.serialize(row)?;
+            }
+            print(&String::from_utf8(writer.into_inner()?)?)
+        }
+        Format::Table => {
+            let mut table = Table::new(
+                "",
+                [
+                    Column::text("peer"),
+                    Column::number("age", "s"),
+                    Column::number("rate", "Mbit/s"),
+                    Column::number("RTT", "ms"),
+                    Column::text("ended"),
+                ],
+            );
+            for row in &rows {
+                table.row([
+                    Cell::text(&row.peer.to_string()),
+                    Cell::number(row.age_s, 0),
+                    Cell::number(row.rate_bits_per_s as f64 / 1e6, 1),
+                    Cell::number(row.min_rtt_ms, 1),
+                    Cell::text(row.ended),
+                ]);
+            }
+            print_table(&table)
+        }
+    }
+}
+
+fn summary(records: &[(IpAddr, Record)]) -> Table {
+    let now = unix_now();
+    let title = format!("{} peers", records.len());
+    let columns = ["least", "10 %", "median", "90 %", "largest"].map(|title| Column::number(title, ""));
+    let mut table = Table::new(&title, [Column::text("")].into_iter().chain(columns));
+    let rows: Vec<Row> = records.iter().map(|(peer, record)| Row::new(*peer, record, now)).collect();
+    let mut line = |name: &str, decimals, value: &dyn Fn(&Row) -> f64| {
+        let mut values: Vec<f64> = rows.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        let at = |share: usize| values.get((values.len().saturating_sub(1)) * share / 100).copied();
+        let cells = [0, 10, 50, 90, 100].map(|share| match at(share) {
+            Some(value) => Cell::number(value, decimals),
+            None => Cell::text("-"),
+        });
+        table.row([Cell::text(name)].into_iter().chain(cells));
+    };
+    line("age (s)", 0, &|row| row.age_s);
+    line("rate (Mbit/s)", 1, &|row| row.rate_bits_per_s as f64 / 1e6);
+    line("RTT (ms)", 1, &|row| row.min_rtt_ms);
+    let lossy = rows.iter().filter(|row| row.ended == "lossy").count();
+    table.note(&format!("{lossy} of them are of starts that lost packets."));
+    table
+}
