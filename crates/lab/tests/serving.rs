@@ -148,6 +148,90 @@ fn a_comparison_needs_a_server_that_allows_scheme_requests() {
     assert_eq!(schemes, ["iw10", "halfback"]);
 }
 
+/// A server of a fleet's history, where one is installed; it ends with the test.
+struct HistoryServer {
+    child: Child,
+    url: String,
+}
+
+impl HistoryServer {
+    fn start() -> Option<Self> {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port").port();
+        let port = free.to_string();
+        let options = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port];
+        let start = |name| Command::new(name).args(options).stdout(Stdio::piped()).spawn();
+        let mut child = start("valkey-server").or_else(|_| start("redis-server")).ok()?;
+        let mut told = BufReader::new(child.stdout.take().expect("its output")).lines().map_while(Result::ok);
+        told.find(|line| line.contains("eady to accept connections")).expect("it starts");
+        Some(Self { child, url: format!("valkey://127.0.0.1:{port}/") })
+    }
+}
+
+impl Drop for HistoryServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// From the connection to one server, by way of the history's server, to another server and to a
+/// file; and on without it.
+#[test]
+fn servers_share_a_history_and_do_without_it() {
+    let Some(mut history) = HistoryServer::start() else {
+        return not_run("neither valkey-server nor redis-server is installed");
+    };
+    let start =
+        || Server::start(&["--history", &history.url, "--metrics", "127.0.0.1:0", "--shortest-rtt", "0 ms"]);
+    let (one, other) = (start(), start());
+    let fetch = |server: &Server| {
+        let got = headstart(&["get", &server.page("bytes/3000000"), "--insecure"]);
+        assert!(got.status.success(), "{}", words(&got.stderr));
+    };
+    let wait = |server: &Server, sample: &str| {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !counted(server, sample).contains(" 1") {
+            assert!(Instant::now() < deadline, "{sample}: {}", counted(server, "headstart_fleet"));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    wait(&one, "headstart_fleet_server{what=\"up\"}");
+    wait(&other, "headstart_fleet_server{what=\"up\"}");
+    fetch(&one);
+    wait(&one, "headstart_fleet_writes_total{what=\"written\"}");
+    fetch(&other);
+    wait(&other, "headstart_fleet_lookups_total{what=\"found\"}");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("peers.history").display().to_string();
+    let told = |arguments: &[&str]| {
+        let done = headstart(arguments);
+        assert!(done.status.success(), "{arguments:?}: {}", words(&done.stderr));
+        words(&done.stdout)
+    };
+    told(&["history", "merge", &history.url, "--into", &file]);
+    for store in [&history.url, &file] {
+        let exported = told(&["history", "export", store]);
+        let lines: Vec<&str> = exported.lines().collect();
+        assert!(
+            lines.len() == 2 && lines[0].starts_with("peer,saved_at_s,age_s,rate_bits_per_s,"),
+            "{exported}"
+        );
+        assert!(lines[1].starts_with("127.0.0.1,"), "{exported}");
+        assert!(told(&["history", "show", store]).contains("1 peers"));
+        assert!(told(&["history", "prune", store, "--older-than", "1 h"]).starts_with("0 of 1 "));
+    }
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(told(&["history", "prune", &file, "--older-than", "1 ms"]).starts_with("1 of 1 "));
+    assert!(told(&["history", "prune", &file, "--older-than", "1 ms"]).starts_with("0 of 0 "));
+
+    history.child.kill().expect("killed");
+    history.child.wait().expect("ended");
+    fetch(&one);
+    wait(&one, "headstart_fleet_server{what=\"away\"}");
+    fetch(&one);
+}
+
 /// Lines with an error; advice is no second message.
 fn complaints(told: &str) -> usize {
     told.lines().filter(|line| line.starts_with("error: ") || line.starts_with("headstart: ")).count()
@@ -193,6 +277,9 @@ fn invalid_combinations_are_refused_with_one_message() {
         (&["serve", ".", "--most-connections", "0"], &["--most-connections", "0"]),
         (&["serve", ".", "--hint-cap", "50"], &["--hint-cap", "found `50`", "Mbit/s"]),
         (&["serve", ".", "--history", garbage], &["history", garbage, "expected a history"]),
+        (&["serve", ".", "--history", "http://localhost/"], &["--history", "valkey://localhost:6379/"]),
+        (&["history", "show", absent], &[absent, "found none"]),
+        (&["history", "show", garbage], &[garbage, "expected a history"]),
         (&["serve", ".", "--qlog", garbage], &["--qlog", garbage, "found a file, expected a folder"]),
         (&["serve", ".", "--certificate", absent, "--key", absent], &[absent]),
         (&["serve", ".", "--certificate", garbage, "--key", garbage], &[garbage, "found no certificate"]),

@@ -1,4 +1,5 @@
-//! Cost of a fleet's history: `cargo bench -p headstart-store --features fleet --bench fleet -- [PEERS]`.
+//! Cost of a fleet's history:
+//! `cargo bench -p headstart-store --features fleet --bench fleet -- [PEERS]`.
 //!
 //! Starts `valkey-server` or `redis-server` and gives it records of as many peers (a million by
 //! default): the server's memory for each, and for each with a lease; records written and looked up

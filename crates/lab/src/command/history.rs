@@ -39,7 +39,7 @@ enum Action {
         /// File, or valkey://HOST:PORT/
         #[arg(value_name = "FILE|URL")]
         store: HistoryPlace,
-        /// How it is printed
+        /// Output format
         #[arg(long, value_enum, default_value_t = Format::Csv)]
         format: Format,
     },

@@ -17,9 +17,13 @@ use crate::history::History;
 
 /// Peers that are looked up in one exchange with the server, and records that are written in one.
 const BATCH: usize = 256;
-/// Peers that wait to be looked up, and leases of other hosts that are remembered, at most: beyond
-/// that a flood of handshakes costs its starts, and no memory.
+/// Peers that wait to be looked up, at most: beyond that a flood of handshakes costs its starts,
+/// and no memory.
 const MOST_WAITING: usize = 8192;
+/// Leases that are remembered, at most. A peer without one is looked up again.
+const MOST_LEASES: usize = 1 << 16;
+/// Time between two searches for leases that are over, each of which visits all of them.
+const SWEEP: Duration = Duration::from_millis(500);
 /// First pause after a failure; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -133,6 +137,8 @@ struct Queue {
     pending: HashSet<IpAddr, RandomState>,
     /// Peers whose lease this host has, or another one.
     leases: HashMap<IpAddr, KnownLease, RandomState>,
+    /// Until then the table of leases is not searched for those that are over.
+    swept: Option<Deadline>,
     changed: HashMap<IpAddr, Change, RandomState>,
     /// Writes under way.
     writing: usize,
@@ -170,10 +176,12 @@ impl Queue {
     }
 
     fn keep_lease(&mut self, peer: IpAddr, lease: KnownLease) {
-        if self.leases.len() >= MOST_WAITING {
+        let may_sweep = self.swept.is_none_or(|swept| swept.left().is_none());
+        if self.leases.len() >= MOST_LEASES && may_sweep {
             self.leases.retain(|_, lease| lease.until.left().is_some());
+            self.swept = Some(Deadline::after(SWEEP));
         }
-        if self.leases.len() < MOST_WAITING {
+        if self.leases.len() < MOST_LEASES {
             self.leases.insert(peer, lease);
         }
     }
