@@ -1,8 +1,7 @@
 //! The stack's congestion controller, implemented by a scheme and a base controller.
 //!
-//! It holds no algorithm of its own: it passes the stack's reports to a
-//! [`Sender`](headstart_startup::sending::Sender), and turns its allowance into the stack's window
-//! (bytes) and pacing rate (bytes per second).
+//! It holds no algorithm of its own: it passes the stack's reports to a [`Sender`], and turns its
+//! allowance into the stack's window (bytes) and pacing rate (bytes per second).
 //!
 //! ```text
 //!              first ack                 first full data packet
