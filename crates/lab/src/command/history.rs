@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use headstart_host::unix_now;
 use headstart_startup::history::{FlightOutcome, Record};
 use headstart_store::file::MAX_SLOTS;
@@ -13,7 +13,6 @@ use headstart_store::{History, Options};
 use headstart_units::{Bytes, Span, Time};
 use serde::Serialize;
 
-use super::format::Format;
 use super::serve::HistoryPlace;
 use super::terminal::{print, print_table};
 use crate::errors::Refuse as _;
@@ -40,8 +39,8 @@ enum Action {
         #[arg(value_name = "FILE|URL")]
         store: HistoryPlace,
         /// Output format
-        #[arg(long, value_enum, default_value_t = Format::Csv)]
-        format: Format,
+        #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
+        format: ExportFormat,
     },
     /// Copy records into another store: the newest of each peer stays
     Merge {
@@ -61,6 +60,15 @@ enum Action {
         #[arg(long, value_name = "TIME")]
         older_than: Span,
     },
+}
+
+/// Output format of an export.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ExportFormat {
+    /// One line for each record, with a header
+    Csv,
+    /// A list of objects
+    Json,
 }
 
 /// Time for an answer of a fleet's server.
@@ -202,39 +210,17 @@ impl Row {
     }
 }
 
-fn export(records: &[(IpAddr, Record)], format: Format) -> Result<()> {
+fn export(records: &[(IpAddr, Record)], format: ExportFormat) -> Result<()> {
     let now = unix_now();
     let rows: Vec<Row> = records.iter().map(|(peer, record)| Row::new(*peer, record, now)).collect();
     match format {
-        Format::Json => print(&(serde_json::to_string_pretty(&rows)? + "\n")),
-        Format::Csv => {
+        ExportFormat::Json => print(&(serde_json::to_string_pretty(&rows)? + "\n")),
+        ExportFormat::Csv => {
             let mut writer = csv::Writer::from_writer(vec![]);
             for row in &rows {
                 writer.serialize(row)?;
             }
             print(&String::from_utf8(writer.into_inner()?)?)
-        }
-        Format::Table => {
-            let mut table = Table::new(
-                "",
-                [
-                    Column::text("peer"),
-                    Column::number("age", "s"),
-                    Column::number("rate", "Mbit/s"),
-                    Column::number("RTT", "ms"),
-                    Column::text("ended"),
-                ],
-            );
-            for row in &rows {
-                table.row([
-                    Cell::text(&row.peer.to_string()),
-                    Cell::number(row.age_s, 0),
-                    Cell::number(row.rate_bits_per_s as f64 / 1e6, 1),
-                    Cell::number(row.min_rtt_ms, 1),
-                    Cell::text(row.ended),
-                ]);
-            }
-            print_table(&table)
         }
     }
 }
