@@ -4,7 +4,7 @@
 #![no_main]
 
 use headstart_emu::packet::{Content, HeaderSummary, Packet, is_link_local};
-use headstart_emu::record::Record;
+use headstart_emu::record::ParsedLog;
 use headstart_net::Packet as _;
 use headstart_units::Time;
 use libfuzzer_sys::fuzz_target;
@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = (packet.flow_key(), packet.host_key(), packet.is_ecn_capable());
     packet.mark_congestion_experienced();
     assert_eq!(packet.bytes().len(), bytes.len());
-    if let Err(error) = Record::read(bytes) {
+    if let Err(error) = ParsedLog::read(bytes) {
         assert!(error.to_string().contains("expected"));
     }
 });

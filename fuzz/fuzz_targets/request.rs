@@ -3,11 +3,11 @@
 
 #![no_main]
 
-use headstart_stack::request::Request;
+use headstart_stack::request::TransferRequest;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|written: &[u8]| {
-    match Request::parse(written) {
+    match TransferRequest::parse(written) {
         Ok(request) => assert_eq!(request.emit(), written),
         Err(malformed) => {
             let message = malformed.to_string();
