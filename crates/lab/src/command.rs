@@ -372,7 +372,9 @@ mod tests {
         ];
         let of = |(command, text): (&str, &str)| {
             let lines = text.lines().filter_map(|line| line.strip_prefix("  headstart "));
-            let typed = lines.map(|line| line.split("  ").next().unwrap_or_default().to_owned());
+            // A comment, and what a shell redirects, are not the command's.
+            let typed = lines.map(|line| line.split("  ").next().unwrap_or_default());
+            let typed = typed.map(|line| line.split(" > ").next().unwrap_or_default().to_owned());
             typed.map(|line| (command.to_owned(), line)).collect::<Vec<_>>()
         };
         told.into_iter().flat_map(of).collect()
