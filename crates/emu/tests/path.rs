@@ -27,7 +27,8 @@ fn plan(discipline: QueueDiscipline, mix: u8) -> PathPlan {
     let mut link = LinkPlan::new(Rate::from_mbit_per_sec(10), Span::from_millis(5), limit);
     link.discipline = discipline;
     let mut loss_changes = vec![];
-    if mix & 1 > 0 {
+    let is_constant = discipline == QueueDiscipline::Netem;
+    if mix & 1 > 0 && !is_constant {
         let at = Time::from_millis;
         link.changes = vec![
             (at(20), LinkChange::Rate(Rate::from_mbit_per_sec(3))),
@@ -37,7 +38,7 @@ fn plan(discipline: QueueDiscipline, mix: u8) -> PathPlan {
         ];
         loss_changes = vec![(at(100), Ratio::percent(30)), (at(110), Ratio::percent(0))];
     }
-    if mix & 2 > 0 {
+    if mix & 2 > 0 && !is_constant {
         link.rate = LinkRate::Trace(std::sync::Arc::new("1\n2\n5\n5\n9\n".parse().expect("a trace")));
         link.changes.clear();
     }

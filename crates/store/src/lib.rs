@@ -7,7 +7,7 @@
 //! thread of its own, at most a second late.
 //!
 //! ```
-//! use headstart_startup::history::{Ended, Outcome, Record};
+//! use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
 //! use headstart_store::{History, Options, unix_now};
 //! use headstart_units::{Bytes, Rate, Span};
 //!
@@ -18,13 +18,13 @@
 //!     let (history, _) = History::open(&file, Options::default())?;
 //!     let (known, lease) = history.open_connection(peer);
 //!     assert!(known.is_none());
-//!     history.close_connection(lease, Outcome::Measured(Record {
+//!     history.close_connection(lease, RecordUpdate::Replace(Record {
 //!         saved_at: unix_now(),
 //!         btl_bw: Rate::from_mbit_per_sec(25),
 //!         rt_prop: Span::from_millis(50),
 //!         window: Bytes::new(156_250),
 //!         ssthresh: Bytes::MAX,
-//!         ended: Ended::Clean,
+//!         outcome: FlightOutcome::Clean,
 //!         credit: Bytes::ZERO,
 //!     }));
 //! }
@@ -32,7 +32,7 @@
 //! assert_eq!((loaded.records, loaded.notice()), (1, None));
 //! let (known, lease) = history.open_connection(peer);
 //! assert_eq!(known.map(|known| known.record.btl_bw), Some(Rate::from_mbit_per_sec(25)));
-//! history.close_connection(lease, Outcome::Nothing);
+//! history.close_connection(lease, RecordUpdate::Keep);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -50,6 +50,11 @@ fn discipline() -> impl Strategy<Value = QueueDiscipline> {
     proptest::sample::select(QueueDiscipline::ALL.to_vec())
 }
 
+/// A queue of a link whose rate changes, which netem's limit does not allow.
+fn discipline_of_changing_rate() -> impl Strategy<Value = QueueDiscipline> {
+    discipline().prop_filter("a constant rate", |discipline| *discipline != QueueDiscipline::Netem)
+}
+
 fn trace() -> impl Strategy<Value = Arc<Trace>> {
     proptest::collection::vec(0..300_u32, 1..60).prop_map(|mut millis| {
         millis.push(300);
@@ -60,7 +65,10 @@ fn trace() -> impl Strategy<Value = Arc<Trace>> {
 
 /// A link that consults its queue for each packet: one whose changes change nothing.
 fn managed(rate: Rate, delay: Span, limit: Limit, discipline: QueueDiscipline) -> ElementPlan {
-    let changes = vec![(Time::ZERO, LinkChange::Rate(rate))];
+    let mut changes = vec![(Time::ZERO, LinkChange::Rate(rate))];
+    if discipline == QueueDiscipline::Netem {
+        changes.clear();
+    }
     ElementPlan::Link(LinkPlan { discipline, changes, ..LinkPlan::new(rate, delay, limit) })
 }
 
@@ -71,10 +79,11 @@ fn traced(trace: Arc<Trace>, delay: Span, limit: Limit, discipline: QueueDiscipl
 
 fn any_link() -> impl Strategy<Value = ElementPlan> {
     let queue = || (delay(), limit(3_100, 2), discipline());
+    let changing = (delay(), limit(3_100, 2), discipline_of_changing_rate());
     prop_oneof![
         6 => (rate(), delay(), limit(0, 0)).prop_map(|(rate, delay, limit)| link(rate, delay, limit)),
         2 => (rate(), queue()).prop_map(|(rate, (delay, limit, it))| managed(rate, delay, limit, it)),
-        1 => (trace(), queue()).prop_map(|(trace, (delay, limit, it))| traced(trace, delay, limit, it)),
+        1 => (trace(), changing).prop_map(|(trace, (delay, limit, it))| traced(trace, delay, limit, it)),
     ]
 }
 
