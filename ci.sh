@@ -6,7 +6,10 @@ cd "$(dirname "$0")"
 # A single build gains nothing from incremental compilation. At a desk, set CARGO_INCREMENTAL=1.
 export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
 
-step() { printf '\n== %s (after %d s)\n' "$1" "$SECONDS"; }
+step() { # TITLE: printed with the seconds since the beginning, and the processor time of what has ended
+    times >"$out/times"
+    printf '\n== %s (after %d s; processor time: %s)\n' "$1" "$SECONDS" "$(tail -n 1 "$out/times")"
+}
 
 out=$(mktemp -d)
 background=
