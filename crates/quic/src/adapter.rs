@@ -49,6 +49,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use headstart_adapter::EpochCache;
+use headstart_adapter::epoch::span;
+use headstart_adapter::sizes::{INITIAL_PACKETS, MINIMUM_PACKETS, SLACK};
 use headstart_startup::catalogue::Needs;
 use headstart_startup::sending::Sender;
 use headstart_startup::{Controller, FlightPlan, Prior, Scheme, Startup as _};
@@ -56,7 +59,6 @@ use headstart_units::{Bytes, Rate, Time};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
 
-use crate::epoch::{EpochCache, span};
 use crate::shared::Shared;
 use crate::start_report::Tally;
 use cached_metrics::CachedMetrics;
@@ -124,11 +126,6 @@ pub struct Adapter {
     phase: &'static str,
     duplicator: Option<Duplicator>,
 }
-
-/// RFC 9002 §7.2.
-const INITIAL_PACKETS: u64 = 10;
-/// RFC 9002 §7.2: the minimum window.
-const MINIMUM_PACKETS: u64 = 2;
 
 impl Adapter {
     fn new(shared: Arc<Shared>, now: Instant, mtu: u16, is_first: bool) -> Self {
@@ -379,10 +376,6 @@ impl congestion::Controller for Adapter {
         self
     }
 }
-
-/// A packet this much below the largest still counts as full: frames do not always fill the last
-/// bytes.
-const SLACK: Bytes = Bytes::new(64);
 
 /// Inputs known once the first round trip was measured.
 #[derive(Clone, Copy, Debug)]

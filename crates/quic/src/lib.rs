@@ -62,14 +62,11 @@
 //! | [`adapter`] | the stack's congestion controller, from a scheme and a base controller |
 //! | [`session`] | the TLS session that carries hints and observes outgoing packets |
 //! | [`hint`] | the transport parameter: format, quantisation |
-//! | [`limits`] | caps on hints: per connection, per address, in total |
-//! | [`gates`] | conditions for the use of a record; percentage and kill switch |
-//! | [`store`] | records by peer, shared by all connections |
 //! | [`copies`] | proactive retransmission of whole datagrams |
-//! | [`start_report`], [`metrics`] | the report of a connection, and its counters per endpoint |
 //! | [`journal`] | a sender's events in order: for simulations |
 //! | [`runtime`] | timers precise enough for packets less than a millisecond apart |
-//! | [`epoch`] | the stack's instants as this crate's time |
+//! | [`gates`], [`limits`], [`store`] | common to all stacks: conditions, caps on hints, records |
+//! | [`start_report`], [`metrics`], [`epoch`] | common to all stacks: report, counters, clock |
 //!
 //! # Units
 //!
@@ -93,13 +90,9 @@ pub mod adapter;
 pub mod choice;
 pub mod client;
 pub mod copies;
-pub mod epoch;
-pub mod gates;
 pub mod hint;
 pub mod journal;
 mod last_encrypted;
-pub mod limits;
-pub mod metrics;
 pub mod pending_connection;
 #[cfg(feature = "qlog")]
 pub mod qlog;
@@ -107,8 +100,8 @@ pub mod runtime;
 pub mod server;
 pub mod session;
 pub mod shared;
-pub mod start_report;
-pub mod store;
+
+pub use headstart_adapter::{epoch, gates, limits, metrics, start_report, store};
 
 pub use choice::{Choice, ChoiceError};
 pub use client::ClientSetup;

@@ -4,11 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use headstart_adapter::Account;
 use headstart_host::locked;
 use headstart_startup::base;
-use headstart_startup::history::{Lease, RecordUpdate};
 use headstart_startup::prior::Hint;
-use headstart_units::{Bytes, Time};
+use headstart_units::Bytes;
 use noq_proto::{ConnectionError, Side};
 
 use crate::choice::Choice;
@@ -17,9 +17,9 @@ use crate::epoch::Epoch;
 use crate::gates::{Gates, Rollout};
 use crate::journal::{Journal, JournalEntry};
 use crate::last_encrypted::LastEncrypted;
-use crate::limits::{Grant, Limits};
+use crate::limits::Limits;
 use crate::metrics::Metrics;
-use crate::start_report::{RecordOutcome, StartReport};
+use crate::start_report::StartReport;
 use crate::store::Store;
 
 /// Settings common to all connections of an endpoint.
@@ -42,6 +42,12 @@ pub(crate) struct Rules {
     pub flight_limit: Bytes,
 }
 
+impl Rules {
+    pub fn store(&self) -> Option<&dyn Store> {
+        self.store.as_deref()
+    }
+}
+
 /// State shared by the parts of one connection.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -61,26 +67,11 @@ pub(crate) struct Shared {
     retains_packets: AtomicBool,
     sent_packets: Mutex<SentPackets>,
     pub journal: Journal,
-    pub result: Mutex<ConnectionResult>,
+    pub account: Mutex<Account>,
     /// Number of live controllers: the stack clones them.
     controllers: AtomicUsize,
     #[cfg(feature = "qlog")]
     pub qlog: Arc<OnceLock<crate::qlog::Log>>,
-}
-
-/// State settled at the connection's end.
-#[derive(Debug, Default)]
-pub(crate) struct ConnectionResult {
-    pub report: StartReport,
-    pub lease: Option<Lease>,
-    /// The store holds a reservation for its first flight.
-    pub has_reservation: bool,
-    pub grant: Option<Grant>,
-    /// The outcome as it would be written now.
-    pub outcome: Option<RecordUpdate>,
-    /// Time of the last event.
-    pub last_at: Time,
-    is_closed: bool,
 }
 
 impl Shared {
@@ -106,7 +97,7 @@ impl Shared {
             retains_packets: AtomicBool::new(false),
             sent_packets: Mutex::default(),
             journal: Journal::default(),
-            result: Mutex::new(ConnectionResult { report, ..ConnectionResult::default() }),
+            account: Mutex::new(Account::new(report)),
             controllers: AtomicUsize::new(0),
             #[cfg(feature = "qlog")]
             qlog: Arc::default(),
@@ -173,25 +164,15 @@ impl Shared {
     /// Writes the outcome, releases reservations, and logs the report. Only the first call has an
     /// effect.
     pub fn close(&self) {
-        let mut result = locked(&self.result);
-        if std::mem::replace(&mut result.is_closed, true) {
+        let mut account = locked(&self.account);
+        if !account.close(self.rules.store()) {
             return;
         }
-        let outcome = result.outcome.take().unwrap_or(RecordUpdate::Keep);
-        result.report.record_outcome = match outcome {
-            RecordUpdate::Replace(_) if self.rules.store.is_some() => RecordOutcome::Saved,
-            RecordUpdate::Remove if result.lease.is_some() => RecordOutcome::Dropped,
-            _ => RecordOutcome::Nothing,
-        };
-        if let (Some(store), Some(lease)) = (&self.rules.store, result.lease.take()) {
-            store.close(lease, outcome);
-        }
-        drop(result.grant.take());
-        self.rules.metrics.count(&result.report);
-        tracing::info!(target: "headstart", "{}", result.report);
+        self.rules.metrics.count(&account.report);
+        tracing::info!(target: "headstart", "{}", account.report);
         #[cfg(feature = "qlog")]
         if let Some(log) = self.qlog.get() {
-            log.ended(&result.report, result.last_at);
+            log.ended(&account.report, account.last_at);
         }
     }
 }
@@ -230,7 +211,7 @@ impl Handle {
     /// The report so far.
     #[must_use]
     pub fn report(&self) -> StartReport {
-        locked(&self.0.result).report.clone()
+        locked(&self.0.account).report.clone()
     }
 
     /// Records every sender event from now on, until [`Self::take_journal`].
@@ -254,7 +235,7 @@ impl Handle {
     /// that broke the protocol: it may have acknowledged data that it never received.
     pub fn finish_with(&self, reason: &ConnectionError) {
         if matches!(reason, ConnectionError::TransportError(_)) {
-            locked(&self.0.result).outcome = Some(RecordUpdate::Keep);
+            locked(&self.0.account).keep_record();
         }
         self.finish();
     }

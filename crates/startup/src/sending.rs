@@ -10,9 +10,10 @@
 //!                       +--> on_lost, ..., end_of_losses ----> Congestion ---> controller
 //! ```
 //!
-//! It is for transports whose packets have numbers and are sent once, as in QUIC: lost data leaves
-//! in new packets. After a loss, as many bytes as were lost count as retransmissions. It reads no
-//! clock and holds no lock.
+//! It is for transports whose packets are sent once, as in QUIC: lost data leaves in new packets.
+//! Where the transport does not report numbers, the adapter counts packets, and finds them by
+//! departure and size ([`Ledger::departed`]). After a loss, as many bytes as were lost count as
+//! retransmissions. It reads no clock and holds no lock.
 
 mod cached_controller;
 mod ledger;
@@ -23,7 +24,7 @@ use alloc::boxed::Box;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 pub use cached_controller::CachedController;
-pub use ledger::{Ledger, Packet, ResolvedPacket};
+pub use ledger::{Ledger, OpenPacket, Packet, ResolvedPacket};
 pub use tally::Tally;
 
 use crate::event::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
@@ -297,6 +298,16 @@ impl Sender {
         Some(packet)
     }
 
+    /// A packet was not subject to congestion control, an acknowledgement for example: it leaves
+    /// the account. For transports that report only the bytes that left.
+    pub fn discard(&mut self, number: u64, bytes: Bytes) {
+        let Some(packet) = self.ledger.lose(number, bytes) else { return };
+        self.tally.sent = self.tally.sent.saturating_sub(packet.bytes);
+        if packet.is_first_flight {
+            self.tally.first_flight = self.tally.first_flight.saturating_sub(packet.bytes);
+        }
+    }
+
     /// All losses of one loss detection are known: passes them to the scheme. `sent_at` is the
     /// departure of the newest of them. False if there is nothing to pass.
     pub fn end_of_losses(&mut self, now: Time, sent_at: Time, is_persistent: bool) -> bool {
@@ -389,7 +400,7 @@ impl Sender {
     #[must_use]
     pub fn is_first_flight_over(&self) -> bool {
         let settled = self.tally.delivered + self.tally.lost;
-        self.ledger.sent() > Bytes::ZERO && settled >= self.first_flight.min(self.ledger.sent())
+        !self.tally.sent.is_zero() && settled >= self.first_flight.min(self.tally.sent)
     }
 
     /// The record for the next connection to the same peer, which itself began from `used`, if from

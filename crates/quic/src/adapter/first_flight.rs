@@ -17,8 +17,8 @@
 
 use std::sync::Arc;
 
+use headstart_adapter::{Inputs, sizes};
 use headstart_host::locked;
-use headstart_startup::catalogue::Needs;
 use headstart_startup::sending::CachedController;
 use headstart_startup::trace::SenderEvent;
 use headstart_startup::{Controller, FlightPlan, Prior, Startup as _};
@@ -26,8 +26,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::next_flight::NextFlight;
 use super::{Adapter, INITIAL_PACKETS, Ready, plain_slow_start};
-use crate::gates::{Arm, Gates, NothingToGain, refusal};
-use crate::start_report::Source;
+use crate::gates::NothingToGain;
 
 /// The connection's stage before its scheme begins.
 #[derive(Clone, Copy, Debug)]
@@ -98,51 +97,20 @@ impl Adapter {
         let mut prior = Prior::bare(now, self.sender.packet(), self.sender.rtt().min, Bytes::ZERO);
         prior.handshake_retransmitted = !self.handshake_lost.is_zero();
         if !self.is_late {
-            let mut result = locked(&self.shared.result);
-            let report = &mut result.report;
-            (report.handshake_rtt, report.packet) = (self.sender.rtt().min, self.sender.packet());
-            report.hint = self.shared.hint();
-            let needs = rules.choice.needs();
-            let initial_window = self.sender.packet() * INITIAL_PACKETS;
-            if let Some(store) = &rules.store {
-                let (known, lease) = store.open(self.shared.key);
-                // Connections that share a peer's credit may use its record together.
-                let alone = rules.gates.alone && !self.sender.controller().scheme().reserves_credit();
-                let gates = Gates { alone, ..rules.gates };
-                let judged = gates.judge(known, now, self.sender.rtt().min, initial_window);
-                (report.known, report.refusal) = (known, refusal(&judged));
-                prior.history = judged.ok().map(|known| rules.limits.cap_record(known));
-                result.lease = Some(lease);
-            } else if needs == Needs::History {
-                report.refusal = Some(headstart_startup::history::Refusal::NoRecord);
-            }
-            if let (Needs::Hint, Some(mut hint)) = (needs, self.shared.hint()) {
-                result.grant = rules.limits.grant(self.shared.peer.ip(), hint.bandwidth);
-                result.report.granted = Some(result.grant.as_ref().map_or(Rate::ZERO, |grant| grant.rate()));
-                prior.hint = result.grant.as_ref().map(|grant| {
-                    hint.bandwidth = grant.rate();
-                    hint
-                });
-                let planned = prior.hint.map_or(Bytes::MAX, |hint| hint.bandwidth * self.sender.rtt().min);
-                if !rules.gates.exceeds_initial_window(planned, initial_window) {
-                    (prior.hint, result.grant) = (None, None);
-                    result.report.nothing_to_gain = Some(NothingToGain::InitialWindow);
-                }
-            }
-            let is_eligible = match needs {
-                Needs::History => prior.history.is_some(),
-                Needs::Hint => prior.hint.is_some(),
-                Needs::Nothing | Needs::FlowSize | Needs::Routers => true,
+            let shared = &self.shared;
+            let inputs = Inputs {
+                store: rules.store(),
+                gates: &rules.gates,
+                rollout: &rules.rollout,
+                limits: &rules.limits,
+                needs: rules.choice.needs(),
+                key: shared.key,
+                peer: shared.peer.ip(),
+                number: shared.number,
+                hint: shared.hint(),
             };
-            let is_fast = || needs != Needs::Nothing || is_paced(self.sender.controller(), &prior);
-            let is_short = is_eligible && self.sender.rtt().min < rules.gates.shortest_rtt && is_fast();
-            if is_short {
-                result.report.nothing_to_gain = Some(NothingToGain::ShortPath);
-            }
-            result.report.arm = rules.rollout.draw(is_eligible && !is_short, self.shared.number);
-            if is_short || matches!(result.report.arm, Arm::Control | Arm::Stopped) {
-                drop(result.grant.take());
-                drop(result);
+            let runs = locked(&shared.account).judge(&inputs, &self.sender, &mut prior);
+            if !runs {
                 self.run_control();
             }
         }
@@ -185,25 +153,14 @@ impl Adapter {
             return;
         }
         self.start_copies();
-        let mut result = locked(&self.shared.result);
-        let report = &mut result.report;
-        report.flow_size = self.shared.expected();
-        (report.burst, report.planned, report.pace, report.flights) =
-            (plan.burst, plan.flight, plan.allowance.pace, 1);
-        if is_outrun {
-            report.nothing_to_gain = Some(NothingToGain::LongAnswer);
-        }
-        report.source = match (report.arm, self.shared.rules.choice.needs()) {
-            _ if is_outrun => Source::Nothing,
-            (Arm::Treatment, Needs::History) => Source::History,
-            (Arm::Treatment, Needs::Hint) => Source::Hint,
-            (Arm::Treatment, Needs::FlowSize) => Source::FlowSize,
-            _ => Source::Nothing,
+        let is_small = self.began_small && plan.allowance.pace.is_some();
+        let nothing_to_gain = match (is_outrun, is_small) {
+            (_, true) => Some(NothingToGain::InitialWindow),
+            (true, false) => Some(NothingToGain::LongAnswer),
+            (false, false) => None,
         };
-        if self.began_small && plan.allowance.pace.is_some() {
-            report.nothing_to_gain = Some(NothingToGain::InitialWindow);
-        }
-        drop(result);
+        let (needs, announced) = (self.shared.rules.choice.needs(), self.shared.expected());
+        locked(&self.shared.account).begin(&plan, needs, announced, nothing_to_gain);
         self.note_phase(now);
     }
 
@@ -242,23 +199,11 @@ impl Adapter {
 
     /// Plans the first flight; reserves it in the store if the scheme shares a peer's credit.
     fn establish(&mut self, prior: &mut Prior) -> FlightPlan {
-        let shared = Arc::clone(&self.shared);
-        let mut result = locked(&shared.result);
-        let lease = result
-            .lease
-            .as_mut()
-            .filter(|_| self.sender.controller().scheme().reserves_credit() && !self.is_late);
-        let (Some(store), Some(lease)) = (&shared.rules.store, lease) else {
+        if self.is_late {
             return self.sender.update(|controller| controller.establish(prior));
-        };
-        let mut plan = FlightPlan::burst(self.sender.packet());
-        store.reserve(lease, &mut |credit| {
-            prior.shared_credit = Some(credit);
-            plan = self.sender.update(|controller| controller.establish(prior));
-            plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX))
-        });
-        result.has_reservation = true;
-        plan
+        }
+        let shared = Arc::clone(&self.shared);
+        locked(&shared.account).establish(shared.rules.store(), &mut self.sender, prior)
     }
 
     /// A packet left before or as the flight begins.
@@ -270,11 +215,7 @@ impl Adapter {
 
     /// Size on the wire of so many bytes of application data.
     pub(super) fn wire(&self, bytes: Bytes) -> Bytes {
-        let payload = self.sender.packet().saturating_sub(OVERHEAD).max(Bytes::new(1));
-        let full = bytes.get() / payload.get();
-        let rest = bytes.get() % payload.get();
-        let last = if rest == 0 { 0 } else { rest + OVERHEAD.get() };
-        Bytes::new(full.saturating_mul(self.sender.packet().get()).saturating_add(last))
+        sizes::wire(bytes, self.sender.packet())
     }
 
     /// Rate for the stack's pacer, given the next flight; `None` leaves it to the stack.
@@ -317,12 +258,3 @@ impl Adapter {
         if burst <= self.sender.packet() * BUCKET_PACKETS { burst / BUCKET } else { burst / LARGE_BUCKET }
     }
 }
-
-/// The scheme would pace its first flight.
-fn is_paced(controller: &Controller, prior: &Prior) -> bool {
-    Controller::clone(controller).establish(prior).allowance.pace.is_some()
-}
-
-/// Bytes of a packet besides application data: header with an 8-byte connection id, frame header,
-/// AEAD tag.
-const OVERHEAD: Bytes = Bytes::new(37);

@@ -96,10 +96,10 @@ impl Adapter {
         self.is_whole_flow = left <= plan.flight;
         self.burst = sent + plan.burst;
         self.start_copies();
-        let mut result = locked(&self.shared.result);
-        result.report.flights += 1;
-        result.report.flow_size = Some(announced);
-        drop(result);
+        let mut account = locked(&self.shared.account);
+        account.report.flights += 1;
+        account.report.flow_size = Some(announced);
+        drop(account);
         self.journal(now, SenderEvent::Established);
         self.note_phase(now);
     }

@@ -92,6 +92,25 @@ impl PacketRange {
     fn offset(&self, position: u32) -> Bytes {
         self.offset + self.bytes * u64::from(position)
     }
+
+    fn first_open(&self) -> Option<OpenPacket> {
+        (self.open != 0).then(|| OpenPacket {
+            number: self.number + u64::from(self.open.trailing_zeros()),
+            bytes: self.bytes,
+            sent_at: self.stamp.sent_at,
+        })
+    }
+}
+
+/// A packet that is neither acknowledged nor lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenPacket {
+    /// Its number.
+    pub number: u64,
+    /// Its size.
+    pub bytes: Bytes,
+    /// When it left.
+    pub sent_at: Time,
 }
 
 /// Distance of `number` from `first`, if less than `length`.
@@ -171,6 +190,25 @@ impl Ledger {
     #[cold]
     fn search(&self, number: u64) -> Option<usize> {
         self.ranges.partition_point(|range| range.number <= number).checked_sub(1)
+    }
+
+    /// The packet, neither acknowledged nor lost, that left at that time and is nearest to that
+    /// size: for transports that report no numbers. The first of several.
+    #[must_use]
+    pub fn departed(&self, at: Time, bytes: Bytes) -> Option<OpenPacket> {
+        let first = match self.ranges.front()?.stamp.sent_at == at {
+            true => 0,
+            false => self.ranges.partition_point(|range| range.stamp.sent_at < at),
+        };
+        let of_that_time = self.ranges.iter().skip(first).take_while(|range| range.stamp.sent_at == at);
+        let open = of_that_time.filter_map(PacketRange::first_open);
+        open.min_by_key(|packet| packet.bytes.get().abs_diff(bytes.get()))
+    }
+
+    /// The first packet that is neither acknowledged nor lost.
+    #[must_use]
+    pub fn oldest(&self) -> Option<OpenPacket> {
+        self.ranges.front()?.first_open()
     }
 
     /// Bytes sent.
@@ -378,6 +416,35 @@ mod tests {
         assert!(size_of::<PacketRange>() <= 128);
         ledger.push(64, SIZE, &SendStamp::default(), true);
         assert_eq!(ledger.ranges.len(), 2, "there are no more bits");
+    }
+
+    #[test]
+    fn without_numbers_packets_are_found_by_departure_and_size() {
+        let mut ledger = Ledger::default();
+        let at = Time::from_millis;
+        for (number, (millis, bytes)) in (0..).zip([(1, 1200), (1, 1200), (1, 700), (2, 1200), (4, 90)]) {
+            let stamp = SendStamp { sent_at: at(millis), ..SendStamp::default() };
+            ledger.push(number, Bytes::new(bytes), &stamp, true);
+        }
+        let find = |ledger: &Ledger, millis, bytes| {
+            ledger.departed(at(millis), Bytes::new(bytes)).map(|packet| packet.number)
+        };
+        for (millis, bytes, expected) in [
+            (1, 1200, Some(0)),
+            (1, 1190, Some(0)),
+            (1, 690, Some(2)),
+            (2, 700, Some(3)),
+            (3, 1200, None),
+            (5, 90, None),
+        ] {
+            assert_eq!(find(&ledger, millis, bytes), expected, "{bytes} bytes at {millis} ms");
+        }
+        assert!(ledger.deliver(0, at(1)).is_some() && ledger.deliver(2, at(1)).is_some());
+        assert_eq!(find(&ledger, 1, 700), Some(1), "the only one left of that time");
+        assert_eq!(ledger.oldest().map(|packet| packet.number), Some(1));
+        assert!(ledger.lose(1, Bytes::new(1200)).is_some());
+        assert_eq!(find(&ledger, 1, 1200), None);
+        assert_eq!(ledger.oldest().map(|packet| (packet.number, packet.sent_at)), Some((3, at(2))));
     }
 
     #[test]

@@ -45,12 +45,14 @@ impl Epoch {
 
 /// An epoch that caches the last instant: the stack passes the same one for all packets of a batch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EpochCache {
+pub struct EpochCache {
     epoch: Epoch,
     read: (Instant, Time),
 }
 
 impl EpochCache {
+    /// A cache that holds `now`.
+    #[must_use]
     pub fn new(epoch: Epoch, now: Instant) -> Self {
         Self { epoch, read: (now, epoch.time(now)) }
     }
@@ -65,6 +67,7 @@ impl EpochCache {
     }
 
     /// The last time returned.
+    #[must_use]
     pub const fn last(&self) -> Time {
         self.read.1
     }

@@ -1,0 +1,258 @@
+//! The account of one connection's start: its inputs, reservations, report and record.
+//!
+//! ```text
+//!  judge ----> establish ----> publish ... publish ----> close
+//!  record,     reserves the    releases the reservation,  writes the
+//!  hint, arm   first flight    foresees the record        record
+//! ```
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use headstart_startup::catalogue::Needs;
+use headstart_startup::history::{Lease, RecordUpdate, Refusal};
+use headstart_startup::prior::Hint;
+use headstart_startup::sending::Sender;
+use headstart_startup::{Controller, FlightPlan, Prior, Startup as _};
+use headstart_units::{Bytes, Rate, Time};
+
+use crate::gates::{Arm, Gates, NothingToGain, Rollout, refusal};
+use crate::limits::{Grant, Limits, TOLERATED_LOSS};
+use crate::sizes::INITIAL_PACKETS;
+use crate::start_report::{RecordOutcome, Source, StartReport};
+use crate::store::Store;
+
+/// A connection's inputs, and the rules by which they are judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a> {
+    /// The store of records, if one is kept.
+    pub store: Option<&'a dyn Store>,
+    /// Conditions for the use of a record and of a fast start.
+    pub gates: &'a Gates,
+    /// Share of the connections that run the scheme.
+    pub rollout: &'a Rollout,
+    /// Caps on hints and records.
+    pub limits: &'a Arc<Limits>,
+    /// The input that the scheme cannot do without.
+    pub needs: Needs,
+    /// The store's key.
+    pub key: IpAddr,
+    /// The address that hints are granted to.
+    pub peer: IpAddr,
+    /// Drawn uniformly: decides the arm.
+    pub number: u64,
+    /// The peer's hint.
+    pub hint: Option<Hint>,
+}
+
+/// The account of one connection.
+#[derive(Debug, Default)]
+pub struct Account {
+    /// The report so far.
+    pub report: StartReport,
+    /// Time of the last event.
+    pub last_at: Time,
+    lease: Option<Lease>,
+    /// The store holds a reservation for its first flight.
+    has_reservation: bool,
+    grant: Option<Grant>,
+    /// The outcome as it would be written now.
+    outcome: Option<RecordUpdate>,
+    is_closed: bool,
+}
+
+/// Most phases kept in the report.
+const PHASES: usize = 16;
+
+impl Account {
+    /// An account that begins with this report.
+    #[must_use]
+    pub fn new(report: StartReport) -> Self {
+        Self { report, ..Self::default() }
+    }
+
+    /// The first round trip was measured: opens the record and judges it, grants the hint, and
+    /// draws the arm. True if the scheme may begin from `prior`; otherwise the control scheme takes
+    /// its place.
+    pub fn judge(&mut self, inputs: &Inputs<'_>, sender: &Sender, prior: &mut Prior) -> bool {
+        let Inputs { gates, needs, .. } = *inputs;
+        let (now, rtt, packet) = (prior.now, sender.rtt().min, sender.packet());
+        let report = &mut self.report;
+        (report.handshake_rtt, report.packet) = (rtt, packet);
+        report.hint = inputs.hint;
+        let initial_window = packet * INITIAL_PACKETS;
+        if let Some(store) = inputs.store {
+            let (known, lease) = store.open(inputs.key);
+            // Connections that share a peer's credit may use its record together.
+            let alone = gates.alone && !sender.controller().scheme().reserves_credit();
+            let gates = Gates { alone, ..*gates };
+            let judged = gates.judge(known, now, rtt, initial_window);
+            (report.known, report.refusal) = (known, refusal(&judged));
+            prior.history = judged.ok().map(|known| inputs.limits.cap_record(known));
+            self.lease = Some(lease);
+        } else if needs == Needs::History {
+            report.refusal = Some(Refusal::NoRecord);
+        }
+        if let (Needs::Hint, Some(mut hint)) = (needs, inputs.hint) {
+            self.grant = inputs.limits.grant(inputs.peer, hint.bandwidth);
+            report.granted = Some(self.grant.as_ref().map_or(Rate::ZERO, Grant::rate));
+            prior.hint = self.grant.as_ref().map(|grant| {
+                hint.bandwidth = grant.rate();
+                hint
+            });
+            let planned = prior.hint.map_or(Bytes::MAX, |hint| hint.bandwidth * rtt);
+            if !gates.exceeds_initial_window(planned, initial_window) {
+                (prior.hint, self.grant) = (None, None);
+                report.nothing_to_gain = Some(NothingToGain::InitialWindow);
+            }
+        }
+        let is_eligible = match needs {
+            Needs::History => prior.history.is_some(),
+            Needs::Hint => prior.hint.is_some(),
+            Needs::Nothing | Needs::FlowSize | Needs::Routers => true,
+        };
+        let is_fast = || needs != Needs::Nothing || is_paced(sender.controller(), prior);
+        let is_short = is_eligible && rtt < gates.shortest_rtt && is_fast();
+        if is_short {
+            report.nothing_to_gain = Some(NothingToGain::ShortPath);
+        }
+        report.arm = inputs.rollout.draw(is_eligible && !is_short, inputs.number);
+        let runs = !is_short && !matches!(report.arm, Arm::Control | Arm::Stopped);
+        if !runs {
+            self.grant = None;
+        }
+        runs
+    }
+
+    /// Plans the first flight; reserves it in the store if the scheme shares a peer's credit.
+    pub fn establish(
+        &mut self,
+        store: Option<&dyn Store>,
+        sender: &mut Sender,
+        prior: &mut Prior,
+    ) -> FlightPlan {
+        let reserves = sender.controller().scheme().reserves_credit();
+        let (Some(store), Some(lease)) = (store, self.lease.as_mut().filter(|_| reserves)) else {
+            return sender.update(|controller| controller.establish(prior));
+        };
+        let mut plan = FlightPlan::burst(sender.packet());
+        store.reserve(lease, &mut |credit| {
+            prior.shared_credit = Some(credit);
+            plan = sender.update(|controller| controller.establish(prior));
+            plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX))
+        });
+        self.has_reservation = true;
+        plan
+    }
+
+    /// The first flight begins: notes its plan. `announced` are the bytes announced by the
+    /// application; `nothing_to_gain` a reason that was found with the plan.
+    pub fn begin(
+        &mut self,
+        plan: &FlightPlan,
+        needs: Needs,
+        announced: Option<Bytes>,
+        nothing_to_gain: Option<NothingToGain>,
+    ) {
+        let report = &mut self.report;
+        report.flow_size = announced;
+        (report.burst, report.planned, report.pace, report.flights) =
+            (plan.burst, plan.flight, plan.allowance.pace, 1);
+        report.source = match (report.arm, needs) {
+            _ if nothing_to_gain == Some(NothingToGain::LongAnswer) => Source::Nothing,
+            (Arm::Treatment, Needs::History) => Source::History,
+            (Arm::Treatment, Needs::Hint) => Source::Hint,
+            (Arm::Treatment, Needs::FlowSize) => Source::FlowSize,
+            _ => Source::Nothing,
+        };
+        report.nothing_to_gain = nothing_to_gain.or(report.nothing_to_gain);
+    }
+
+    /// A phase began, so long after the first flight.
+    pub fn note_phase(&mut self, at: headstart_units::Span, phase: &'static str) {
+        if self.report.phases.len() < PHASES {
+            self.report.phases.push((at, phase));
+        }
+    }
+
+    /// The path has changed: no record is written.
+    pub fn note_migration(&mut self) {
+        self.report.migrated = true;
+        self.keep_record();
+    }
+
+    /// No record is written.
+    pub fn keep_record(&mut self) {
+        self.outcome = Some(RecordUpdate::Keep);
+    }
+
+    /// Foresees the outcome as it would be if the connection ended now, and releases what the first
+    /// flight reserved once it is over..
+    pub fn publish(&mut self, now: Time, sender: &Sender, store: Option<&dyn Store>, is_client: bool) {
+        let outcome = self.outcome(now, sender, is_client);
+        self.last_at = now;
+        self.report.tally = *sender.tally();
+        self.report.min_rtt = sender.rtt().min;
+        self.report.btl_bw = sender.fastest();
+        if self.has_reservation
+            && let (Some(fate), Some(store)) = (sender.controller().scheme().credit_revision(), store)
+            && let Some(lease) = &mut self.lease
+        {
+            store.release(lease, &fate);
+            self.has_reservation = false;
+        }
+        if sender.is_first_flight_over()
+            && let Some(grant) = self.grant.take()
+        {
+            let tally = sender.tally();
+            grant.settle(tally.first_flight_lost <= tally.first_flight * TOLERATED_LOSS);
+        }
+        if !self.report.migrated {
+            self.outcome = Some(outcome);
+        }
+    }
+
+    fn outcome(&self, now: Time, sender: &Sender, is_client: bool) -> RecordUpdate {
+        let used = self.report.known.as_ref();
+        let scheme = sender.controller().scheme();
+        if used.is_some() {
+            // A client reuses its own record only until the first loss of a first flight. For a
+            // scheme that reserves, a loss already lowers the credit.
+            let has_lost = !sender.tally().first_flight_lost.is_zero();
+            let has_misled =
+                is_client && !scheme.reserves_credit() && (has_lost || is_refused_for_rtt(&self.report));
+            if scheme.discards_history() || has_misled {
+                return RecordUpdate::Remove;
+            }
+        }
+        sender.record(now, used.map(|known| &known.record)).map_or(RecordUpdate::Keep, RecordUpdate::Replace)
+    }
+
+    /// The connection is over: writes the outcome and releases reservations. True for the first
+    /// call; later ones have no effect.
+    pub fn close(&mut self, store: Option<&dyn Store>) -> bool {
+        if std::mem::replace(&mut self.is_closed, true) {
+            return false;
+        }
+        let outcome = self.outcome.take().unwrap_or(RecordUpdate::Keep);
+        self.report.record_outcome = match outcome {
+            RecordUpdate::Replace(_) if store.is_some() => RecordOutcome::Saved,
+            RecordUpdate::Remove if self.lease.is_some() => RecordOutcome::Dropped,
+            _ => RecordOutcome::Nothing,
+        };
+        if let (Some(store), Some(lease)) = (store, self.lease.take()) {
+            store.close(lease, outcome);
+        }
+        self.grant = None;
+        true
+    }
+}
+
+/// The scheme would pace its first flight.
+fn is_paced(controller: &Controller, prior: &Prior) -> bool {
+    Controller::clone(controller).establish(prior).allowance.pace.is_some()
+}
+
+fn is_refused_for_rtt(report: &StartReport) -> bool {
+    matches!(report.refusal, Some(Refusal::RttTooLarge | Refusal::RttTooSmall))
+}
