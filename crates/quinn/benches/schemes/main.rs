@@ -1,4 +1,4 @@
-//! Cost of a scheme per ack: `cargo bench -p headstart-startup --bench schemes`.
+//! Cost of a scheme per ack: `cargo bench -p headstart-quinn --bench schemes`.
 //!
 //! *start*: connections of 70 acks (100 kB over 15 Mbit/s and 60 ms), each with a new controller:
 //! building and establishing it is included. *avoidance*: a thousand acks after a cut. For each ack

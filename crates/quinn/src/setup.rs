@@ -1,0 +1,200 @@
+//! A server's set-up: one per endpoint.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use headstart_adapter::store::client_key;
+use headstart_adapter::{Epoch, Gates, Limits, Metrics, Policy, Rollout, Store};
+use headstart_startup::history::FixedHash;
+use headstart_startup::prior::Hint;
+use headstart_startup::{base, catalogue};
+use headstart_units::Bytes;
+use quinn_proto::congestion::ControllerFactory;
+use quinn_proto::{ServerConfig, TransportConfig};
+
+use crate::adapter::Factory;
+use crate::choice::{Choice, ChoiceError};
+use crate::shared::{Handle, Rules, Shared};
+
+/// Settings for the connections that a server accepts. Setters consume and return it; clones share
+/// history, rollout and counters.
+#[derive(Clone)]
+pub struct ServerSetup {
+    base: ServerConfig,
+    transport: Arc<dyn Fn() -> TransportConfig + Send + Sync>,
+    rules: Arc<Rules>,
+    /// Draws a number for each connection: a secret keeps clients from choosing their arm, a seed
+    /// makes runs repeatable.
+    secret: RandomState,
+    seed: Option<u64>,
+    accepted: Arc<AtomicU64>,
+}
+
+impl fmt::Debug for ServerSetup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerSetup").field("rules", &self.rules).finish_non_exhaustive()
+    }
+}
+
+/// Halfback §4.1: the receive window of its senders, and about the most that it paces out (§3.1).
+const FLIGHT_LIMIT: Bytes = Bytes::new(141_000);
+
+impl ServerSetup {
+    /// A server with quinn's configuration `base`, of which only the transport is replaced.
+    ///
+    /// # Errors
+    /// [`ChoiceError`] if the catalogue does not have the scheme or quinn cannot carry it.
+    pub fn new(base: ServerConfig, scheme: &str) -> Result<Self, ChoiceError> {
+        let control = Choice::find("iw10")?;
+        let rules = Rules {
+            choice: Choice::find(scheme)?,
+            control,
+            base: base::Kind::default(),
+            store: None,
+            gates: Gates::default(),
+            rollout: Arc::default(),
+            limits: Limits::new(Policy::default()),
+            metrics: Arc::default(),
+            epoch: Epoch::now(),
+            flight_limit: FLIGHT_LIMIT,
+        };
+        Ok(Self {
+            base,
+            transport: Arc::new(TransportConfig::default),
+            rules: Arc::new(rules),
+            secret: RandomState::new(),
+            seed: None,
+            accepted: Arc::default(),
+        })
+    }
+
+    fn with(mut self, set: impl FnOnce(&mut Rules)) -> Self {
+        set(Arc::make_mut(&mut self.rules));
+        self
+    }
+
+    /// Makes the transport configuration of a connection, whose congestion controller is then set;
+    /// quinn cannot copy one. [`TransportConfig::default`] by default.
+    #[must_use]
+    pub fn transport(mut self, make: impl Fn() -> TransportConfig + Send + Sync + 'static) -> Self {
+        self.transport = Arc::new(make);
+        self
+    }
+
+    /// Store of records. None by default: no records are kept.
+    #[must_use]
+    pub fn history(self, store: Arc<dyn Store>) -> Self {
+        self.with(|rules| rules.store = Some(store))
+    }
+
+    /// Conditions for the use of a record and of a fast start.
+    #[must_use]
+    pub fn gates(self, gates: Gates) -> Self {
+        self.with(|rules| rules.gates = gates)
+    }
+
+    /// Share of the connections that run the scheme. A clone of the [`Arc`] changes it at run time.
+    #[must_use]
+    pub fn rollout(self, rollout: Arc<Rollout>) -> Self {
+        self.with(|rules| rules.rollout = rollout)
+    }
+
+    /// The control arm's scheme. Slow start from ten packets by default.
+    #[must_use]
+    pub fn control(self, choice: Choice) -> Self {
+        self.with(|rules| rules.control = choice)
+    }
+
+    /// The base controller for congestion avoidance. CUBIC by default.
+    #[must_use]
+    pub fn base_controller(self, base: base::Kind) -> Self {
+        self.with(|rules| rules.base = base)
+    }
+
+    /// Caps on hints and records; [`Policy`] has the defaults.
+    #[must_use]
+    pub fn limits(self, policy: Policy) -> Self {
+        self.with(|rules| rules.limits = Limits::new(policy))
+    }
+
+    /// Cap in bytes on a first flight that is limited by nothing but the flow's size (JumpStart).
+    /// 141 kB by default.
+    #[must_use]
+    pub fn flight_limit(self, bytes: u64) -> Self {
+        self.with(|rules| rules.flight_limit = Bytes::new(bytes))
+    }
+
+    /// Counters of connections. Several endpoints may share one.
+    #[must_use]
+    pub fn metrics(self, metrics: Arc<Metrics>) -> Self {
+        self.with(|rules| rules.metrics = metrics)
+    }
+
+    /// Mapping of quinn's clock to the time of records: for virtual time. By default that is
+    /// nanoseconds since 1970.
+    #[must_use]
+    pub fn epoch(self, epoch: Epoch) -> Self {
+        self.with(|rules| rules.epoch = epoch)
+    }
+
+    /// Draws the arms from a seed instead of a secret: for repeatable runs.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// The counters.
+    #[must_use]
+    pub fn counted(&self) -> &Arc<Metrics> {
+        &self.rules.metrics
+    }
+
+    /// The configuration for a connection of that peer, for `quinn::Incoming::accept_with`.
+    #[must_use]
+    pub fn configure(&self, peer: SocketAddr) -> (Arc<ServerConfig>, Handle) {
+        self.configure_with_hint(peer, None)
+    }
+
+    /// The same with a hint of the peer's access link, known from elsewhere: quinn has no place for
+    /// a transport parameter of one's own.
+    #[must_use]
+    pub fn configure_with_hint(&self, peer: SocketAddr, hint: Option<Hint>) -> (Arc<ServerConfig>, Handle) {
+        let (factory, handle) = self.factory(peer, hint);
+        let mut transport = (self.transport)();
+        transport.congestion_controller_factory(factory);
+        let mut config = self.base.clone();
+        config.transport_config(Arc::new(transport));
+        (Arc::new(config), handle)
+    }
+
+    /// Makes the congestion controllers of one connection of that peer: for servers that build
+    /// their configuration themselves.
+    #[must_use]
+    pub fn factory(
+        &self,
+        peer: SocketAddr,
+        hint: Option<Hint>,
+    ) -> (Arc<dyn ControllerFactory + Send + Sync>, Handle) {
+        let serial = self.accepted.fetch_add(1, Ordering::Relaxed);
+        let number = match self.seed {
+            None => self.secret.hash_one(serial),
+            Some(seed) => FixedHash::default().hash_one((seed, serial)),
+        };
+        let key = client_key(peer.ip());
+        if let Some(store) = self.rules.store() {
+            store.prefetch(key);
+        }
+        let shared = Shared::new(Arc::clone(&self.rules), peer, key, number, hint);
+        (Factory::new(Arc::clone(&shared)), Handle(shared))
+    }
+
+    /// The input that the scheme cannot do without.
+    #[must_use]
+    pub fn needs(&self) -> catalogue::Needs {
+        self.rules.choice.needs()
+    }
+}

@@ -1,0 +1,7 @@
+//! Integration tests, as one program.
+
+mod conformance;
+mod example;
+mod on_noq;
+mod on_quinn;
+mod scenario;
