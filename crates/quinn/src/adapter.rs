@@ -120,6 +120,8 @@ pub struct Adapter {
     began_small: bool,
     /// End of the burst, as an offset in the bytes sent.
     burst: Bytes,
+    /// The flight has left, as of the last event.
+    is_flight_out: bool,
     /// The account was brought up to date after the end of the first flight.
     is_settled: bool,
     started_at: Time,
@@ -162,6 +164,7 @@ impl Adapter {
             is_whole_flow: false,
             began_small: false,
             burst: Bytes::ZERO,
+            is_flight_out: false,
             is_settled: false,
             started_at: cache.last(),
             phase: "",
@@ -190,9 +193,31 @@ impl Adapter {
 
     #[inline]
     fn refresh_window(&mut self) {
-        self.window = self.compute_window();
+        let allowance = self.sender.controller().allowance();
+        self.window = match allowance.pace {
+            None if self.is_flight_out => self.for_quinn(allowance.window),
+            _ => self.compute_window(),
+        };
     }
 
+    /// A window of the scheme as quinn counts it: with all bytes in flight.
+    #[inline]
+    fn for_quinn(&self, window: Bytes) -> u64 {
+        // A packet leaves only while bytes in flight stay below the window.
+        let window = window + self.unmanaged_in_flight;
+        window.max(self.sender.packet() * MINIMUM_PACKETS).get().saturating_add(1)
+    }
+
+    /// Nothing but the scheme's allowance decides until another flight begins.
+    fn is_flight_out(&self) -> bool {
+        let sent = self.sender.ledger().sent();
+        matches!(self.stage, Stage::Started)
+            && !self.began_small
+            && sent >= self.burst
+            && sent >= self.sender.first_flight()
+    }
+
+    #[cold]
     fn compute_window(&self) -> u64 {
         let initial = self.sender.packet() * INITIAL_PACKETS;
         let in_flight = self.sender.ledger().in_flight();
@@ -213,9 +238,7 @@ impl Adapter {
         };
         let state =
             pacing::State { allowance, in_flight, burst_left, smoothed: self.smoothed, packet: self.largest };
-        let window = pacing::window(&state) + rest + self.unmanaged_in_flight;
-        // A packet leaves only while bytes in flight stay below the window.
-        window.max(self.sender.packet() * MINIMUM_PACKETS).get().saturating_add(1)
+        self.for_quinn(pacing::window(&state) + rest)
     }
 
     /// A part of the flight has not left, and the window has room for no more than that part: the
@@ -406,6 +429,7 @@ impl Adapter {
                 self.next_number += 1;
                 left -= packet;
             }
+            self.is_flight_out = self.is_flight_out();
         } else {
             self.unmanaged_in_flight += bytes;
         }
@@ -413,19 +437,19 @@ impl Adapter {
     }
 
     /// A packet was acknowledged; `smoothed` is quinn's RTT before that.
-    fn acked(&mut self, sent: Time, bytes: Bytes, app_limited: bool, smoothed: impl Fn() -> Span) {
+    fn acked(&mut self, sent: Time, bytes: Bytes, app_limited: bool, smoothed: impl FnOnce() -> Span) {
         self.use_clone();
-        if self.sender.opens_batch(&smoothed) {
-            self.smoothed_before = smoothed();
-            if app_limited && matches!(self.stage, Stage::Started) {
-                self.sender.on_app_limited();
-            }
+        let smoothed_before = &mut self.smoothed_before;
+        let smoothed = || {
+            *smoothed_before = smoothed();
+            *smoothed_before
+        };
+        if self.sender.opens_batch(smoothed) && app_limited && matches!(self.stage, Stage::Started) {
+            self.sender.on_app_limited();
         }
         self.newest_acked = self.newest_acked.max(Some(sent));
-        let found = self.sender.ledger().departed(sent, bytes).filter(|it| it.bytes + SLACK >= bytes);
-        match found {
-            Some(packet) => _ = self.sender.on_delivered(packet.number, sent),
-            None => self.unmanaged_in_flight = self.unmanaged_in_flight.saturating_sub(bytes),
+        if !self.sender.on_delivered_unnumbered(sent, bytes, SLACK) {
+            self.unmanaged_in_flight = self.unmanaged_in_flight.saturating_sub(bytes);
         }
     }
 
@@ -452,8 +476,9 @@ impl Adapter {
         if self.sender.end_of_acks(now, sample, is_all_sent).is_some() {
             self.note_phase(now);
             if !self.is_settled && self.sender.is_first_flight_over() {
-                self.is_settled = true;
                 self.publish();
+                let scheme = self.sender.controller().scheme();
+                self.is_settled = !scheme.reserves_credit() || scheme.credit_revision().is_some();
             }
         }
         self.refresh_window();

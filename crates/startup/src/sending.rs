@@ -12,8 +12,8 @@
 //!
 //! It is for transports whose packets are sent once, as in QUIC: lost data leaves in new packets.
 //! Where the transport does not report numbers, the adapter counts packets, and finds them by
-//! departure and size ([`Ledger::departed`]). After a loss, as many bytes as were lost count as
-//! retransmissions. It reads no clock and holds no lock.
+//! departure and size ([`Ledger::deliver_unnumbered`]). After a loss, as many bytes as were lost
+//! count as retransmissions. It reads no clock and holds no lock.
 
 mod cached_controller;
 mod ledger;
@@ -216,7 +216,20 @@ impl Sender {
     /// A packet was acknowledged; false if it is not one of the sender's, or was settled before.
     #[inline]
     pub fn on_delivered(&mut self, number: u64, sent_at: Time) -> bool {
-        let Some(packet) = self.ledger.deliver(number, sent_at) else { return false };
+        let packet = self.ledger.deliver(number, sent_at);
+        packet.is_some_and(|packet| self.add_to_batch(&packet))
+    }
+
+    /// The same for a transport that reports departure and size, but no number. A packet smaller by
+    /// more than `slack` is not meant.
+    #[inline]
+    pub fn on_delivered_unnumbered(&mut self, sent_at: Time, bytes: Bytes, slack: Bytes) -> bool {
+        let packet = self.ledger.deliver_unnumbered(sent_at, bytes, slack);
+        packet.is_some_and(|packet| self.add_to_batch(&packet))
+    }
+
+    #[inline]
+    fn add_to_batch(&mut self, packet: &ResolvedPacket) -> bool {
         self.batch.bytes += packet.bytes;
         if packet.is_first_flight {
             self.batch.first_flight += packet.bytes;

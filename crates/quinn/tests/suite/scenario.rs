@@ -85,6 +85,8 @@ pub struct Outcome {
     pub completed: Vec<Time>,
     /// Departures of the server's full packets.
     pub departures: Vec<Time>,
+    /// Datagrams that left the server.
+    pub packets: u64,
     /// Packets that the server declared lost.
     pub lost: u64,
     pub report: StartReport,

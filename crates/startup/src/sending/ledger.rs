@@ -168,9 +168,16 @@ impl Ledger {
     fn settle(&mut self, number: u64, is_ours: impl FnOnce(&PacketRange) -> bool) -> Option<ResolvedPacket> {
         // Nearly always the packet is in the oldest range.
         let at = if self.ranges.front()?.position(number).is_some() { 0 } else { self.search(number)? };
-        let range = self.ranges.get_mut(at)?;
+        let range = self.ranges.get(at)?;
         let position =
             range.position(number).filter(|&position| range.is_open(position) && is_ours(range))?;
+        Some(self.resolve(at, position))
+    }
+
+    /// Settles an open packet.
+    #[inline]
+    fn resolve(&mut self, at: usize, position: u32) -> ResolvedPacket {
+        let range = &mut self.ranges[at];
         range.open &= !(1 << position);
         self.in_flight = self.in_flight.saturating_sub(range.bytes);
         let settled = ResolvedPacket {
@@ -184,7 +191,7 @@ impl Ledger {
         while self.ranges.front().is_some_and(|range| range.open == 0) {
             self.ranges.pop_front();
         }
-        Some(settled)
+        settled
     }
 
     #[cold]
@@ -192,14 +199,28 @@ impl Ledger {
         self.ranges.partition_point(|range| range.number <= number).checked_sub(1)
     }
 
-    /// The packet, neither acknowledged nor lost, that left at that time and is nearest to that
-    /// size: for transports that report no numbers. The first of several.
-    #[must_use]
-    pub fn departed(&self, at: Time, bytes: Bytes) -> Option<OpenPacket> {
-        let first = match self.ranges.front()?.stamp.sent_at == at {
-            true => 0,
-            false => self.ranges.partition_point(|range| range.stamp.sent_at < at),
-        };
+    /// Settles as acknowledged the packet that left at that time and is nearest to that size, the
+    /// first of several: for transports that report no numbers. None that is smaller by more than
+    /// `slack`.
+    #[inline]
+    pub fn deliver_unnumbered(
+        &mut self,
+        sent_at: Time,
+        bytes: Bytes,
+        slack: Bytes,
+    ) -> Option<ResolvedPacket> {
+        let oldest = self.ranges.front()?;
+        // Nearly always it is the oldest.
+        if oldest.stamp.sent_at == sent_at && oldest.bytes == bytes {
+            return Some(self.resolve(0, oldest.open.trailing_zeros()));
+        }
+        let packet = self.departed(sent_at, bytes).filter(|packet| packet.bytes + slack >= bytes)?;
+        self.deliver(packet.number, sent_at)
+    }
+
+    #[cold]
+    fn departed(&self, at: Time, bytes: Bytes) -> Option<OpenPacket> {
+        let first = self.ranges.partition_point(|range| range.stamp.sent_at < at);
         let of_that_time = self.ranges.iter().skip(first).take_while(|range| range.stamp.sent_at == at);
         let open = of_that_time.filter_map(PacketRange::first_open);
         open.min_by_key(|packet| packet.bytes.get().abs_diff(bytes.get()))
@@ -427,13 +448,16 @@ mod tests {
             ledger.push(number, Bytes::new(bytes), &stamp, true);
         }
         let find = |ledger: &Ledger, millis, bytes| {
-            ledger.departed(at(millis), Bytes::new(bytes)).map(|packet| packet.number)
+            let mut ledger = ledger.clone();
+            let slack = Bytes::new(10);
+            ledger.deliver_unnumbered(at(millis), Bytes::new(bytes), slack).map(|packet| packet.ordinal)
         };
         for (millis, bytes, expected) in [
             (1, 1200, Some(0)),
             (1, 1190, Some(0)),
             (1, 690, Some(2)),
             (2, 700, Some(3)),
+            (2, 1211, None),
             (3, 1200, None),
             (5, 90, None),
         ] {
