@@ -30,7 +30,7 @@ fn main() {
     };
     let (size, connections) = if work == "bulk" { (20_000_000, 1) } else { (1_000, 100) };
     let (rate, rtt) = (Rate::from_mbit_per_sec(100), Span::from_millis(40));
-    let path = Scenario { rate, rtt, buffer: Packets::new(1_000), ..Scenario::new("cost", size) };
+    let path = Scenario { rate, rtt, buffer: Packets::new(200), ..Scenario::new("cost", size) };
     let scenario = Scenario { record: Some((rate, rtt)), ..path };
     let packets: u64 = match controller.as_str() {
         "quinn" => (0..connections).map(|_| on_quinn::run_unmodified(&scenario).packets).sum(),
