@@ -103,6 +103,12 @@ pub struct NetworkSequenceParams {
     /// Responses of an application, over those of the model
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     responses: Ratio,
+    /// Gaps between the requests of its first screen, over those of the model
+    #[arg(long, default_value = "100 %", value_name = "SHARE")]
+    gaps: Ratio,
+    /// Share of the connections that find a record
+    #[arg(long, default_value = "100 %", value_name = "SHARE")]
+    known: Ratio,
     /// Folder of packet-delivery traces (mahimahi format) in place of generated ones
     #[arg(long, value_name = "FOLDER")]
     traces: Option<TraceFolder>,
@@ -201,7 +207,11 @@ impl NetworkSequence {
                             }
                             Records::Exact => Some(record_of(&here, 1.0, 1.0)),
                         };
-                        let (visit, after) = one(&here, tested, record, options.responses, seed)?;
+                        let is_known =
+                            Random::named(seed, "known").below(1_000_000) < options.known.of(1_000_000);
+                        let record = record.filter(|_| is_known);
+                        let (visit, after) =
+                            one(&here, tested, record, (options.responses, options.gaps), seed)?;
                         left = after.or(left);
                         Ok(visit)
                     })
@@ -257,10 +267,10 @@ fn one(
     setup: &Setup,
     tested: &'static Entry,
     record: Option<Record>,
-    responses: Ratio,
+    (responses, gaps): (Ratio, Ratio),
     seed: Seed,
 ) -> Result<(Visit, Option<Record>)> {
-    let messages = session(seed, responses);
+    let messages = session(seed, responses, gaps);
     let screen = first_screen(&messages);
     let workload = Replay::new(messages.clone(), From::FirstRead, TESTED, Opener::Receiver, Time::ZERO);
     let until = Time::ZERO + SESSION + setup.run.drain;
