@@ -55,6 +55,7 @@ macro_rules! paper {
 pub const ALL: &[PaperFiles] = &[
     paper! {
         "halfback":
+        "figure-3",
         "figure-6",
         "population",
         "figure-9",
