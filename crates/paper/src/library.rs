@@ -82,6 +82,7 @@ pub const ALL: &[PaperFiles] = &[
     },
     paper! {
         "quick-start":
+        "slow-start",
         "figure-1",
         "figure-2",
         "figure-3",
@@ -93,11 +94,13 @@ pub const ALL: &[PaperFiles] = &[
         "figure-11",
         "figure-12",
         "figure-13",
+        "cheating",
         "attacks",
         "storm",
     },
     paper! {
         "wisestart":
+        "slow-start",
         "algorithm-1",
         "figure-1",
         "figure-2",
