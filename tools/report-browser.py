@@ -298,6 +298,9 @@ def lays_over(browser, path):
         return [side["name"] for side in sides]
 
     first = holds("at first")
+    if browser.script("return document.querySelector('.overlay select').options.length") < 3:
+        # There is no third flow to choose.
+        return
     choose = """
         const select = document.querySelectorAll('.overlay select')[1];
         const other = [...select.options].map(option => option.value).filter(value => !arguments[0].includes(value)).pop();
@@ -439,6 +442,12 @@ def main(arguments):
                 check(max(figures, default=0) <= 0, f"at {width} pixels every figure fits", figures)
                 if screenshots:
                     browser.screenshots(screenshots, f"{pathlib.Path(path).parent.name}-{width}")
+            for look in ({"width": 1400}, {"width": 720, "media": "print"}):
+                browser.open(path, **look)
+                found = browser.script(
+                    "return [...document.querySelectorAll('.wide')].map(one => one.scrollWidth - one.clientWidth)"
+                )
+                check(max(found, default=0) <= 0, f"every column is seen with {look}", found)
             in_the_dark_and_in_print(browser, path)
             errors = browser.errors()
             check(not errors, "the console is silent", errors)

@@ -30,12 +30,16 @@ pub struct Harm {
 }
 
 impl Harm {
-    /// True if noise cannot be the reason. For a single seed, without an interval, the number
-    /// itself decides.
+    /// True if noise cannot be the reason. A single seed has no interval and shows no harm.
     #[must_use]
     pub fn shows(&self) -> bool {
-        let Interval { value, low, .. } = self.interval;
-        if low.is_nan() { value > 1.0 } else { low > 1.0 }
+        self.interval.low > 1.0
+    }
+
+    /// True if chance is known: there are several seeds.
+    #[must_use]
+    pub fn has_interval(&self) -> bool {
+        !self.interval.low.is_nan()
     }
 }
 
@@ -78,7 +82,8 @@ impl Standing {
 pub struct Verdict {
     /// Those that may be the fastest; the first has the smallest mean.
     pub fastest: Vec<usize>,
-    /// Of those whose harm does not show, those that may be the fastest.
+    /// Of those whose harm does not show, those that may be the fastest. Empty for a single seed,
+    /// which tells nothing of harm.
     pub harmless: Vec<usize>,
     /// Schemes that gave the same runs, packet for packet.
     pub twins: Vec<Twins>,
@@ -98,8 +103,10 @@ impl Race {
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         let counting = || (0..self.standings.len()).filter(|place| self.standings[*place].counts());
-        let is_harmless =
-            |place: &usize| self.standings[*place].worst_harm().is_some_and(|harm| !harm.shows());
+        let is_harmless = |place: &usize| {
+            let harm = self.standings[*place].worst_harm();
+            harm.is_some_and(|harm| harm.has_interval() && !harm.shows())
+        };
         Verdict {
             fastest: self.fastest_of(counting().collect()),
             harmless: self.fastest_of(counting().filter(is_harmless).collect()),

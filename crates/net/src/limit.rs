@@ -43,6 +43,7 @@ impl fmt::Display for Limit {
         match (self.packets, self.bytes) {
             (u64::MAX, Bytes::MAX) => f.write_str("unlimited"),
             (u64::MAX, bytes) => bytes.fmt(f),
+            (1, Bytes::MAX) => f.write_str("1 packet"),
             (packets, Bytes::MAX) => write!(f, "{packets} packets"),
             (packets, bytes) => write!(f, "{packets} packets and {bytes}"),
         }

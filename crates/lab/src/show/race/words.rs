@@ -61,7 +61,7 @@ pub fn verdict(race: &Race) -> String {
             }
             text += ".";
         }
-        None if race.standings.len() > 1 => text += " None is without harm that shows.",
+        None if race.standings.len() > 1 && race.seeds > 1 => text += " None is without harm that shows.",
         None => {}
     }
     text
@@ -79,6 +79,9 @@ fn why_not(race: &Race) -> &'static str {
 
 /// Cost of the first row to other flows.
 fn cost(standing: &Standing, harm: &Harm) -> String {
+    if !harm.has_interval() {
+        return format!("Its harm to others is {} in this seed, which may be chance.", of_harm(harm));
+    }
     if !harm.shows() {
         return format!("Its harm to others does not show: {}.", of_harm(harm));
     }
@@ -272,6 +275,18 @@ mod tests {
             "Fastest is iw10 with 240 ms, but iw2 cannot be told apart from it over 1 seed."
         );
         assert!(limits(&race)[0].starts_with("1 seed: nothing is known of chance"), "{:?}", limits(&race));
+    }
+
+    #[test]
+    fn one_seed_tells_neither_harm_nor_its_absence() {
+        let wise_start = standing("wise-start", &[229.0]).harm_of(&[1.005]).0;
+        let race = race(vec![wise_start, standing("iw10", &[249.0]).0]);
+        assert_eq!(
+            verdict(&race),
+            "Fastest is wise-start with 229 ms, but iw10 cannot be told apart from it over 1 seed. Its harm to \
+             others is 1.005 in this seed, which may be chance."
+        );
+        assert!(race.verdict().harmless.is_empty());
     }
 
     #[test]
