@@ -6,8 +6,10 @@
 //! order, so a run is the same everywhere.
 
 mod halves;
+mod informed;
 mod opening;
 
+pub use informed::{InformedStart, Insight};
 pub use opening::peer_address;
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -107,6 +109,8 @@ pub struct Simulation<R> {
     summary: Summary,
     /// The flow that was opened last.
     last_opened: Option<FlowId>,
+    /// The group whose starts know the state of the path, and their choice.
+    informed: Option<(u16, Box<dyn InformedStart>)>,
 }
 
 impl<R: Recorder> Simulation<R> {
@@ -129,6 +133,7 @@ impl<R: Recorder> Simulation<R> {
             recorder,
             summary: Summary { fingerprint: FNV64, ..Summary::default() },
             last_opened: None,
+            informed: None,
         }
     }
 
@@ -138,6 +143,14 @@ impl<R: Recorder> Simulation<R> {
         if let Some(mine) = self.histories.get_mut(usize::from(group)) {
             *mine = history;
         }
+        self
+    }
+
+    /// The flows of `group` start with the scheme that `start` chooses by the state of the path at
+    /// each flow's first byte, not with the group's.
+    #[must_use]
+    pub fn with_informed_start(mut self, group: u16, start: Box<dyn InformedStart>) -> Self {
+        self.informed = Some((group, start));
         self
     }
 

@@ -83,7 +83,7 @@ pub mod workload;
 pub use chain::{Access, Chain, ChainLink, ChainSpec};
 pub use check::{Checker, ElementModel};
 pub use collect::{Collector, Histogram, Ideal, SIZE_BINS, Totals};
-pub use engine::{Finished, Group, Scenario, Simulation, Summary, peer_address};
+pub use engine::{Finished, Group, InformedStart, Insight, Scenario, Simulation, Summary, peer_address};
 pub use headstart_net::PacketCounts;
 pub use path::{Path, PathBuilder};
 pub use random::{Random, Seed};

@@ -6,7 +6,7 @@ use headstart_net::Packet as _;
 use headstart_net::{
     AnyElement, Delay, Direction, Element, Output, PacketCounts, PathPlan, PushResult, QueueingDelays, Seed,
 };
-use headstart_units::Time;
+use headstart_units::{Bytes, Time};
 
 use crate::packet::Packet;
 use crate::record::{ElementEvent, Recorder};
@@ -237,6 +237,12 @@ impl Path {
     #[must_use]
     pub fn queueing_delays(&self) -> Option<&QueueingDelays> {
         self.elements.first().and_then(|hop| Element::<Packet>::queueing_delays(&hop.element))
+    }
+
+    /// Packets and bytes that wait before the first element.
+    #[must_use]
+    pub fn first_queue(&mut self, now: Time) -> (u64, Bytes) {
+        self.elements.first_mut().map_or_else(Default::default, |hop| hop.element.queue(now))
     }
 
     /// The element of that number.

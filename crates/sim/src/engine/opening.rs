@@ -269,6 +269,7 @@ impl<R: Recorder> Simulation<R> {
     /// The scheme begins, and reserves its first flight if it is one that does.
     fn begin(&mut self, id: FlowId, prior: &Prior) {
         let now = self.now;
+        let prior = &self.inform(id, prior);
         let Some(flow) = self.flows.get_mut(id) else { return };
         let group = usize::from(flow.group);
         let (sender, recorder) = (&mut flow.sender, &mut self.recorder);

@@ -319,6 +319,14 @@ impl Sender {
         };
     }
 
+    /// Another scheme for a connection that has not been established.
+    pub fn replace_scheme(&mut self, scheme: Scheme, base: base::Kind, config: &TcpConfig) {
+        self.controller = Controller::new(scheme, base, config.mss);
+        self.requires_rate_stamps = scheme.requires_rate_stamps();
+        self.is_l4s = scheme.is_l4s();
+        self.tail_probe = config.probe == Probe::TailLoss || scheme.requires_tail_probe();
+    }
+
     /// The handshake is complete. The application's size, if known, is in the prior.
     pub fn establish(&mut self, now: Time, prior: &Prior, recorder: &mut impl Recorder) {
         self.rtt.update(prior.handshake_rtt);

@@ -6,6 +6,7 @@ mod closed_forms;
 mod common;
 mod conversations;
 mod headstart;
+mod informed;
 mod linux;
 mod opponents;
 mod replay;

@@ -1,0 +1,115 @@
+//! The bounds: a start that is told the state of the path at its first byte, and the best order of
+//! service.
+
+use headstart_sim::{InformedStart, Insight};
+use headstart_startup::{Prior, Scheme, catalogue};
+use headstart_units::{Bytes, Rate, Span, Time};
+
+/// Share of the buffer that it fills: the rest is for bursts that it cannot foresee.
+const FILLED: f64 = 0.5;
+/// Segments that leave at once in any case, as from every other start.
+const LEAST: u64 = 10;
+/// Bytes of a packet on the wire for each 1448 of payload.
+const WIRE: f64 = 1500.0 / 1448.0;
+
+/// The informed start, for a path whose first element is the bottleneck.
+///
+/// The whole flow is planned. As much leaves at once as half of the buffer has free, less what
+/// other first flights will still send. The rest leaves at the pace at which that half is full when
+/// the last of it arrives, but not slower than at an equal share of the link, nor than slow start
+/// from ten segments. Afterwards it is Headstart. It does not know when later flows arrive.
+#[derive(Clone, Debug)]
+pub struct Clairvoyant {
+    /// The rate of the bottleneck, and the one that it changes to.
+    pub rate: Rate,
+    pub change: Option<(Time, Rate)>,
+    /// Without queues.
+    pub rtt: Span,
+    pub buffer: Bytes,
+}
+
+impl InformedStart for Clairvoyant {
+    fn choose(&mut self, seen: &Insight, prior: &Prior) -> (Scheme, Prior) {
+        let rate = self.change.filter(|(at, _)| *at <= seen.now).map_or(self.rate, |(_, rate)| rate);
+        let rate = rate.as_bytes_per_sec() as f64;
+        let rtt = self.rtt.as_nanos() as f64 * 1e-9;
+        let wire = |payload: Bytes| payload.get() as f64 * WIRE;
+        let segment = wire(prior.mss);
+        let size = wire(prior.sendable());
+        // Connections past their first flight keep the part of the link that they have, or an equal
+        // share.
+        let clocked = seen.clocked as f64;
+        let share = 1.0 / (clocked + 1.0);
+        let free = rate * (1.0 - wire(seen.in_flight) / (rate * rtt)).max(share);
+        let ahead = seen.queue.get() as f64 + wire(seen.planned);
+        let filled = self.buffer.get() as f64 * FILLED;
+        let room = (filled - ahead).max(0.0);
+        let burst = ((room / segment) as u64).min((size / segment) as u64 + 1).clamp(LEAST, 1000);
+        let equal = size * (seen.starting as f64 + clocked + 1.0) / rate;
+        let seconds = ((size - burst as f64 * segment).max(0.0) + (ahead - filled).max(0.0)) / free;
+        // Slow start from ten segments would take this long.
+        let doublings =
+            prior.handshake_rtt.as_nanos() as f64 * 1e-9 * (size / segment / LEAST as f64 + 1.0).log2();
+        let seconds = seconds.min(equal).min(doublings).max(1e-6);
+        let flight = ((size / segment) as u64 + 1).clamp(burst, 100_000);
+        let text = format!(
+            "headstart(initial-window={burst},initial-credit={flight},min-rtt=0ms,learns-initial-credit=off)"
+        );
+        let scheme = catalogue::find(&text).expect("its values are in range").scheme();
+        let paced = Span::from_nanos((seconds * 1e9 * flight as f64 / (flight - burst).max(1) as f64) as u64);
+        (scheme, Prior { handshake_rtt: paced, ..*prior })
+    }
+}
+
+/// The mean time of these flows, by opening and size, were the one with the least left always
+/// served at the link's full rate: the shortest mean that any order of service has, so any scheme.
+/// The handshake takes a round trip without queues, and the last byte half of one. A flow that is
+/// not over at `end` counts with its age, as in the runs.
+pub fn shortest_first(
+    mut flows: Vec<(Time, Bytes)>,
+    rate: Rate,
+    change: Option<(Time, Rate)>,
+    rtt: Span,
+    end: Time,
+) -> f64 {
+    flows.sort_unstable();
+    let count = flows.len().max(1) as f64;
+    let seconds = |time: Time| time.as_nanos() as f64 * 1e-9;
+    let round = rtt.as_nanos() as f64 * 1e-9;
+    let change = change.map(|(at, rate)| (seconds(at), rate.as_bytes_per_sec() as f64));
+    let rate_at = |now: f64| match change {
+        Some((at, rate)) if now >= at => (rate, f64::INFINITY),
+        Some((at, _)) => (rate.as_bytes_per_sec() as f64, at),
+        None => (rate.as_bytes_per_sec() as f64, f64::INFINITY),
+    };
+    let mut next =
+        flows.into_iter().map(|(at, bytes)| (seconds(at) + round, bytes.get() as f64 * WIRE)).peekable();
+    // The bytes left of each flow, and the time of its opening.
+    let mut left: Vec<(f64, f64)> = vec![];
+    let (mut now, mut sum) = (0.0_f64, 0.0);
+    loop {
+        while let Some((at, bytes)) = next.next_if(|(at, _)| *at <= now) {
+            let place = left.partition_point(|(other, _)| *other > bytes);
+            left.insert(place, (bytes, at - round));
+        }
+        let arrival = next.peek().map_or(f64::INFINITY, |(at, _)| *at);
+        let Some((bytes, opened)) = left.last_mut() else {
+            if arrival.is_infinite() {
+                return sum / count;
+            }
+            now = arrival;
+            continue;
+        };
+        let (rate, until) = rate_at(now);
+        let done = now + *bytes / rate;
+        let stop = arrival.min(until);
+        if done <= stop {
+            sum += (done + round / 2.0).min(seconds(end)) - *opened;
+            now = done;
+            left.pop();
+        } else {
+            *bytes -= (stop - now) * rate;
+            now = stop;
+        }
+    }
+}

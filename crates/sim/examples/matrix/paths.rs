@@ -1,0 +1,153 @@
+//! The paths: the default one, and those drawn from written distributions.
+
+use headstart_net::changing::LinkChange;
+use headstart_net::jitter::Order;
+use headstart_net::{ElementPlan, Limit, LinkPlan, PathPlan, QueueDiscipline, burst_loss};
+use headstart_sim::sizes::Sizes;
+use headstart_sim::workload::page::{Fetch, Object};
+use headstart_sim::{Seed, TcpConfig};
+use headstart_units::{Bytes, Rate, Ratio, Span, Time};
+
+use crate::cell::{Cell, between, units};
+
+/// The rates of the matrix: 0.5 Mbit/s to 2 Gbit/s.
+pub const RATES: (f64, f64) = (5e5, 2e9);
+
+/// 15 Mbit/s, 60 ms, 115 kB, flows of 100 kB, 20 peers: loads without other traffic, and with
+/// `iw10` for half of the flows.
+pub fn default_path(seed: u64) -> Vec<Cell> {
+    let alone = [5, 25, 50, 60, 65, 70, 75, 80, 85, 90, 95].map(|load| (load, false));
+    let mixed = [30, 60, 80].map(|load| (load, true));
+    let reference = [30, 60, 80].map(|load| (load, false));
+    let cell = |(load, mixed): (u32, bool)| {
+        let rate = Rate::from_mbit_per_sec(15);
+        Cell {
+            text: format!("load={load} {}", if mixed { "beside iw10" } else { "alone" }),
+            path: PathPlan::dumbbell(rate, Span::from_millis(60), Limit::bytes(Bytes::new(115_000))),
+            rate,
+            buffer: Bytes::new(115_000),
+            change: None,
+            load: f64::from(load) / 100.0,
+            sizes: Sizes::Fixed(Bytes::new(100_000)),
+            pages: None,
+            peers: 20,
+            history: 1000,
+            is_poisoned: false,
+            hint: rate,
+            long: 0,
+            long_scheme: "iw10",
+            mixed,
+            duration: Span::from_secs(600),
+            tcp: TcpConfig::default(),
+            seed: Seed(seed).child("default"),
+        }
+    };
+    alone.into_iter().chain(mixed).chain(reference).map(cell).collect()
+}
+
+/// A path of a set: where every value is drawn from stands here and nowhere else. `rates` are the
+/// lowest and the highest in bits a second. Every repeat has other arrivals and losses.
+pub fn drawn(set: &str, number: u64, repeat: u64, rates: (f64, f64)) -> Cell {
+    let seed = Seed(number).child(set);
+    let mut unit = units(seed.child("path"));
+    let rate = Rate::from_bits_per_sec(between(rates.0, rates.1, unit()) as u64);
+    let rtt = Span::from_nanos((between(0.2, 800.0, unit()) * 1e6) as u64);
+    let depth = between(0.05, 8.0, unit());
+    let buffer = Bytes::new(((rate * rtt).get() as f64 * depth) as u64).max(Bytes::new(6_000));
+    let (queue, ecn) = match (unit() * 20.0) as u32 {
+        0..=11 => (QueueDiscipline::DropTail, false),
+        12..=14 => (QueueDiscipline::CoDel, false),
+        15..=16 => (QueueDiscipline::CoDel, true),
+        17..=18 => (QueueDiscipline::Red, false),
+        _ => (QueueDiscipline::Red, true),
+    };
+    let loss = if unit() < 0.7 { 0.0 } else { between(0.000_5, 0.03, unit()) };
+    let in_bursts = unit() < 0.25;
+    let jitter = if unit() < 0.7 { 0.0 } else { between(0.5, 20.0, unit()) };
+    let load = [0.05, 0.1, 0.25, 0.4, 0.6, 0.8, 0.9, 0.95][(unit() * 7.999) as usize];
+    let sizes = if unit() < 0.6 {
+        Sizes::Fixed(Bytes::new(between(1e3, 1e7, unit()) as u64))
+    } else {
+        Sizes::internet(Bytes::new(10_000_000))
+    };
+    let objects = 1 + (unit() * 29.0) as usize;
+    let pages = (unit() < 0.25).then(|| {
+        let fetch = if unit() < 0.5 { Fetch::Persistent(6) } else { Fetch::Parallel(6) };
+        let mut object =
+            || Object { bytes: Bytes::new(between(2e3, 2e5, unit()) as u64), ..Object::default() };
+        (vec![(0..objects).map(|_| object()).collect::<Vec<_>>()], fetch)
+    });
+    let peers = [1, 20, 200, 4000][(unit() * 3.999) as usize];
+    let hint = [1.0, 1.0, 10.0, 0.1][(unit() * 3.999) as usize];
+    let long = [0, 0, 0, 1, 8][(unit() * 4.999) as usize];
+    let factor = (unit() < 0.15).then(|| between(0.1, 10.0, unit()));
+    let receive_window = Bytes::new(if unit() < 0.5 { 141_000 } else { 6_000_000 });
+
+    let mean = match &pages {
+        Some((pages, _)) => pages[0].iter().map(|object| object.bytes.get()).sum::<u64>() as f64,
+        None => sizes.mean(),
+    };
+    // Enough flows for a mean, and no more than some ten thousands of packets a run.
+    let flows = (1e8 / mean).clamp(60.0, 500.0);
+    let seconds = (flows * mean / (rate.as_bytes_per_sec() as f64 * load)).max(2.0);
+    let seconds =
+        if long > 0 { seconds.min((3e8 / rate.as_bytes_per_sec() as f64).max(2.0)) } else { seconds };
+    let duration = Span::from_nanos((seconds * 1e9) as u64);
+    let mut link = LinkPlan { discipline: queue, ..LinkPlan::new(rate, rtt / 2, Limit::bytes(buffer)) };
+    let back = LinkPlan::new(rate, rtt / 2, Limit::bytes(buffer.max(Bytes::new(60_000))));
+    let change = factor.map(|factor| {
+        let other = Rate::from_bytes_per_sec((rate.as_bytes_per_sec() as f64 * factor) as u64);
+        (Time::ZERO + duration / 2, other)
+    });
+    link.changes.extend(change.map(|(at, rate)| (at, LinkChange::Rate(rate))));
+    let mut path = PathPlan::links(link, back);
+    let share = |value: f64| Ratio::new((value * 1e6) as u32, 1_000_000);
+    if loss > 0.0 {
+        // Bursts of four packets on average.
+        let bursts = burst_loss::Params::all_or_nothing(share(loss / 4.0), Ratio::new(1, 4));
+        let each = ElementPlan::Loss { share: share(loss), changes: vec![] };
+        path.down.push(if in_bursts { ElementPlan::BurstLoss(bursts) } else { each });
+    }
+    if jitter > 0.0 {
+        path.down
+            .push(ElementPlan::Jitter { bound: Span::from_nanos((jitter * 1e6) as u64), order: Order::Kept });
+    }
+    let text = format!(
+        "{:.2}Mbit/s {:.2}ms {depth:.2}BDP {}{} loss={:.2}%{} jitter={jitter:.1}ms load={load} {} peers={peers} hint={hint} \
+         long={long} change={:.2} rwnd={}k",
+        rate.as_bits_per_sec() as f64 / 1e6,
+        rtt.as_nanos() as f64 / 1e6,
+        queue.name(),
+        if ecn { "+ecn" } else { "" },
+        loss * 100.0,
+        if in_bursts { "b" } else { "" },
+        match (&pages, &sizes) {
+            (Some((_, fetch)), _) =>
+                format!("page={objects}/{}", if *fetch == Fetch::Parallel(6) { "new" } else { "kept" }),
+            (None, Sizes::Fixed(bytes)) => format!("size={}", bytes.get()),
+            _ => "size=internet".to_owned(),
+        },
+        factor.unwrap_or(1.0),
+        receive_window.get() / 1000,
+    );
+    Cell {
+        text,
+        path,
+        rate,
+        buffer,
+        change,
+        load,
+        sizes,
+        pages,
+        peers,
+        history: 100_000,
+        is_poisoned: false,
+        hint: Rate::from_bytes_per_sec((rate.as_bytes_per_sec() as f64 * hint) as u64),
+        long,
+        long_scheme: "iw10",
+        mixed: false,
+        duration,
+        tcp: TcpConfig { receive_window, ecn, ..TcpConfig::default() },
+        seed: if repeat == 0 { seed } else { seed.child("repeat").child(&repeat.to_string()) },
+    }
+}
