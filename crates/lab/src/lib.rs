@@ -16,6 +16,15 @@
 //! | [`command`] | the commands, one file each |
 //! | [`errors`] | the message of a command that fails, and its exit code |
 
+// Shadows `std`'s, which panics where the reader of standard error has gone: a note that nobody
+// reads ends no run.
+macro_rules! eprintln {
+    ($($part:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($part)*);
+    }};
+}
+
 /// The version, with the commit that the program is built from where that is known.
 pub const VERSION: &str = env!("HEADSTART_VERSION");
 

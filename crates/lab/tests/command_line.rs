@@ -437,3 +437,18 @@ fn reproduce_without_a_paper_lists_all() {
     assert!(bare.contains("reproduce wisestart --in emulator --transport tcp"), "{bare}");
     assert!(files(&folder).is_empty(), "nothing is written");
 }
+
+#[test]
+fn a_reader_of_notes_that_has_gone_ends_no_run() {
+    let folder = folder("notes unread");
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let output = Command::new(env!("CARGO_BIN_EXE_headstart"))
+        .args(["race", "--duration", "2s", "--repeats", "1", "--schemes", "iw10"])
+        .current_dir(&folder)
+        .stderr(writer)
+        .output()
+        .expect("headstart starts");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("iw10 takes"), "the table is printed");
+}

@@ -25,6 +25,15 @@
 //! | [`connection_vectors`] | the set-up of the fast-startup slides: vectors over a dumbbell |
 //! | [`history`] | starts that draw on records of earlier connections |
 
+// Shadows `std`'s, which panics where the reader of standard error has gone: a note that nobody
+// reads ends no run.
+macro_rules! eprintln {
+    ($($part:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($part)*);
+    }};
+}
+
 pub mod carrier;
 pub mod catalogue;
 pub mod connection_vectors;
