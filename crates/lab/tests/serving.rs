@@ -28,7 +28,7 @@ struct Server {
     counters: Option<String>,
     _home: tempfile::TempDir,
     /// Kept open for its later messages: it would not survive a closed pipe.
-    _told: BufReader<ChildStderr>,
+    told: BufReader<ChildStderr>,
 }
 
 impl Server {
@@ -53,7 +53,7 @@ impl Server {
         let line = lines.find(is_address).expect("it says where it listens");
         let begin = line.find("https://").expect("an address");
         let url = line[begin..].split(',').next().expect("an address").to_owned();
-        Self { child, url, counters, _home: home, _told: told }
+        Self { child, url, counters, _home: home, told }
     }
 
     fn page(&self, path: &str) -> String {
@@ -78,6 +78,40 @@ fn a_page_is_served_and_its_fetch_is_timed() {
     assert_eq!(lines.len(), 3, "{lines:?}");
     assert!(lines[0].starts_with("scheme,round,url,status,bytes,handshake_ms"), "{lines:?}");
     assert!(lines[1..].iter().all(|line| line.contains(",200,120000,")), "{lines:?}");
+}
+
+/// A certificate that was renewed on disk is taken; one that cannot be used is not, and the server
+/// says so.
+#[test]
+#[cfg(unix)]
+fn sighup_reads_the_certificate_again() {
+    use headstart_web::identity::Identity;
+    let folder = tempfile::tempdir().expect("a folder");
+    let [old, new] = ["old", "new"].map(|name| {
+        let folder = folder.path().join(name);
+        Identity::kept(&folder, &[]).expect("a certificate");
+        folder.join("identity.pem").to_str().expect("a plain path").to_owned()
+    });
+    let used = folder.path().join("used.pem").to_str().expect("a plain path").to_owned();
+    std::fs::copy(&old, &used).expect("copied");
+    let mut server = Server::start(&["--certificate", &used, "--key", &used]);
+    let url = server.page("bytes/1000");
+    let is_trusted_with =
+        |certificates: &str| headstart(&["get", &url, "--certificates", certificates]).status.success();
+    assert!(is_trusted_with(&old) && !is_trusted_with(&new));
+
+    let mut hang_up = || {
+        let process = server.child.id().to_string();
+        assert!(Command::new("kill").args(["-HUP", &process]).status().expect("kill runs").success());
+        let mut lines = server.told.by_ref().lines().map_while(Result::ok);
+        lines.find(|line| line.contains("the ") && line.contains("certificate")).expect("an answer")
+    };
+    std::fs::copy(&new, &used).expect("copied");
+    assert!(hang_up().contains("was read again"));
+    assert!(is_trusted_with(&new) && !is_trusted_with(&old));
+    std::fs::write(&used, "half").expect("written");
+    assert!(hang_up().contains("the former certificate stays"));
+    assert!(is_trusted_with(&new));
 }
 
 /// The server's counter of that kind.

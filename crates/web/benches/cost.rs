@@ -84,7 +84,7 @@ fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken,
             let server_config = ServerConfig { grace: Duration::ZERO, ..ServerConfig::default() };
             match kind {
                 Kind::Alone => {
-                    let tls = server::tls(&identity).expect("TLS");
+                    let tls = server::tls(&identity.current().expect("a key")).expect("TLS");
                     let crypto =
                         noq::crypto::rustls::QuicServerConfig::try_from(tls).expect("a cipher suite");
                     let config = noq::ServerConfig::with_crypto(Arc::new(crypto));
@@ -99,7 +99,7 @@ fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken,
                 }
                 Kind::With(scheme) => {
                     let plan = ServerSettings {
-                        identity: &identity,
+                        identity: &identity.current().expect("a key"),
                         scheme: Choice::find(scheme).expect("a scheme"),
                         others: vec![],
                         history: Arc::new(Sharded::default()),

@@ -3,10 +3,13 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use rcgen::{Certificate, CertificateParams, DistinguishedName, DnType, KeyPair};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 
 /// A certificate chain and its key.
 #[derive(Debug)]
@@ -100,6 +103,43 @@ impl Identity {
             make(folder, &file, names)?;
         }
         Self::from_pem(&file, &file)
+    }
+
+    /// The identity of a server's handshakes, which can be replaced while the server runs.
+    ///
+    /// # Errors
+    ///
+    /// If key and certificate do not match.
+    pub fn current(&self) -> Result<Arc<CurrentIdentity>, rustls::Error> {
+        Ok(Arc::new(CurrentIdentity(RwLock::new(self.certified()?))))
+    }
+
+    fn certified(&self) -> Result<Arc<CertifiedKey>, rustls::Error> {
+        let key = self.key.clone_key();
+        CertifiedKey::from_der(self.chain.clone(), key, &crate::provider()).map(Arc::new)
+    }
+}
+
+/// The identity of a server's handshakes. Connections that are open do not notice its replacement.
+#[derive(Debug)]
+pub struct CurrentIdentity(RwLock<Arc<CertifiedKey>>);
+
+impl CurrentIdentity {
+    /// Uses `identity` from the next handshake on.
+    ///
+    /// # Errors
+    ///
+    /// If key and certificate do not match; the former identity stays.
+    pub fn replace(&self, identity: &Identity) -> Result<(), rustls::Error> {
+        let certified = identity.certified()?;
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = certified;
+        Ok(())
+    }
+}
+
+impl ResolvesServerCert for CurrentIdentity {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 

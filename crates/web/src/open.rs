@@ -11,7 +11,7 @@ use noq::crypto::rustls::QuicServerConfig;
 use noq::{Endpoint, EndpointConfig};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::identity::Identity;
+use crate::identity::CurrentIdentity;
 use crate::server;
 use crate::start::FastStartAdmission;
 
@@ -19,7 +19,7 @@ use crate::start::FastStartAdmission;
 #[derive(Clone, Debug)]
 pub struct ServerSettings<'a> {
     /// Certificate and key for its clients.
-    pub identity: &'a Identity,
+    pub identity: &'a Arc<CurrentIdentity>,
     /// The default scheme.
     pub scheme: Choice,
     /// Schemes that clients may choose instead. Each has its own history in memory, so that none

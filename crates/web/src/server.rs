@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 use crate::adapter::{self, BidiStream};
 use crate::admission::{Admission, Session};
 use crate::choice;
-use crate::identity::Identity;
+use crate::identity::CurrentIdentity;
 use crate::site::{Body, Site};
 
 /// Policies of a server.
@@ -74,12 +74,12 @@ const MAX_FIELD_SECTION: u64 = 64 * 1024;
 ///
 /// # Errors
 ///
-/// If key and certificate do not match.
-pub fn tls(identity: &Identity) -> Result<rustls::ServerConfig, rustls::Error> {
+/// If the cryptography lacks TLS 1.3.
+pub fn tls(identity: &Arc<CurrentIdentity>) -> Result<rustls::ServerConfig, rustls::Error> {
     let mut config = rustls::ServerConfig::builder_with_provider(crate::provider())
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_no_client_auth()
-        .with_single_cert(identity.chain.clone(), identity.key.clone_key())?;
+        .with_cert_resolver(Arc::clone(identity) as Arc<_>);
     config.alpn_protocols = vec![choice::HTTP3.to_vec()];
     // RFC 9001 §4.6.1 allows only this value and 0.
     config.max_early_data_size = u32::MAX;

@@ -17,7 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::identity::Identity;
+use crate::identity::CurrentIdentity;
 use crate::server::ServerConfig;
 use crate::site::Site;
 
@@ -31,12 +31,12 @@ const REMEMBER: Duration = Duration::from_secs(24 * 3600);
 ///
 /// # Errors
 ///
-/// If key and certificate do not match.
-pub fn tls(identity: &Identity) -> Result<Arc<rustls::ServerConfig>, rustls::Error> {
+/// If the cryptography lacks the usual versions of TLS.
+pub fn tls(identity: &Arc<CurrentIdentity>) -> Result<Arc<rustls::ServerConfig>, rustls::Error> {
     let mut config = rustls::ServerConfig::builder_with_provider(crate::provider())
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
-        .with_single_cert(identity.chain.clone(), identity.key.clone_key())?;
+        .with_cert_resolver(Arc::clone(identity) as Arc<_>);
     config.alpn_protocols = PROTOCOLS.iter().map(|name| name.to_vec()).collect();
     Ok(Arc::new(config))
 }

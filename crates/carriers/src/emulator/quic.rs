@@ -71,7 +71,7 @@ impl super::hosts::Testbed for Testbed {
             .build()?;
         let _within = runtime.enter();
         let identity = Identity::temporary()?;
-        let tls_server = Arc::new(server::tls(&identity)?);
+        let tls_server = Arc::new(server::tls(&identity.current()?)?);
         let crypto = QuicServerConfig::try_from(Arc::clone(&tls_server)).context("TLS")?;
         let base = noq::ServerConfig::with_crypto(Arc::new(crypto));
         let precise = PreciseRuntime::new();

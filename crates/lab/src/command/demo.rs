@@ -131,7 +131,7 @@ impl Testbed {
     fn start(args: &DemoArgs) -> Result<Self> {
         let identity = Identity::temporary()?;
         let plan = ServerSettings {
-            identity: &identity,
+            identity: &identity.current()?,
             scheme: args.schemes.0[0],
             others: args.schemes.0.clone(),
             history: Arc::new(Sharded::new(64)),

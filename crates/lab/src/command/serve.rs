@@ -16,7 +16,7 @@ use headstart_startup::parameters::split_list;
 use headstart_store::fleet::{self, Address, AddressError, Fleet};
 use headstart_store::{History, Options};
 use headstart_units::{Rate, Ratio, Span};
-use headstart_web::identity::{self, Identity};
+use headstart_web::identity::{self, CurrentIdentity, Identity};
 use headstart_web::open::{self, OpenError, ServerSettings};
 use headstart_web::server::ServerConfig;
 use headstart_web::site::{Folder, Site};
@@ -50,7 +50,8 @@ pub struct ServeArgs {
     /// it, they are kept in memory until the server ends
     #[arg(long, value_name = "FILE|URL")]
     pub history: Option<HistoryPlace>,
-    /// Your own certificate chain (PEM) [default: a self-signed one, made on first use]
+    /// Your own certificate chain (PEM), read again on SIGHUP [default: a self-signed one, made on
+    /// first use]
     #[arg(long, value_name = "FILE", requires = "key")]
     pub certificate: Option<PathBuf>,
     /// The certificate's key (PEM)
@@ -215,6 +216,8 @@ async fn run(args: ServeArgs) -> Result<()> {
     if let Some(file) = args.operation.kill_switch.clone() {
         tasks.spawn(watch_kill_switch(file, [rollout, choice_rollout], shutdown.clone()));
     }
+    #[cfg(unix)]
+    tasks.spawn(renew_identity(args.clone(), Arc::clone(&identity), shutdown.clone()));
     if let Some(listener) = listener {
         let tls = tcp::tls(&identity)?;
         let over_tcp = tcp::serve(
@@ -271,7 +274,7 @@ async fn listen(
 /// The checked options.
 struct Checked {
     site: Arc<Site>,
-    identity: Identity,
+    identity: Arc<CurrentIdentity>,
     history: Arc<dyn Store>,
     history_counters: RenderHistory,
     percent: f64,
@@ -304,7 +307,13 @@ fn checked(args: &ServeArgs) -> Result<Checked> {
         None => Site::Generated,
     };
     let (history, history_counters) = history_of(args)?;
-    Ok(Checked { site: Arc::new(site), identity: identity_of(args)?, history, history_counters, percent })
+    Ok(Checked {
+        site: Arc::new(site),
+        identity: identity_of(args)?.current().context("the certificate cannot be used")?,
+        history,
+        history_counters,
+        percent,
+    })
 }
 
 async fn wait_for_end() {
@@ -334,6 +343,25 @@ fn identity_of(args: &ServeArgs) -> Result<Identity> {
     let folder = identity::data_folder()
         .context("you have no home folder for a self-signed certificate: use --certificate and --key")?;
     Ok(Identity::kept(&folder, &args.name)?)
+}
+
+/// Reads certificate and key again at each SIGHUP. Those that cannot be used change nothing.
+#[cfg(unix)]
+async fn renew_identity(args: ServeArgs, current: Arc<CurrentIdentity>, shutdown: CancellationToken) {
+    use tokio::signal::unix::{SignalKind, signal};
+    // If no handler can be set, SIGHUP ends the process as it does by default.
+    let Ok(mut hang_up) = signal(SignalKind::hangup()) else { return };
+    loop {
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            _ = hang_up.recv() => {}
+        }
+        let renewed = identity_of(&args).and_then(|identity| Ok(current.replace(&identity)?));
+        match renewed {
+            Ok(()) => eprintln!("headstart: the certificate was read again; new connections get it"),
+            Err(error) => eprintln!("headstart: the former certificate stays: {error:#}"),
+        }
+    }
 }
 
 fn history_of(args: &ServeArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {

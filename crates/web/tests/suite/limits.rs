@@ -48,7 +48,7 @@ async fn connections_beyond_the_limit_are_refused_until_there_is_room() {
 async fn begin_forged_handshake(server_config: ServerConfig) -> (Endpoint, CancellationToken) {
     let keys = tempfile::tempdir().expect("a folder");
     let identity = Identity::kept(keys.path(), &[]).expect("a certificate");
-    let tls = server::tls(&identity).expect("TLS");
+    let tls = server::tls(&identity.current().expect("a key")).expect("TLS");
     let crypto = noq::crypto::rustls::QuicServerConfig::try_from(tls).expect("for QUIC");
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let endpoint = Endpoint::server(noq::ServerConfig::with_crypto(Arc::new(crypto)), any).expect("a port");

@@ -17,7 +17,7 @@ type Reports = Arc<Mutex<Vec<StartReport>>>;
 /// A server whose clients may choose; collects the report of each connection.
 fn start(usual: &str, rollout: Rollout) -> (Running, Reports) {
     let keys = tempfile::tempdir().expect("a folder for keys");
-    let identity = Identity::kept(keys.path(), &[]).expect("a certificate");
+    let identity = Identity::kept(keys.path(), &[]).expect("a certificate").current().expect("a key");
     let plan = ServerSettings {
         identity: &identity,
         scheme: Choice::find(usual).expect("a scheme"),
@@ -41,7 +41,7 @@ fn start(usual: &str, rollout: Rollout) -> (Running, Reports) {
     let server_config = ServerConfig { scheme_choice: true, ..ServerConfig::default() };
     let site = Arc::new(Site::Generated);
     let done = tokio::spawn(server::serve(endpoint, Arc::new(starts), site, server_config, shutdown.clone()));
-    (Running { address, shutdown, done, files: crate::common::files(), keys }, reports)
+    (Running { address, shutdown, done, files: crate::common::files(), keys, identity }, reports)
 }
 
 async fn last(reports: &Reports, count: usize) -> StartReport {

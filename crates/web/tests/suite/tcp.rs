@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::common::{Running, folder, start};
-use headstart_web::client::tls;
+use headstart_web::client::{self, Trust, tls};
+use headstart_web::identity::Identity;
 use headstart_web::server::ServerConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -12,7 +13,11 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 async fn dial(server: &Running, protocols: &[&[u8]]) -> TlsStream<TcpStream> {
-    let mut config = tls(&server.trust(), None, false).expect("TLS");
+    dial_as(server, &server.trust(), protocols).await
+}
+
+async fn dial_as(server: &Running, trust: &Trust, protocols: &[&[u8]]) -> TlsStream<TcpStream> {
+    let mut config = tls(trust, None, false).expect("TLS");
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     let stream = TcpStream::connect(server.address).await.expect("a connection");
     let name = ServerName::try_from("localhost").expect("a name");
@@ -59,5 +64,78 @@ async fn http_2_is_preferred_by_clients_that_support_it() {
     let stream = dial(&server, &[b"http/1.1", b"h2"]).await;
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(b"h2".as_slice()));
     drop(stream);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_certificate_is_for_new_connections_and_open_ones_stay() {
+    let server = start(ServerConfig::default(), folder).await;
+    let mut open = dial(&server, &[b"http/1.1"]).await;
+    let folder_of_new = tempfile::tempdir().expect("a folder for keys");
+    let renewed = Identity::kept(folder_of_new.path(), &[]).expect("a certificate");
+    server.identity.replace(&renewed).expect("its key");
+
+    let endpoint = client::endpoint(server.address).expect("a socket");
+    let by_former = server.plan(&["/"]).run(&endpoint, server.client(None, false), server.address).await;
+    assert!(by_former.is_err(), "the former certificate is still in use over QUIC");
+    let trust = Trust::File(folder_of_new.path().join("identity.pem"));
+    let by_new = client::plain(tls(&trust, None, false).expect("TLS")).expect("QUIC");
+    let visit = server.fetch_as(by_new, &["/"]).await;
+    assert_eq!(visit.pages[0].body.as_deref(), Some(b"<h1>home</h1>".as_slice()));
+    let over_tcp = dial_as(&server, &trust, &[b"http/1.1"]).await;
+    let shown = over_tcp.get_ref().1.peer_certificates().expect("a certificate");
+    assert_eq!(shown[0], renewed.chain[0]);
+
+    let request = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    open.write_all(request).await.expect("sent");
+    let mut answer = String::new();
+    open.read_to_string(&mut answer).await.expect("an answer");
+    assert!(answer.ends_with("<h1>home</h1>"), "{answer}");
+    server.stop().await;
+}
+
+/// The value of that header.
+fn header<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
+    answer.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_with_the_newest_file_is_told_so_and_gets_no_body() {
+    let server = start(ServerConfig::default(), folder).await;
+    let get =
+        |condition: String| format!("GET / HTTP/1.1\r\nHost: h\r\n{condition}Connection: close\r\n\r\n");
+    let first = ask(&server, &get(String::new())).await;
+    let tag = header(&first, "etag").expect("a tag");
+    let date = header(&first, "last-modified").expect("a date");
+    for condition in [format!("If-None-Match: {tag}\r\n"), format!("If-Modified-Since: {date}\r\n")] {
+        let again = ask(&server, &get(condition)).await;
+        assert!(again.starts_with("HTTP/1.1 304") && again.ends_with("\r\n\r\n"), "{again}");
+    }
+    std::fs::write(server.files.path().join("index.html"), "<h1>changed</h1>").expect("a file");
+    let changed = ask(&server, &get(format!("If-None-Match: {tag}\r\n"))).await;
+    assert!(changed.starts_with("HTTP/1.1 200") && changed.ends_with("<h1>changed</h1>"), "{changed}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_compressed_file_is_for_clients_that_accept_it() {
+    let server = start(ServerConfig::default(), folder).await;
+    std::fs::write(server.files.path().join("index.html.gz"), "shorter").expect("a file");
+    let get = |accept: &str| {
+        format!(
+            "GET /index.html HTTP/1.1\r\nHost: h\r\nAccept-Encoding: {accept}\r\nConnection: close\r\n\r\n"
+        )
+    };
+    let compressed = ask(&server, &get("br, gzip")).await;
+    assert_eq!(header(&compressed, "content-encoding"), Some("gzip"), "{compressed}");
+    assert_eq!(header(&compressed, "content-type"), Some("text/html"), "{compressed}");
+    assert!(compressed.ends_with("\r\n\r\nshorter"), "{compressed}");
+    for accept in ["br", "identity", "gzip;q=0"] {
+        let plain = ask(&server, &get(accept)).await;
+        assert_eq!(header(&plain, "content-encoding"), None, "{plain}");
+        assert_eq!(header(&plain, "vary"), Some("accept-encoding"), "{plain}");
+        assert_ne!(header(&plain, "etag"), header(&compressed, "etag"));
+        assert!(plain.ends_with("<h1>home</h1>"), "{plain}");
+    }
     server.stop().await;
 }

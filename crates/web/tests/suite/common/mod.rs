@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use headstart_web::admission::{Admission, Plain};
 use headstart_web::client::{self, FetchPlan, Origin, Trust};
-use headstart_web::identity::Identity;
+use headstart_web::identity::{CurrentIdentity, Identity};
 use headstart_web::server::{self, ServerConfig};
 use headstart_web::site::{Folder, Site};
 use headstart_web::tcp;
@@ -27,6 +27,7 @@ pub struct Running {
     pub done: JoinHandle<()>,
     pub files: TempDir,
     pub keys: TempDir,
+    pub identity: Arc<CurrentIdentity>,
 }
 
 pub fn files() -> TempDir {
@@ -50,7 +51,7 @@ pub async fn start_with<A: Admission>(
     site: impl FnOnce(&TempDir) -> Site,
 ) -> Running {
     let (files, keys) = (files(), tempfile::tempdir().expect("a folder for keys"));
-    let identity = Identity::kept(keys.path(), &[]).expect("a certificate");
+    let identity = Identity::kept(keys.path(), &[]).expect("a certificate").current().expect("a key");
     let site = Arc::new(site(&files));
     let shutdown = CancellationToken::new();
 
@@ -68,11 +69,11 @@ pub async fn start_with<A: Admission>(
     let done = tokio::spawn(async move {
         tokio::join!(over_tcp, over_udp);
     });
-    Running { address, shutdown, done, files, keys }
+    Running { address, shutdown, done, files, keys, identity }
 }
 
 /// The same port of TCP and UDP; one that is free for TCP may be taken for UDP.
-async fn both_ports(identity: &Identity) -> (TcpListener, Endpoint) {
+async fn both_ports(identity: &Arc<CurrentIdentity>) -> (TcpListener, Endpoint) {
     for _ in 0..100 {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port of TCP");
         let address = listener.local_addr().expect("an address");
@@ -96,7 +97,7 @@ pub fn folder(files: &TempDir) -> Site {
     Site::Folder(Folder::open(files.path()).expect("the folder is there"))
 }
 
-fn server_config(identity: &Identity) -> noq::ServerConfig {
+fn server_config(identity: &Arc<CurrentIdentity>) -> noq::ServerConfig {
     let tls = server::tls(identity).expect("TLS");
     let crypto = noq::crypto::rustls::QuicServerConfig::try_from(tls).expect("a cipher suite for QUIC");
     noq::ServerConfig::with_crypto(Arc::new(crypto))
