@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod call;
 #[cfg(feature = "network")]
 mod demo;
 mod diff;
@@ -36,7 +37,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::builder::ValueParser;
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::errors::{Refuse as _, exit_code, one_line};
 #[cfg(feature = "network")]
@@ -210,22 +211,32 @@ fn relaxed(parser: clap::Command) -> clap::Command {
     parser.mut_subcommand("sweep", |sweep| sweep.mut_args(text))
 }
 
-/// Runs the command line.
-#[must_use]
-pub fn main() -> ExitCode {
+/// A command line as it was read.
+struct Line {
+    /// Its options, with those of its preset and its plan.
+    matches: ArgMatches,
+    /// Those that were typed or are in the plan, as words.
+    asked: Vec<String>,
+}
+
+/// Reads a command line, its plan and its preset; writes its plan, if requested.
+///
+/// # Errors
+/// As [`clap::Error`] if the parser refuses it.
+fn read(words: impl Iterator<Item = OsString>) -> anyhow::Result<Line> {
     let strict = parser();
     let mut parser = relaxed(strict.clone());
-    let mut words = words::canonical(&strict, std::env::args_os());
-    let mut read = |words: &[OsString]| {
-        let matches = parser.try_get_matches_from_mut(words).unwrap_or_else(|error| error.exit());
+    let mut words = words::canonical(&strict, words);
+    let mut read = |words: &[OsString]| -> Result<ArgMatches, clap::Error> {
+        let matches = parser.try_get_matches_from_mut(words)?;
         if let Some((name, given)) = matches.subcommand()
             && let (Some(layout), Some(command)) = (layout::of(name), parser.find_subcommand_mut(name))
         {
-            layout.check(command, given).unwrap_or_else(|error| error.exit());
+            layout.check(command, given)?;
         }
-        matches
+        Ok(matches)
     };
-    let mut matches = read(&words);
+    let mut matches = read(&words)?;
     let mut asked = vec![];
     if let Some((name, given)) = matches.subcommand()
         && let Some(command) = strict.find_subcommand(name)
@@ -236,13 +247,11 @@ pub fn main() -> ExitCode {
         && let Some(command) = strict.find_subcommand(name).filter(|command| plan::takes_presets(command))
     {
         let typed = asked;
-        let mut before = match plan::planned(command, &typed).or_refuse() {
-            Ok(planned) => planned,
-            Err(error) => return ended(Err(error)),
-        };
+        let mut before = plan::planned(command, &typed).or_refuse()?;
         asked = [&before[..], &typed].concat();
         if name == "sweep" {
-            return ended(plan::save(command, &asked, given).and_then(|()| sweep::run(&asked)));
+            plan::save(command, &asked, given)?;
+            return Ok(Line { matches, asked });
         }
         // A demo has a rate, but none of its own for the way back.
         let mut preset = plan::of_preset(&asked);
@@ -250,12 +259,23 @@ pub fn main() -> ExitCode {
             .retain(|word| words::names(std::slice::from_ref(word)).iter().all(|it| plan::has(command, it)));
         before.splice(0..0, preset);
         words.splice(2..2, before.into_iter().map(OsString::from));
-        matches = read(&words);
-        if let Some((_, given)) = matches.subcommand()
-            && let Err(error) = plan::save(command, &asked, given)
-        {
-            return ended(Err(error));
+        matches = read(&words)?;
+        if let Some((_, given)) = matches.subcommand() {
+            plan::save(command, &asked, given)?;
         }
+    }
+    Ok(Line { matches, asked })
+}
+
+/// Runs the command line.
+#[must_use]
+pub fn main() -> ExitCode {
+    let Line { matches, asked } = match read(std::env::args_os()) {
+        Ok(line) => line,
+        Err(error) => return ended(Err(error)),
+    };
+    if matches.subcommand_name() == Some("sweep") {
+        return ended(sweep::run(&asked));
     }
     let asked = words::names(&asked);
     if let Some((_, given)) = matches.subcommand()
@@ -337,6 +357,9 @@ fn ended(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
+            if let Some(usage) = error.downcast_ref::<clap::Error>() {
+                usage.exit();
+            }
             eprintln!("headstart: {}", one_line(&error));
             ExitCode::from(exit_code(&error))
         }

@@ -5,7 +5,7 @@
 //! several can be joined.
 
 use clap::ValueEnum;
-use headstart_report::rows::Kind;
+use headstart_report::rows::{Column, Kind};
 use headstart_units::{Ratio, Span};
 
 use crate::options::{PathOptions, SizeName, TransportOptions, WorkloadOptions};
@@ -126,6 +126,21 @@ impl Around {
     pub fn header<'a>(&'a self, measures: &[&'a str]) -> Vec<&'a str> {
         let names = |columns: &'a [(String, String)]| columns.iter().map(|(name, _)| name.as_str());
         names(&self.before).chain(measures.iter().copied()).chain(names(&self.behind)).collect()
+    }
+
+    /// The columns of such a table of `setup`, whose measures are of these kinds.
+    #[must_use]
+    pub fn columns(&self, setup: &Setup, measures: &[(&'static str, Kind)]) -> Vec<Column> {
+        let conditions = conditions(setup);
+        let names = |columns: &[(String, String)]| -> Vec<Column> {
+            let column = |(name, _): &(String, String)| {
+                let found = conditions.iter().find(|one| one.name == name);
+                Column::new(name, found.map_or(Kind::Text, |one| one.value.kind()))
+            };
+            columns.iter().map(column).collect()
+        };
+        let measures = measures.iter().map(|(name, kind)| Column::new(*name, *kind)).collect();
+        [names(&self.before), measures, names(&self.behind)].concat()
     }
 
     /// A row of it.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use headstart_report::jobs::JobStore;
+use headstart_report::rows::Kind;
 use headstart_sim::{Histogram, Seed, Totals};
 use headstart_startup::catalogue::{Entry, Needs};
 use headstart_units::Span;
@@ -445,6 +446,10 @@ fn invalid<'a>(results: impl Iterator<Item = &'a JobResult>) -> (usize, usize) {
 /// A standing as machines read it: its numbers by name, in order.
 pub type Row = Vec<(&'static str, Value)>;
 
+fn kinds(row: &Row) -> Vec<(&'static str, Kind)> {
+    row.iter().map(|(name, value)| (*name, value.kind())).collect()
+}
+
 /// A number of a row, or a text.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
@@ -532,6 +537,18 @@ impl Standing {
 }
 
 impl Race {
+    /// The columns of the rows, with the kinds of their fields.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<(&'static str, Kind)> {
+        self.standings.first().map(|first| kinds(&first.row())).unwrap_or_default()
+    }
+
+    /// The same of [`Self::seeds`].
+    #[must_use]
+    pub fn seed_kinds(&self) -> Vec<(&'static str, Kind)> {
+        self.standings.iter().find_map(|standing| standing.seeds.first()).map(kinds).unwrap_or_default()
+    }
+
     /// The names of the rows' numbers, in order.
     #[must_use]
     pub fn columns(&self) -> Vec<&'static str> {

@@ -4,9 +4,11 @@
 //! On a terminal a bar is redrawn from the first second on; into a file or a pipe a line is written
 //! every five seconds, so that a log distinguishes a long run from one that hangs.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::io::IsTerminal as _;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -65,6 +67,62 @@ impl Work {
     }
 }
 
+thread_local! {
+    /// The watch over the runs that this thread starts.
+    static WATCH: RefCell<Option<Arc<Watch>>> = const { RefCell::new(None) };
+}
+
+/// A caller's view of runs, in place of standard error, and its means to stop them.
+#[derive(Debug, Default)]
+pub struct Watch {
+    is_stopped: Arc<AtomicBool>,
+    current: Mutex<Option<Arc<Progress>>>,
+}
+
+/// The progress of runs at one instant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    /// The work in words, such as "racing".
+    pub title: String,
+    /// Runs that are finished.
+    pub finished: u64,
+    /// All runs.
+    pub runs: u64,
+    /// Share of the work done, from 0 to 1.
+    pub share: f64,
+}
+
+/// The payload of the panic that ends a stopped run.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopped;
+
+impl Watch {
+    /// Does the work, whose runs on this thread and its pools are watched.
+    pub fn over<R>(self: &Arc<Self>, work: impl FnOnce() -> R) -> R {
+        let before = WATCH.with(|watch| watch.borrow_mut().replace(Arc::clone(self)));
+        let result = work();
+        WATCH.with(|watch| *watch.borrow_mut() = before);
+        result
+    }
+
+    /// Ends all runs at their next arrival, by a panic with [`Stopped`] that no hook reports.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// The runs at present; `None` before the first.
+    #[must_use]
+    pub fn state(&self) -> Option<State> {
+        let current = locked(&self.current);
+        current.as_ref().map(|progress| State {
+            title: progress.title.clone(),
+            finished: progress.finished.load(Ordering::Relaxed),
+            runs: progress.work.runs as u64,
+            share: progress.share(),
+        })
+    }
+}
+
 /// The progress of several runs.
 #[derive(Debug)]
 pub struct Progress {
@@ -74,6 +132,8 @@ pub struct Progress {
     /// Work done in all runs, of [`ALL`] parts.
     covered: AtomicU64,
     began: Stopwatch,
+    /// Set by the watch over these runs, if there is one.
+    is_stopped: Option<Arc<AtomicBool>>,
 }
 
 /// The progress of one run.
@@ -89,13 +149,19 @@ impl Progress {
     /// Starts the progress of runs with this work.
     #[must_use]
     pub fn new(title: &str, work: Work) -> Arc<Self> {
-        Arc::new(Self {
+        let watch = WATCH.with(|watch| watch.borrow().clone());
+        let progress = Arc::new(Self {
             title: title.to_owned(),
             work,
             finished: AtomicU64::new(0),
             covered: AtomicU64::new(0),
             began: Stopwatch::start(),
-        })
+            is_stopped: watch.as_ref().map(|watch| Arc::clone(&watch.is_stopped)),
+        });
+        if let Some(watch) = watch {
+            *locked(&watch.current) = Some(Arc::clone(&progress));
+        }
+        progress
     }
 
     /// Starts one more run, of so many of the work's seconds.
@@ -125,8 +191,11 @@ impl Progress {
         format!("{finished} of {runs} {of} done, {:.1} % in all, about {left} left", 100.0 * share)
     }
 
-    /// Does the work, and meanwhile shows its progress on standard error.
+    /// Does the work, and meanwhile shows its progress on standard error, unless it is watched.
     pub fn during<R>(&self, work: impl FnOnce() -> R) -> R {
+        if self.is_stopped.is_some() {
+            return work();
+        }
         thread::scope(|scope| {
             let (goes_on, ended) = mpsc::channel();
             scope.spawn(move || self.show(&ended));
@@ -169,7 +238,13 @@ impl Progress {
 impl RunProgress {
     /// Records that the run has reached `now` of `end`. A repeated run counts only beyond its
     /// earlier progress.
+    ///
+    /// # Panics
+    /// With [`Stopped`], if the watch over it has stopped it.
     pub fn reach(&self, now: Time, end: Time) {
+        if self.all.is_stopped.as_ref().is_some_and(|is_stopped| is_stopped.load(Ordering::Relaxed)) {
+            resume_unwind(Box::new(Stopped));
+        }
         let share = now.as_nanos() as f64 / end.as_nanos().max(1) as f64;
         self.cover(share.min(1.0));
     }
@@ -288,6 +363,26 @@ mod tests {
         assert_eq!([said(99), said(3000), said(12_000)], ["99 s", "50 min", "3 h 20 min"]);
         assert_eq!(said(14_400), "4 h");
         assert_eq!(said(1_000_000), "12 days");
+    }
+
+    #[test]
+    fn a_watch_has_the_progress_of_its_own_runs_and_stops_them() {
+        let watch = Arc::new(Watch::default());
+        assert_eq!(watch.state(), None, "nothing was started");
+        let work = |runs| Work { runs, seconds: 0.0, at_once: 1 };
+        let other = Progress::new("sweeping", work(3));
+        let progress = watch.over(|| Progress::new("racing", work(2)));
+        let second = |run: &RunProgress| run.reach(Time::from_millis(1000), Time::from_millis(2000));
+        second(&progress.run(0.0));
+        let state = watch.state().expect("runs began");
+        assert_eq!(state, State { title: "racing".to_owned(), finished: 0, runs: 2, share: 0.25 });
+        watch.stop();
+        let run = progress.run(0.0);
+        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| second(&run)));
+        assert!(ended.expect_err("it was stopped").is::<Stopped>());
+        second(&other.run(0.0));
+        let after = Progress::new("racing", work(1));
+        assert!(after.is_stopped.is_none(), "the watch ended with its work");
     }
 
     #[test]

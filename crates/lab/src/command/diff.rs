@@ -53,7 +53,8 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
         Format::Table => print_table(&table(&found)).or_refuse()?,
         other => {
             let (header, rows) = (header(&found), rows());
-            return other.print(&header, &rows, || format::document(&header, &rows)).or_refuse().and(ended);
+            let document = || format::document(&super::terminal::command_line(), &header, &rows);
+            return other.print(&header, &rows, document).or_refuse().and(ended);
         }
     }
     let equal = found.compared.iter().filter(|one| one.is_equal).count();

@@ -73,7 +73,7 @@ impl Format {
             return terminal::print_table(table);
         }
         let (header, rows) = table.records();
-        self.print(&header, &rows, || document(&header, &rows))
+        self.print(&header, &rows, || document(&terminal::command_line(), &header, &rows))
     }
 }
 
@@ -95,10 +95,10 @@ pub fn objects<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) -> Value
 ///
 /// # Errors
 /// None that can be: names and values are text and numbers.
-pub fn document<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) -> Result<String> {
+pub fn document<Name: AsRef<str>>(command: &str, header: &[Name], rows: &[Vec<String>]) -> Result<String> {
     let document = serde_json::json!({
         "headstart": crate::VERSION,
-        "command": super::terminal::command_line(),
+        "command": command,
         "rows": objects(header, rows),
     });
     Ok(serde_json::to_string_pretty(&document)? + "\n")

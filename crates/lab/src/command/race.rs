@@ -13,6 +13,7 @@ use super::terminal::{self, command_line, print, print_table};
 use crate::capacity::{self, Capacity};
 use crate::conditions::{self, conditions};
 use crate::errors::Refuse as _;
+use crate::estimate::Estimate;
 use crate::flows::Flows;
 use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
 use crate::output::Folder;
@@ -52,10 +53,12 @@ pub struct RaceArgs {
     pub format: Format,
 }
 
-/// Runs the comparison, prints its table and writes its files; `asked` are the options that were
-/// given.
-pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
-    let mut setup =
+/// The setup of these options, what its runs will cost, and the rest of the options.
+///
+/// # Errors
+/// If the runs are refused.
+pub fn prepare(args: RaceArgs) -> Result<(Setup, Estimate, Rest)> {
+    let setup =
         Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
     if args.capacity && setup.carrier().is_real_time() {
         return Err(anyhow!(
@@ -69,21 +72,54 @@ pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
         estimate = estimate.and(capacity::estimate(&setup));
     }
     estimate.check(setup.run.large).or_refuse()?;
+    let RaceArgs { capacity, out, flows, sort, format, .. } = args;
+    Ok((setup, estimate, Rest { capacity, out, flows, sort, format }))
+}
+
+/// Options of `race` that do not determine its runs.
+pub struct Rest {
+    /// Search the feasible capacities, too.
+    pub capacity: bool,
+    /// File of the flows.
+    pub flows: Option<RowFile>,
+    out: PathBuf,
+    sort: SortKey,
+    format: Format,
+}
+
+/// The race, and the capacities if they are searched.
+///
+/// # Errors
+/// If a run fails, or nothing arrived in any.
+pub fn measure(
+    setup: &Setup,
+    is_searched: bool,
+    flows: &mut Option<Flows>,
+    store: &JobStore,
+) -> Result<(Race, Option<Vec<Capacity>>)> {
+    let progress = Progress::new("racing", race::work(setup, store, flows.as_ref()));
+    let result = race::race(setup, store, flows.as_mut(), &progress)?;
+    if let Some(nothing) = show::race::nothing(setup, &result) {
+        flows.take().map(Flows::finish).transpose()?;
+        bail!("{nothing}");
+    }
+    let capacities = if is_searched { Some(capacity::capacity(setup, store)?) } else { None };
+    Ok((result, capacities))
+}
+
+/// Runs the comparison, prints its table and writes its files; `asked` are the options that were
+/// given.
+pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
+    let (mut setup, estimate, args) = prepare(args)?;
     terminal::print_idle_options(&mut setup, asked, false);
     // A folder with other files is refused before anything is run.
     let store = JobStore::open(Folder::open(&args.out).or_refuse()?)?;
     let mut flows = Flows::open(args.flows.as_ref(), &setup, &store).or_refuse()?;
     terminal::install_interrupt_notice(&store);
     eprintln!("headstart: {estimate}");
-    let progress = Progress::new("racing", race::work(&setup, &store, flows.as_ref()));
-    let result = race::race(&setup, &store, flows.as_mut(), &progress)?;
-    if let Some(nothing) = show::race::nothing(&setup, &result) {
-        flows.map(Flows::finish).transpose()?;
-        bail!("{nothing}");
-    }
-    let capacities = if args.capacity { Some(capacity::capacity(&setup, &store)?) } else { None };
+    let (result, capacities) = measure(&setup, args.capacity, &mut flows, &store)?;
     // The results are printed before anything is written: a full disk loses none of them.
-    let json = json(&setup, &result, capacities.as_deref())?;
+    let json = json(&command_line(), &setup, &result, capacities.as_deref())?;
     let around = conditions::Around::new(&setup, &[]);
     let rows = |rows: Vec<Vec<String>>| rows.into_iter().map(|row| around.row(row));
     let measures = result.columns();
@@ -122,7 +158,11 @@ fn print_race(setup: &Setup, result: &Race, sort: SortKey, capacities: Option<&[
     Ok(())
 }
 
-fn json(setup: &Setup, race: &Race, capacities: Option<&[Capacity]>) -> Result<String> {
+/// The results as a document.
+///
+/// # Errors
+/// None that can be: names and values are text and numbers.
+pub fn json(command: &str, setup: &Setup, race: &Race, capacities: Option<&[Capacity]>) -> Result<String> {
     let definitions: serde_json::Map<String, serde_json::Value> = show::race::definitions(setup)
         .into_iter()
         .map(|(term, text)| (term, serde_json::Value::String(text)))
@@ -139,7 +179,7 @@ fn json(setup: &Setup, race: &Race, capacities: Option<&[Capacity]>) -> Result<S
     let conditions = conditions(setup).into_iter().map(named).collect::<Result<serde_json::Map<_, _>>>()?;
     let document = serde_json::json!({
         "headstart": crate::VERSION,
-        "command": command_line(),
+        "command": command,
         "seeds": { "first": setup.run.seed, "count": setup.run.repeats },
         "conditions": conditions,
         "verdict": show::race::verdict(race),

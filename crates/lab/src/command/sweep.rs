@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, FromArgMatches as _};
 use headstart_report::jobs::JobStore;
-use headstart_report::rows::RowFile;
+use headstart_report::rows::{Column, RowFile};
 use headstart_study::dependencies::idle;
 
 use super::format::{self, Format};
@@ -54,72 +54,119 @@ pub struct SweepArgs {
 /// If there are too many.
 pub fn parse_points(words: &[String]) -> Result<Vec<(Point, SweepArgs)>> {
     let command = SweepArgs::augment_args(clap::Command::new("headstart sweep").max_term_width(100));
-    let parse = |point: Point| {
+    let parse = |point: Point| -> Result<_> {
         // Each point may be on a path of its own.
         let preset = plan::of_preset(&point.arguments);
         let words = preset.iter().chain(&point.arguments).map(String::as_str);
         let matches = command.clone().try_get_matches_from(std::iter::once("headstart sweep").chain(words));
         let args = matches.and_then(|matches| SweepArgs::from_arg_matches(&matches));
-        (point, args.unwrap_or_else(|error| error.exit()))
+        Ok((point, args?))
     };
-    Ok(sweep::expand(words)?.into_iter().map(parse).collect())
+    sweep::expand(words).or_refuse()?.into_iter().map(parse).collect()
 }
 
-/// Races every point and writes one table of all.
-pub fn run(words: &[String]) -> Result<()> {
-    let mut points = vec![];
-    let mut out = PathBuf::new();
-    let mut flows = None;
-    let mut format = Format::default();
-    for (point, args) in parse_points(words).or_refuse()? {
-        out = args.out;
-        flows = args.flows;
-        format = args.format;
+/// A sweep before its first run.
+#[derive(Default)]
+pub struct Prepared {
+    /// Its points, each with its setup.
+    pub points: Vec<(Point, Setup)>,
+    /// File of the flows.
+    pub flows: Option<RowFile>,
+    /// Notes on options that change nothing at any point.
+    pub notes: Vec<String>,
+    out: PathBuf,
+    format: Format,
+    estimate: Estimate,
+}
+
+/// Reads and checks every point of a sweep.
+///
+/// # Errors
+/// If an option or the size of the sweep is refused.
+pub fn prepare(words: &[String]) -> Result<Prepared> {
+    let mut prepared = Prepared::default();
+    for (point, args) in parse_points(words)? {
+        prepared.out = args.out;
+        prepared.flows = args.flows;
+        prepared.format = args.format;
         let setup =
             Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
-        points.push((point, setup));
+        prepared.points.push((point, setup));
     }
-    format.ready().or_refuse()?;
+    prepared.format.ready().or_refuse()?;
+    let points = &prepared.points;
     // An option in use at one point may have no effect at another.
     let asked = super::words::names(words);
     let mut idle_at = points.iter().map(|(_, setup)| idle(setup, &asked, false));
     let first = idle_at.next().unwrap_or_default();
-    let everywhere =
-        idle_at.fold(first, |notes, at| notes.into_iter().filter(|note| at.contains(note)).collect());
-    for note in everywhere {
-        eprintln!("headstart: {note}");
-    }
+    let notes =
+        idle_at.fold(first, |notes: Vec<_>, at| notes.into_iter().filter(|note| at.contains(note)).collect());
     let setups = || points.iter().map(|(_, setup)| setup);
     setups().try_for_each(|setup| setup.carrier().ready()).or_refuse()?;
     let estimate = setups().map(race::estimate).fold(Estimate::default(), Estimate::and);
     estimate.check(setups().any(|setup| setup.run.large)).or_refuse()?;
+    Ok(Prepared { notes, estimate, ..prepared })
+}
+
+/// The tables of a sweep.
+#[derive(Debug, Default)]
+pub struct Tables {
+    /// Columns of the table of all points and of that of all seeds.
+    pub columns: [Vec<Column>; 2],
+    /// Their rows.
+    pub rows: [Vec<Vec<String>>; 2],
+    /// For its report.
+    swept: Sweep,
+}
+
+/// Races every point; `begin` is told of each before it is run.
+///
+/// # Errors
+/// If a run fails.
+pub fn measure(
+    points: &[(Point, Setup)],
+    store: &JobStore,
+    mut flows: Option<&mut Flows>,
+    begin: impl Fn(usize, &Point),
+) -> Result<Tables> {
+    let work = points.iter().map(|(_, setup)| race::work(setup, store, flows.as_deref()));
+    let progress = Progress::new("sweeping", work.fold(Work::default(), Work::and));
+    let mut tables = Tables::default();
+    for (number, (point, setup)) in points.iter().enumerate() {
+        begin(number, point);
+        let result = race::race(setup, store, flows.as_deref_mut(), &progress)?;
+        let around = Around::new(setup, &point.varied);
+        let (_, seeds) = result.seeds();
+        tables.columns =
+            [result.kinds(), result.seed_kinds()].map(|measures| around.columns(setup, &measures));
+        tables.rows[0].extend(result.rows().into_iter().map(|row| around.row(row)));
+        tables.rows[1].extend(seeds.into_iter().map(|row| around.row(row)));
+        tables.swept.add(point, setup, &result);
+    }
+    Ok(tables)
+}
+
+/// Races every point and writes one table of all.
+pub fn run(words: &[String]) -> Result<()> {
+    let Prepared { points, flows, notes, out, format, estimate } = prepare(words)?;
+    for note in notes {
+        eprintln!("headstart: {note}");
+    }
     let store = JobStore::open(Folder::open(&out).or_refuse()?)?;
     let mut flows = Flows::open(flows.as_ref(), &points[0].1, &store).or_refuse()?;
     terminal::install_interrupt_notice(&store);
     eprintln!("headstart: {estimate}");
 
-    let mut headers = [vec![], vec![]];
-    let (mut rows, mut seed_rows, mut swept) = (vec![], vec![], Sweep::default());
     let total = points.len();
-    let work =
-        setups().map(|setup| race::work(setup, &store, flows.as_ref())).fold(Work::default(), Work::and);
-    let progress = Progress::new("sweeping", work);
-    for (number, (point, setup)) in points.iter().enumerate() {
+    let begin = |number: usize, point: &Point| {
         let names: Vec<String> = point.varied.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let which = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         eprintln!("headstart: point {} of {total}{which}", number + 1);
-        let result = race::race(setup, &store, flows.as_mut(), &progress)?;
-        let around = Around::new(setup, &point.varied);
-        let (seed_columns, seeds) = result.seeds();
-        headers = [around.header(&result.columns()), around.header(&seed_columns)]
-            .map(|header| header.into_iter().map(str::to_owned).collect());
-        rows.extend(result.rows().into_iter().map(|row| around.row(row)));
-        seed_rows.extend(seeds.into_iter().map(|row| around.row(row)));
-        swept.add(point, setup, &result);
-    }
-    let [header, seed_header] = headers
+    };
+    let Tables { columns, rows: [rows, seed_rows], swept } = measure(&points, &store, flows.as_mut(), begin)?;
+    let [header, seed_header] = columns
         .each_ref()
-        .map(|names: &Vec<String>| -> Vec<&str> { names.iter().map(String::as_str).collect() });
+        .map(|columns| -> Vec<&str> { columns.iter().map(|column| column.name.as_str()).collect() });
 
     let mut table = swept.table();
     let crossings = swept.crossings_in_words();
@@ -132,7 +179,7 @@ pub fn run(words: &[String]) -> Result<()> {
             crossings.len() - MOST_CROSSINGS
         ));
     }
-    let document = format::document(&header, &rows)?;
+    let document = format::document(&command_line(), &header, &rows)?;
     match format {
         Format::Table => print_table(&table)?,
         other => other.print(&header, &rows, || Ok(document.clone()))?,

@@ -38,7 +38,12 @@ pub fn print_table(table: &Table) -> Result<()> {
 
 /// The command line as it can be typed again.
 pub fn command_line() -> String {
-    std::env::args().skip(1).fold("headstart".to_owned(), |line, argument| {
+    typed(std::env::args().skip(1))
+}
+
+/// A command line of these words, as it can be typed.
+pub fn typed(words: impl Iterator<Item = String>) -> String {
+    words.fold("headstart".to_owned(), |line, argument| {
         let plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "-_=,.%+/:".contains(c));
         if plain { format!("{line} {argument}") } else { format!("{line} '{argument}'") }
     })

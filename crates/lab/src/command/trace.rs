@@ -51,10 +51,23 @@ pub struct TraceArgs {
     pub out: PathBuf,
 }
 
-/// Runs the flow, prints its phases and writes its events and figures; `asked` are the options that
-/// were given.
-pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
-    let mut setup =
+/// A trace before it is run.
+pub struct Prepared {
+    /// Its path, workload and transport.
+    pub setup: Setup,
+    /// The schemes, the one in question first.
+    pub entries: Vec<&'static Entry>,
+    /// Which flow of the run; alone on the path without a number.
+    pub flow: Option<u64>,
+    work: Work,
+}
+
+/// The setup of these options and the schemes to run, checked.
+///
+/// # Errors
+/// If the runs are refused.
+pub fn prepare(args: TraceArgs) -> Result<Prepared> {
+    let setup =
         Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
     if setup.carrier().detail() < Detail::Events {
         return Err(anyhow!(
@@ -62,10 +75,7 @@ pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
         ))
         .or_refuse();
     }
-    let form = args.qlog.as_deref().map(qlog_form).transpose().or_refuse()?;
-    let entry = args.scheme.0;
-    terminal::print_idle_options(&mut setup, asked, args.flow.is_none());
-    let mut entries = vec![entry];
+    let mut entries = vec![args.scheme.0];
     for SchemeName(other) in &args.beside.0 {
         if entries.iter().all(|known| known.name != other.name) {
             entries.push(other);
@@ -81,32 +91,53 @@ pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
     let all = entries.iter().fold(Estimate::default(), |all, _| all.and(one));
     let all = Estimate { memory: one.memory * entries.len() as f64, ..all };
     all.check(setup.run.large).or_refuse()?;
-    let out = args.out.clone();
-    terminal::on_interrupt(move || {
-        format!("stopped: what is in {} is as it was before; a trace is written at its end", out.display())
-    });
     let work = Work { runs: entries.len(), seconds: all.seconds, at_once: 1 };
-    let progress = Progress::new("tracing", work);
+    Ok(Prepared { setup, entries, flow: args.flow, work })
+}
+
+/// The flow of every scheme.
+///
+/// # Errors
+/// If a run fails, or has not so many flows.
+pub fn measure(prepared: &Prepared) -> Result<Vec<(&'static Entry, FlowTrace)>> {
+    let Prepared { setup, entries, flow: number, work } = prepared;
+    let progress = Progress::new("tracing", *work);
     let traced = || -> Result<Vec<_>> {
         let of = |entry| {
-            let this = progress.run(one.seconds);
-            let view = flow(&setup, entry, args.flow, &this)?;
+            let this = progress.run(work.seconds / work.runs.max(1) as f64);
+            let view = flow(setup, entry, *number, &this)?;
             this.finish();
             Ok((entry, view))
         };
         entries.iter().copied().map(of).collect()
     };
     let flows = progress.during(traced)?;
-    let view = &flows[0].1;
-    let Some(report) = view.report else {
-        let number = args.flow.unwrap_or_default();
+    if flows[0].1.report.is_none() {
+        let number = number.unwrap_or_default();
         return Err(anyhow!("--flow: found {number}, expected a flow of the run, which has not so many"))
             .or_refuse();
-    };
-    let folder = Folder::open(&args.out).or_refuse()?;
-    let page = show::trace::report(&setup, &flows, args.flow, &command_line());
+    }
+    Ok(flows)
+}
+
+/// Runs the flow, prints its phases and writes its events and figures; `asked` are the options that
+/// were given.
+pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
+    let (qlog, out, beside) = (args.qlog.clone(), args.out.clone(), args.out.clone());
+    let form = qlog.as_deref().map(qlog_form).transpose().or_refuse()?;
+    let mut prepared = prepare(args)?;
+    terminal::print_idle_options(&mut prepared.setup, asked, prepared.flow.is_none());
+    terminal::on_interrupt(move || {
+        format!("stopped: what is in {} is as it was before; a trace is written at its end", beside.display())
+    });
+    let flows = measure(&prepared)?;
+    let Prepared { setup, flow, .. } = &prepared;
+    let (entry, view) = (flows[0].0, &flows[0].1);
+    let Some(report) = view.report else { return Ok(()) };
+    let folder = Folder::open(&out).or_refuse()?;
+    let page = show::trace::report(setup, &flows, *flow, &command_line());
     let mut table = show::trace::phases(entry, view);
-    if args.flow.is_none() && entry.needs == catalogue::Needs::History {
+    if flow.is_none() && entry.needs == catalogue::Needs::History {
         table.note("Alone on the path it is the first to its peer, of which no history tells: with --flow it is one of a run.");
     }
     print_table(&table)?;
@@ -122,7 +153,7 @@ pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
         folder.write(&format!("{name}.svg"), svg.as_str().as_bytes())?;
     }
     folder.write("report.html", page.html().as_bytes())?;
-    if let (Some(path), Some(form)) = (&args.qlog, form) {
+    if let (Some(path), Some(form)) = (&qlog, form) {
         write_file(path, show::qlog::qlog(view, &format!("headstart {}", entry.name), form).as_bytes())?;
         print(&format!("qlog: {}\n", path.display()))?;
     }
