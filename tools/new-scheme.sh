@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 here=$PWD
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-cp -r Cargo.toml Cargo.lock rustfmt.toml clippy.toml crates "$copy"
+cp -r Cargo.toml Cargo.lock rustfmt.toml clippy.toml crates python "$copy"
 
 awk '/^```rust$/ { on = 1; next } /^```$/ { on = 0 } on' docs/a-new-scheme.md >"$copy/crates/startup/src/scheme/spread.rs"
 line=$(awk '/^```text$/ { on = 1; next } /^```$/ { on = 0 } on' docs/a-new-scheme.md)

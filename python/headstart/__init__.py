@@ -1,0 +1,217 @@
+"""Compare fast-start schemes of transport protocols in a packet simulator.
+
+`race`, `sweep`, `trace` and `capacity` are the commands of the same names. Their keyword arguments
+are the options of the command with underscores for hyphens (`headstart race --help` lists them), with
+the same defaults and meanings:
+
+- a quantity is text with its unit (`rate="15 Mbit/s"`, `rtt="60 ms"`, `size="100 kB"`, `load="25 %"`),
+  or a number in SI units under a name that ends in the unit: `rate_bits_per_s=15e6`, `rtt_s=0.06`,
+  `size_bytes=100_000`, `buffer_packets=104`, `load_share=0.25`;
+- a switch is True or False (`ecn=True`), a count a whole number (`repeats=4`), None the default;
+- a list is a sequence (`schemes=["iw10", "halfback"]`); in a sweep a sequence of values of any
+  option is one of its dimensions.
+
+A value that the command refuses raises ValueError with the command's message. The same options and
+seed give the same numbers as the command. Nothing is written, except the file of `flows`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from ._native import Table, __version__, run as _run
+
+__all__ = ["Results", "Table", "__version__", "capacity", "race", "sweep", "trace"]
+
+Progress = Callable[[str, int, int, float], object]
+"""Takes what is being done, finished runs, all runs, and the share of the work done (0 to 1)."""
+
+# Units of numbers, by the end of the argument's name: the command's unit, and the factor to it.
+_UNITS = {
+    "_bits_per_s": ("bit/s", 1),
+    "_bytes": ("B", 1),
+    "_packets": ("p", 1),
+    "_share": ("%", 100),
+    "_s": ("ns", 10**9),
+}
+# Options whose values contain commas: a list of them is separated by semicolons in a sweep.
+_WITH_COMMAS = {"schemes", "burst_loss", "rcp_gains", "policer", "flows", "plan"}
+# Their own names end as if in a unit: as a number they are shares.
+_SHARES = {"long_share", "router_share"}
+# A call has results where the command has files and output.
+_NOT_HERE = {"out", "format", "sort", "save_plan", "qlog", "help"}
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of a call: a table that is Arrow data itself, and what belongs to it.
+
+    pyarrow.table(results), pandas, polars.from_arrow(results) and DuckDB take it as it is.
+    """
+
+    tables: Mapping[str, Table] = field(repr=False)
+    """All tables by name, the main one first."""
+    command: str
+    """The command line with the same results."""
+    json: str | None = field(repr=False)
+    """The document of `--format json`; None of a trace."""
+    notes: tuple[str, ...]
+    """Options that change nothing in these runs."""
+
+    @property
+    def table(self) -> Table:
+        """The main table."""
+        return next(iter(self.tables.values()))
+
+    @property
+    def seeds(self) -> Table:
+        """The numbers of every scheme and seed. A trace has none: KeyError."""
+        return self.tables["seeds"]
+
+    def __len__(self) -> int:
+        """Number of rows of the main table."""
+        return len(self.table)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The main table, for the Arrow PyCapsule interface."""
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of the main table, for the Arrow PyCapsule interface."""
+        return self.table.__arrow_c_schema__()
+
+
+def _text(name: str, value: object, factor: int = 1) -> str:
+    """One value as the command spells it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or value is None:
+        raise ValueError(f"{name}: found {value!r}, expected text or a number")
+    if hasattr(value, "__fspath__"):
+        return str(value)
+    try:
+        # The shortest decimal number that is this double: 0.06 s is 60 ms, not 59.999 ms.
+        number = Decimal(repr(value) if isinstance(value, float) else str(value)) * factor
+    except ArithmeticError:
+        raise ValueError(f"{name}: found {value!r}, expected text or a number") from None
+    if not number.is_finite():
+        raise ValueError(f"{name}: found {value!r}, expected a finite number")
+    text = f"{number:f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
+
+
+def _words(options: Mapping[str, Any], is_sweep: bool = False) -> list[str]:
+    """The options as words of a command line."""
+    words = []
+    for name, value in options.items():
+        if name in _NOT_HERE:
+            raise ValueError(f"{name}: found an option for files or output of the command, expected one of its runs")
+        if value is None or value is False:
+            continue
+        end = next((end for end in _UNITS if name.endswith(end)), None)
+        is_text = isinstance(value, str) or (
+            isinstance(value, Iterable) and any(isinstance(one, str) for one in value)
+        )
+        unit, factor = _UNITS[end] if end and not is_text else ("", 1)
+        # `in` is a keyword: it is `in_` here.
+        bare = name[: -len(end)] if unit and name not in _SHARES else name.rstrip("_")
+        option = "--" + bare.replace("_", "-")
+        if value is True:
+            words.append(option)
+            continue
+        if isinstance(value, Iterable) and not isinstance(value, str):
+            items = [_text(name, one, factor) + unit for one in value]
+            if not items:
+                raise ValueError(f"{name}: found an empty list, expected at least one value")
+            separator = ";" if is_sweep and name in _WITH_COMMAS - {"schemes"} else ","
+            words.append(f"{option}={separator.join(items)}")
+        else:
+            words.append(f"{option}={_text(name, value, factor)}{unit}")
+    return words
+
+
+def _bar() -> tuple[Progress, Callable[[], None]]:
+    """A progress bar of tqdm, and the function that ends it."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        raise ValueError("progress: found True without tqdm, expected `pip install headstart[notebook]`") from None
+    bar = tqdm(total=1.0, bar_format="{desc} {percentage:3.0f}% {bar} {elapsed}<{remaining}")
+
+    def report(title: str, finished: int, runs: int, share: float) -> None:
+        bar.set_description(f"{title}: {finished} of {runs} runs", refresh=False)
+        bar.n = share
+        bar.refresh()
+
+    return report, bar.close
+
+
+def _called(name: str, words: list[str], progress: bool | Progress) -> Results:
+    end = None
+    if progress is True:
+        progress, end = _bar()
+    try:
+        tables, command, json, notes = _run(name, words, progress or None)
+    finally:
+        if end:
+            end()
+    for note in notes:
+        warnings.warn(note, stacklevel=3)
+    return Results(dict(tables), command, json, tuple(notes))
+
+
+def race(*, progress: bool | Progress = False, **options: Any) -> Results:
+    """Runs all schemes on one path and compares them, as `headstart race`.
+
+    The main table, `schemes`, has a row for each scheme, `seeds` one for each scheme and seed;
+    docs/data.md describes the columns, whose units are in their names. With `capacity=True` the
+    table `capacity` has each scheme's feasible capacities in percent of the link.
+
+    `progress` is True for a bar by tqdm, or a function that takes what is being done, finished runs,
+    all runs and the share of the work done. Ctrl-C, or an exception of that function, stops the runs.
+
+    >>> headstart.race(rate="15 Mbit/s", rtt_s=0.06, schemes=["iw10", "halfback"])
+    """
+    return _called("race", _words(options), progress)
+
+
+def sweep(*, progress: bool | Progress = False, **options: Any) -> Results:
+    """Races at every combination of lists, as `headstart sweep`.
+
+    An option with a sequence of values, or text such as "5%..50%:5%", is a dimension; `schemes`
+    alone is the list of schemes of every point. The main table, `points`, has a row for each point
+    and scheme; `seeds` one for each seed, too. `progress` is that of `race`, for one point.
+
+    >>> headstart.sweep(load_share=[0.05, 0.25], rtt=["20 ms", "60 ms"], schemes=["iw10", "halfback"])
+    """
+    return _called("sweep", _words(options, is_sweep=True), progress)
+
+
+def trace(scheme: str, *, progress: bool | Progress = False, **options: Any) -> Results:
+    """One flow in detail, as `headstart trace`: sends, acks, losses and the window.
+
+    The tables are those of `events.csv`, by the names of the schemes: `scheme`, then `beside`. Times
+    are in nanoseconds, sizes in bytes, the pace in bytes per second.
+
+    >>> headstart.trace("halfback", size="100 kB", rate="15 Mbit/s")
+    """
+    if not isinstance(scheme, str) or scheme.startswith("-"):
+        raise ValueError(f"scheme: found {scheme!r}, expected the name of a scheme")
+    return _called("trace", [scheme, *_words(options)], progress)
+
+
+def capacity(*, progress: bool | Progress = False, **options: Any) -> Results:
+    """Searches the feasible capacity of every scheme, as `headstart race --capacity`.
+
+    The main table, `capacity`, has for each scheme the largest load in percent of the link's rate by
+    each of the three rules of docs/definitions.md: it takes minutes.
+
+    >>> headstart.capacity(schemes=["iw10", "halfback"], duration="600 s")
+    """
+    found = _called("race", _words({**options, "capacity": True}), progress)
+    tables = {"capacity": found.tables["capacity"], **found.tables}
+    return Results(tables, found.command, found.json, found.notes)

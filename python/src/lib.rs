@@ -1,0 +1,207 @@
+//! The simulator for Python: the commands of `headstart` as functions, with Arrow tables as their
+//! results.
+//!
+//! A call runs on a thread of its own without the interpreter's lock. The calling thread waits for
+//! it, reports its progress ten times a second, and stops it when a signal's handler raises.
+
+use std::ffi::CStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use arrow_array::ffi::FFI_ArrowSchema;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array};
+use arrow_schema::{DataType, Field, Metadata, Schema};
+use headstart::command::call::{self, Answer};
+use headstart::progress::{State, Stopped, Watch};
+use headstart_report::rows::Kind;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+/// Time between two reports of progress, and until a signal is seen.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// Names of capsules by the Arrow PyCapsule interface.
+const STREAM: &CStr = c"arrow_array_stream";
+const SCHEMA: &CStr = c"arrow_schema";
+
+/// A table of results that pyarrow, pandas, polars and DuckDB read without a copy.
+#[pyclass(frozen, module = "headstart")]
+struct Table {
+    batch: RecordBatch,
+}
+
+#[pymethods]
+impl Table {
+    /// The table as a stream of one batch, for the Arrow PyCapsule interface.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The interface lets a producer that cannot convert return its own schema.
+        drop(requested_schema);
+        let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), STREAM)
+    }
+
+    /// The schema, for the Arrow PyCapsule interface.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(self.batch.schema().as_ref()).map_err(failed)?;
+        PyCapsule::new_with_value(py, schema, SCHEMA)
+    }
+
+    /// Names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// Metadata of the schema: `headstart`, `command` and `conditions`.
+    #[getter]
+    fn metadata(&self) -> std::collections::BTreeMap<String, String> {
+        self.batch.schema().metadata().clone().into_iter().collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.batch.num_rows()
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
+
+/// A column of text, by the kind of its fields; an empty field is null.
+fn array(kind: Kind, fields: impl Iterator<Item = String>) -> Result<(DataType, ArrayRef), String> {
+    fn parsed<T: std::str::FromStr>(field: String) -> Result<Option<T>, String> {
+        let number = |text: &String| text.parse().map_err(|_| format!("found `{text}`, expected a number"));
+        Some(field).filter(|text| !text.is_empty()).as_ref().map(number).transpose()
+    }
+    Ok(match kind {
+        Kind::Text => {
+            let texts: StringArray = fields.map(|text| Some(text).filter(|text| !text.is_empty())).collect();
+            (DataType::Utf8, Arc::new(texts))
+        }
+        Kind::Count => (DataType::UInt64, Arc::new(fields.map(parsed).collect::<Result<UInt64Array, _>>()?)),
+        Kind::Number => {
+            (DataType::Float64, Arc::new(fields.map(parsed).collect::<Result<Float64Array, _>>()?))
+        }
+    })
+}
+
+fn table(rows: call::Table, answer: &Answer) -> Result<Table, String> {
+    let call::Table { columns, rows } = rows;
+    let (mut fields, mut arrays) = (vec![], vec![]);
+    for (at, column) in columns.iter().enumerate() {
+        let (kind, array) = array(column.kind, rows.iter().map(|row| row[at].clone()))
+            .map_err(|error| format!("column {}: {error}", column.name))?;
+        fields.push(Field::new(&column.name, kind, true));
+        arrays.push(array);
+    }
+    let metadata =
+        [("headstart", headstart::VERSION), ("command", &answer.command), ("conditions", &answer.conditions)];
+    let metadata = metadata.map(|(key, text)| (key.to_owned(), text.to_owned()));
+    let schema = Schema::new_with_metadata(fields, Metadata::from_iter(metadata));
+    let batch = RecordBatch::try_new(Arc::new(schema), arrays).map_err(|error| error.to_string())?;
+    Ok(Table { batch })
+}
+
+/// Tables by name, the command line, the document of `--format json`, and notes.
+type Results = (Vec<(&'static str, Table)>, String, Option<String>, Vec<String>);
+
+fn results(mut answer: Answer) -> Result<Results, String> {
+    let tables = std::mem::take(&mut answer.tables);
+    let tables = tables.into_iter().map(|(name, rows)| Ok((name, table(rows, &answer)?)));
+    let tables = tables.collect::<Result<_, String>>()?;
+    Ok((tables, answer.command, answer.json, answer.notes))
+}
+
+/// A folder for the results of one call while it goes on.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Self(std::env::temp_dir().join(format!("headstart-python-{}-{number}", std::process::id())))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Nothing is there if the options were refused.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs a command with options as words. `report` is called with title, finished runs, all runs and
+/// the share of the work that is done.
+#[pyfunction]
+fn run(py: Python<'_>, name: &str, options: Vec<String>, report: Option<Py<PyAny>>) -> PyResult<Results> {
+    let command: fn(&[String], &Path) -> anyhow::Result<Answer> = match name {
+        "race" => call::race,
+        "sweep" => call::sweep,
+        "trace" => |options, _| call::trace(options),
+        other => {
+            return Err(PyValueError::new_err(format!("found `{other}`, expected race, sweep or trace")));
+        }
+    };
+    let watch = Arc::new(Watch::default());
+    let watched = Arc::clone(&watch);
+    let (ended, mut wait) = mpsc::channel::<()>();
+    let work = thread::spawn(move || {
+        let _ended = ended;
+        let scratch = Scratch::new();
+        watched.over(|| command(&options, &scratch.0))
+    });
+    let mut last: Option<State> = None;
+    let mut raised = None;
+    let mut goes_on = || {
+        let wait = &mut wait;
+        py.detach(move || wait.recv_timeout(INTERVAL)) == Err(RecvTimeoutError::Timeout)
+    };
+    while raised.is_none() && goes_on() {
+        let mut tell = || -> PyResult<()> {
+            py.check_signals()?;
+            let state = watch.state();
+            if let (Some(report), Some(State { title, finished, runs, share })) = (&report, &state)
+                && state != last
+            {
+                report.call1(py, (title, finished, runs, share))?;
+                last.clone_from(&state);
+            }
+            Ok(())
+        };
+        raised = tell().err();
+    }
+    if raised.is_some() {
+        watch.stop();
+    }
+    let outcome = py.detach(|| work.join());
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    match outcome {
+        Ok(Ok(answer)) => results(answer).map_err(failed),
+        Ok(Err(error)) => Err(PyValueError::new_err(call::message(&error))),
+        Err(panic) if panic.is::<Stopped>() => Err(failed("stopped")),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            Err(failed(text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("the simulator is wrong")))
+        }
+    }
+}
+
+/// The simulator: all but the interface is in the package's Python files.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", headstart::VERSION)?;
+    module.add_class::<Table>()?;
+    module.add_function(wrap_pyfunction!(run, module)?)
+}

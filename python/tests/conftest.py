@@ -1,0 +1,22 @@
+"""The command that was built from the same sources, beside which the package is tested."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Runs the command in an empty folder and returns the finished process."""
+    program = pathlib.Path(os.environ.get("HEADSTART", ROOT / "target/ci/headstart")).resolve()
+    if not program.exists():
+        pytest.fail(f"{program}: not found, expected the command (cargo build --profile ci, or $HEADSTART)")
+
+    def run(*words):
+        return subprocess.run([program, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+
+    return run
