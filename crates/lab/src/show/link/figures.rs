@@ -125,20 +125,21 @@ fn delay(record: &ParsedLog) -> Svg {
 /// each left it to be sent.
 ///
 /// The log has the time when a packet leaves the path, which is later than the queue by its
-/// transmission and the rest of the path: the least time of a packet of this size, which found an
-/// empty queue.
+/// transmission and the rest of the path: the least time of packets of this size or a larger one.
+/// A packet that waited and is alone of its size then leaves early by a part of a transmission.
 fn queue_steps<'a>(entries: impl Iterator<Item = &'a ParsedLine>) -> Vec<(Time, u32)> {
     let (mut arrived, mut passed) = (BTreeMap::new(), vec![]);
-    // Of a departure and an arrival at the same time the departure is first.
-    let mut events: Vec<(Time, Option<u32>)> = vec![];
+    // At the same time packets that waited leave first, then one arrives, which may leave at once.
+    let mut events: Vec<(Time, u8, Option<u32>)> = vec![];
     for entry in entries {
         match entry.event {
             ParsedEvent::Arrival { queue_packets } => {
-                arrived.insert(entry.number, entry.at);
-                events.push((entry.at, Some(queue_packets)));
+                arrived.insert(entry.number, (entry.at, queue_packets));
+                events.push((entry.at, 1, Some(queue_packets)));
             }
             ParsedEvent::Departure { due } => {
-                passed.extend(arrived.remove(&entry.number).map(|at| (entry.bytes, at, due)));
+                let since = arrived.remove(&entry.number);
+                passed.extend(since.map(|(at, found)| (entry.bytes, at, found, due)));
             }
             ParsedEvent::Drop { .. } => {
                 arrived.remove(&entry.number);
@@ -146,19 +147,24 @@ fn queue_steps<'a>(entries: impl Iterator<Item = &'a ParsedLine>) -> Vec<(Time, 
         }
     }
     let mut least: BTreeMap<u32, Span> = BTreeMap::new();
-    for (bytes, at, due) in &passed {
+    for (bytes, at, _, due) in &passed {
         let took = due.since(*at);
         least.entry(*bytes).and_modify(|least| *least = took.min(*least)).or_insert(took);
     }
-    for (bytes, at, due) in passed {
-        let waited = due.since(at).saturating_sub(least[&bytes]);
-        if !waited.is_zero() {
-            events.push((at + waited, None));
+    let mut of_larger = Span::MAX;
+    for took in least.values_mut().rev() {
+        of_larger = of_larger.min(*took);
+        *took = of_larger;
+    }
+    for (bytes, at, found, due) in passed {
+        if found > 0 {
+            let waited = due.since(at).saturating_sub(least[&bytes]);
+            events.push((at + waited, if waited.is_zero() { 2 } else { 0 }, None));
         }
     }
-    events.sort_by_key(|(at, found)| (*at, found.is_some()));
+    events.sort_by_key(|(at, order, _)| (*at, *order));
     let mut level = 0_u32;
-    let steps = events.into_iter().map(|(at, found)| {
+    let steps = events.into_iter().map(|(at, _, found)| {
         level = found.unwrap_or_else(|| level.saturating_sub(1));
         (at, level)
     });
@@ -255,6 +261,19 @@ mod tests {
         }
         assert_eq!((level(120_000), level(149_999)), (0, 0), "no ramp to the next arrival");
         assert_eq!((level(150_050), level(150_100), level(150_479), level(150_480)), (0, 1, 1, 0));
+    }
+
+    #[test]
+    fn a_packet_alone_of_its_size_leaves_the_queue() {
+        let level_after = |sizes: [u32; 2]| {
+            let mut record = record();
+            for (line, bytes) in record.entries.iter_mut().filter(|line| line.number == 9).zip(sizes) {
+                line.bytes = bytes;
+            }
+            queue_steps(record.entries.iter()).last().expect("steps").1
+        };
+        assert_eq!(level_after([166, 166]), 0, "smaller than all others");
+        assert_eq!(level_after([1600, 1600]), 0, "larger than all others");
     }
 
     #[test]
