@@ -172,7 +172,7 @@ def test_progress_is_reported_and_rises_while_other_threads_go_on():
     finally:
         is_done.set()
         counter.join()
-    assert len(reports) >= 2
+    assert len(reports) > 2
     shares = [share for _, _, _, share, _ in reports]
     assert shares == sorted(shares) and 0 <= shares[0] < shares[-1] <= 1
     assert reports[-1][4] > reports[0][4], "the lock of the interpreter is free meanwhile"

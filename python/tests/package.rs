@@ -1,0 +1,54 @@
+//! The package is tested from Python, beside the command that is built from the same sources with
+//! the same features: `pytest python/tests`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use headstart_host::not_run;
+
+/// Folder of the programs that this build makes.
+fn built() -> PathBuf {
+    let this = std::env::current_exe().expect("a path");
+    this.ancestors().nth(2).expect("in target/PROFILE/deps").to_owned()
+}
+
+fn run(command: &mut Command) -> bool {
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// An interpreter with the packages that the tests need, kept beside the build.
+fn interpreter() -> Option<PathBuf> {
+    let home = built().parent()?.join("tools/python-tests");
+    let python = home.join("bin/python");
+    let has_packages = || run(Command::new(&python).args(["-c", "import pyarrow, pytest, tqdm"]));
+    let install =
+        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "pyarrow", "pytest", "tqdm"];
+    (has_packages()
+        || run(Command::new("python3").args(["-m", "venv"]).arg(&home))
+            && run(Command::new(&python).args(install))
+            && has_packages())
+    .then_some(python)
+}
+
+#[test]
+fn the_package_gives_what_the_command_gives() {
+    let (source, built) = (Path::new(env!("CARGO_MANIFEST_DIR")), built());
+    let command = built.join("headstart");
+    if !command.exists() {
+        return not_run("the command was not built with it: cargo test --workspace");
+    }
+    let Some(python) = interpreter() else {
+        return not_run("python3 with venv, or PyPI's pyarrow, pytest and tqdm, are not to be had");
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let package = folder.path().join("headstart");
+    std::fs::create_dir(&package).expect("a folder");
+    std::fs::copy(source.join("headstart/__init__.py"), package.join("__init__.py")).expect("copied");
+    std::fs::copy(built.join("deps/lib_native.so"), package.join("_native.abi3.so")).expect("copied");
+    let passes = run(Command::new(python)
+        .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
+        .arg(source.join("tests"))
+        .current_dir(folder.path())
+        .env("HEADSTART", command));
+    assert!(passes, "pytest fails: see above");
+}
