@@ -43,6 +43,8 @@ pub const CONTROL: &str = "headstart";
 
 const BPF_FILES: &str = "/sys/fs/bpf";
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+const CONTROLS_GONE_WAIT: Duration = Duration::from_secs(5);
 const MAPS: [&str; 7] = ["settings", "counters", "history", "busy", "credits", "strangers", "reports"];
 const CGROUP: &str = "link-cgroup";
 const MIGRATE: &str = "link-migrate";
@@ -347,6 +349,8 @@ impl Running {
         Maps::of(&object)?.set(&options.settings)?;
         let mut links = Vec::new();
         if options.level == Level::Control {
+            // A detach may have been killed, or another program's may be on its way.
+            controls_are_gone()?;
             let migrate = program(&object, "hs_migrate")?.attach().map_err(failed("make the iterator"))?;
             links.push((MIGRATE, migrate));
             for (name, pin) in CONTROLS {
@@ -442,8 +446,29 @@ impl Running {
             None => Ok(()),
         };
         self.links.clear();
-        result
+        result.and(controls_are_gone())
     }
+}
+
+/// Waits until the kernel lists none of the controls: it frees a link that was pinned some time
+/// after its pin was removed, and until then an attach would find the names taken.
+#[expect(clippy::disallowed_methods, reason = "the kernel reports nothing that could be waited for")]
+fn controls_are_gone() -> Result<(), Error> {
+    let ours = |name: &str| CONTROLS.iter().any(|(control, _)| *control == name);
+    let mut left = Vec::new();
+    for _ in 0..CONTROLS_GONE_WAIT.as_millis() {
+        let listed = fs::read_to_string(AVAILABLE).map_err(refused("read the available controls"))?;
+        left = listed.split_whitespace().filter(|name| ours(name)).map(str::to_owned).collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Err(Error::new(format!(
+        "found {} registered after {CONTROLS_GONE_WAIT:?}, expected none: a process holds its link \
+         (`bpftool link`)",
+        left.join(", ")
+    )))
 }
 
 /// Makes a folder for pins; the file system of pins is mounted if it is not.
@@ -613,8 +638,14 @@ impl Attached {
             fs::remove_file(&cgroup).map_err(refused("remove the link at the cgroup"))?;
         }
         let moved = pinned_link(&pins.join(MIGRATE)).map_or(Ok(()), |link| in_all_namespaces(&link));
+        for (_, pin) in CONTROLS {
+            // From Linux 6.10 on a control ends here even while another process holds its link.
+            if let Some(link) = pinned_link(&pins.join(pin)) {
+                let _ = link.detach();
+            }
+        }
         remove_pins(pins)?;
-        moved
+        moved.and(controls_are_gone())
     }
 }
 

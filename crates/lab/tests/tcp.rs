@@ -842,11 +842,22 @@ fn detach_leaves_nothing(place: &Place) -> Outcome {
     ensure(comes_back(&mut stream), || "the connection fails after the detaching".to_owned())?;
     nothing_is_left(&before)?;
     drop((stream, server));
+    // Where another process holds a link, the control ends all the same.
+    place.attach(&[])?;
+    let held = "/sys/fs/bpf/headstart-held";
+    let link = format!("{}/link-control", headstart_ebpf::load::PINS);
+    let holds = say(Command::new("bpftool").args(["link", "pin", "pinned", &link, held]));
+    ensure(holds.good, || holds.error)?;
+    let said = place.tcp(&["detach"]);
+    std::fs::remove_file(held).map_err(|error| error.to_string())?;
+    ensure(said.good && !is_registered(), || format!("with a link held elsewhere: {}", said.error))?;
+    nothing_is_left(&before)?;
     let cycles = if std::env::args().any(|word| word == "--full") { 1000 } else { 50 };
     for _ in 0..cycles {
         place.attach(&[])?;
         let said = place.tcp(&["detach"]);
         ensure(said.good, || said.error)?;
+        ensure(!is_registered(), || "the control is still registered".to_owned())?;
     }
     nothing_is_left(&before)?;
     println!(
