@@ -300,7 +300,7 @@ fn invalid_combinations_are_refused_with_one_message() {
         (&["serve", garbage], &["folder", garbage, "found a file, expected a folder"]),
         (&["serve"], &["FOLDER"]),
         (&["serve", ".", "--rollout", "101 %"], &["--rollout", "101 %", "at most 100 %"]),
-        (&["serve", ".", "--rollout=-5 %"], &["--rollout", "found `-5 %`", "expected a share"]),
+        (&["serve", ".", "--rollout=-5 %"], &["--rollout", "found `-5 %`", "expected no sign"]),
         (&["serve", ".", "--rollout", "50"], &["--rollout", "found `50`", "`25 %`"]),
         (
             &["serve", ".", "--rollout", "50 %", "--allow-scheme-choice"],
@@ -317,7 +317,10 @@ fn invalid_combinations_are_refused_with_one_message() {
         (&["serve", ".", "--qlog", garbage], &["--qlog", garbage, "found a file, expected a folder"]),
         (&["serve", ".", "--certificate", absent, "--key", absent], &[absent]),
         (&["serve", ".", "--certificate", garbage, "--key", garbage], &[garbage, "found no certificate"]),
-        (&["get", "http://localhost/"], &["found `http://localhost/`", "expected a URL such as https://"]),
+        (
+            &["get", "http://localhost/"],
+            &["found `http://localhost/`", "expected an https URL (HTTP/3 has no other), such as https://"],
+        ),
         (&["get", "https://localhost/", "https://example.org/"], &["expected pages of one server"]),
         (&["get", "https://localhost/", "--hint", "fast"], &["--hint", "found `fast`", "`auto`"]),
         (&["get", "https://localhost/", "--hint=-5 Mbit/s"], &["--hint", "found `-5 Mbit/s`"]),

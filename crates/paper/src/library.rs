@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::claim::{self, Claim};
 use super::draw::{self, Drawing};
@@ -196,7 +196,16 @@ pub fn open(folder: &Path) -> Result<PaperFiles> {
     };
     let named = |path: &Path| Cow::Owned(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
     let folder = folder.canonicalize().with_context(|| format!("cannot read {}", folder.display()))?;
-    let paper = text(&folder.join("paper.toml"))?;
+    let paper = folder.join("paper.toml");
+    if !paper.is_file() {
+        let known: Vec<&str> = ALL.iter().map(|paper| paper.name.as_ref()).collect();
+        bail!(
+            "found no paper.toml in {}, expected a folder of experiments or one of {}",
+            folder.display(),
+            known.join(", ")
+        );
+    }
+    let paper = text(&paper)?;
     let mut places = vec![];
     for entry in std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let place = entry?.path();
@@ -294,6 +303,16 @@ pub fn read(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_without_a_paper_is_refused_with_the_papers_there_are() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let refused = open(&folder).expect_err("no paper.toml there").to_string();
+        assert!(
+            refused.starts_with("found no paper.toml in ") && refused.contains("halfback, "),
+            "{refused}"
+        );
+    }
 
     #[test]
     fn every_built_in_experiment_is_read_in_full_and_quick() {

@@ -60,7 +60,9 @@ fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 }
 
 fn refuse(text: &str, expected: &'static str) -> ParseError {
-    ParseError { found: text.trim().to_owned(), expected }
+    let found = text.trim().to_owned();
+    let expected = if found.starts_with('-') { "no sign: a quantity is zero or more" } else { expected };
+    ParseError { found, expected }
 }
 
 impl FromStr for Bytes {
@@ -227,11 +229,13 @@ mod tests {
 
     #[test]
     fn an_invalid_quantity_is_refused_with_the_expected_form() {
-        for text in ["", "15", "-3 ms", "1e3 ms", "1.2.3 ms", "ms", "3 parsecs", "1.1234567 s"] {
+        for text in ["", "15", "1e3 ms", "1.2.3 ms", "ms", "3 parsecs", "1.1234567 s"] {
             let error = text.parse::<Span>().expect_err(text).to_string();
             assert!(error.contains("expected a time with its unit"), "{error}");
         }
         assert!("9999999999999999 GB".parse::<Bytes>().is_err(), "too large to count");
+        let negative = "-5 Mbit/s".parse::<Rate>().expect_err("below zero").to_string();
+        assert_eq!(negative, "found `-5 Mbit/s`, expected no sign: a quantity is zero or more");
     }
 
     #[test]

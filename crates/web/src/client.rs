@@ -66,7 +66,7 @@ pub enum FetchError {
     #[error("TLS: {0}")]
     Tls(#[from] rustls::Error),
     /// The URL does not identify a page.
-    #[error("found `{found}`, expected a URL such as https://example.org/page")]
+    #[error("found `{found}`, expected an https URL (HTTP/3 has no other), such as https://example.org/page")]
     Url {
         /// The URL.
         found: String,
