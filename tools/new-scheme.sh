@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A new scheme is one file and one line: takes both from docs/a-new-scheme.md, adds them to a copy
-# of the crates below the simulator, and runs the tests there that go over all schemes. Results of
-# the compiler are shared with the repository's own.
+# A new scheme is one file and one line. Takes both from docs/a-new-scheme.md, adds them to a copy
+# of the crates below the simulator, and runs its tests that go over all schemes. Results of the
+# compiler are shared with the repository's own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 here=$PWD

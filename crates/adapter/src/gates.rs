@@ -2,21 +2,20 @@
 //!
 //! A record describes the past. It is withheld from the scheme, which then starts normally, if it
 //! is too old, or if the path's RTT has changed (RFC 9959, Confirming the Path;
-//! [`Record::contradicted_by`]). Connections that are open at once share it: beside n others a
-//! connection gets the fraction 1/(n+1) of its rate and windows, and starts normally if that
+//! [`Record::contradicted_by`]). Connections that are open at once share it. Beside n others a
+//! connection gets the fraction 1/(n+1) of its rate and windows. It starts normally if that
 //! bandwidth-delay product is no more than the initial window. Arms are drawn *after* that, so that
 //! both hold the same kind of connections.
 //!
 //! A fast start saves round trips at the price of pacing its packets over one. On a path so short
 //! that a host's timers are no finer than the gaps between packets it saves nothing: slow start
 //! runs there ([`NothingToGain::ShortPath`]). Nor is there anything to save where slow start's
-//! initial window does as well ([`NothingToGain::InitialWindow`]): an answer that fits into it
-//! leaves at once and the scheme goes on after it; a record or hint with a smaller bandwidth-delay
-//! product would begin with less than slow start does, and is not used. A scheme that sends nothing
-//! beyond its flight until that is delivered and then goes on in congestion avoidance (Halfback)
-//! takes more round trips for a long answer than slow start, which doubles meanwhile, and its
-//! copies delay the rest: such an answer is left to slow start, too
-//! ([`NothingToGain::LongAnswer`]).
+//! initial window does as well ([`NothingToGain::InitialWindow`]). An answer that fits into it
+//! leaves at once, and the scheme goes on after it. A record or hint with a smaller bandwidth-delay
+//! product would begin with less than slow start does, and is not used. Halfback sends nothing
+//! beyond its flight until that is delivered, and then goes on in congestion avoidance. For a long
+//! answer this takes more round trips than slow start, and the copies delay the rest. Slow start
+//! runs for such an answer, too ([`NothingToGain::LongAnswer`]).
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -41,11 +40,10 @@ pub struct Gates {
     /// fits into it leaves unpaced with any scheme, and a record or hint with no larger
     /// bandwidth-delay product is not used.
     pub beyond_initial_window: bool,
-    /// Requires for an answer longer than the flight of a scheme that ends with it (Halfback): a
-    /// record of a path that holds half of the flight, for on a smaller one its copies delay the
-    /// rest of the answer by more than a round trip; and fewer round trips than slow start takes
-    /// if no link limits it. On; Halfback §3.3: "Aggressive transmission is not useful for long
-    /// flows".
+    /// Conditions for an answer longer than the flight of a scheme that ends with it (Halfback). A
+    /// record shows a path that holds half of the flight: on a smaller one the copies delay the
+    /// rest by more than a round trip. If no link limits it, it takes fewer round trips than slow
+    /// start. On; Halfback §3.3: "Aggressive transmission is not useful for long flows".
     pub spares_long_answers: bool,
 }
 
@@ -149,8 +147,8 @@ impl Gates {
     }
 
     /// True if a scheme that ends with its `flight` is faster than slow start for an answer of
-    /// `size`, both in packets of `packet`, on a path of that bandwidth-delay product if known: two
-    /// round trips until the flight is delivered, then one for each further flight.
+    /// `size`, both in packets of `packet`, on a path of that bandwidth-delay product if known. It
+    /// takes two round trips until the flight is delivered, then one for each further flight.
     #[must_use]
     pub fn outruns(&self, flight: Bytes, size: Bytes, packet: Bytes, bdp: Option<Bytes>) -> bool {
         let later = size.saturating_sub(flight).get().div_ceil(flight.get().max(1));

@@ -9,8 +9,8 @@
 //!    ([`crate::estimate::line_share`]). A port's speed is a bound, not a line rate.
 //! 4. **Wi-Fi and Ethernet** are the links between this host and the gateway: bounds. The smallest
 //!    of them caps 2 and 3 (BS §3.1: "depending on the WiFi and access speed, the WiFi can be the
-//!    bottleneck"). It is never used alone, for a gigabit link before a line of 16 Mbit/s would be
-//!    a hint sixty times too high (BS §4.1 measures the cost of a factor of 4).
+//!    bottleneck"). It is never used alone: a gigabit link before a line of 16 Mbit/s would be a
+//!    hint sixty times too high. BS §4.1 measures the cost of a factor of 4.
 
 use core::fmt;
 

@@ -116,10 +116,10 @@ pub struct Answer {
 
 /// Share of a line's rate that arrives as payload.
 ///
-/// The rate of a digital subscriber line counts the frames (or ATM cells) of the line: 1492 bytes
-/// of IP take 32 ATM cells of 53 bytes, a share of 0.85 for payload. Packet mode has 0.93. The
-/// smaller is used, for no source reports the mode. Other lines are provisioned in Ethernet frames:
-/// 1448 bytes of payload take 1538 on the wire.
+/// The rate of a digital subscriber line counts the frames (or ATM cells) of the line. There, 1492
+/// bytes of IP take 32 ATM cells of 53 bytes, a share of 0.85 for payload. Packet mode has 0.93.
+/// The smaller is used, for no source reports the mode. Other lines are provisioned in Ethernet
+/// frames: 1448 bytes of payload take 1538 on the wire.
 #[must_use]
 pub const fn line_share(access: Access) -> Ratio {
     match access {

@@ -1,8 +1,8 @@
 //! The largest rate seen on this network.
 //!
 //! BS §3.1: a client can "leverage past maximum bandwidth observations". For each network, the
-//! largest rate of each of the last thirty days with an observation is kept: a line that has become
-//! slower is forgotten after a month, and a day without large transfers changes nothing.
+//! largest rate of each of the last thirty days with an observation is kept. The old rate of a line
+//! that has become slower expires after a month. A day without large transfers changes nothing.
 //!
 //! The file is JSON, readable by its owner only (it reveals the host's locations), replaced
 //! atomically. Concurrent processes take turns. A file of another format is refused and left

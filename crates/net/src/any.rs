@@ -68,9 +68,8 @@ macro_rules! each {
     };
 }
 
-/// The link is called directly, all other elements through a call that is not inlined: nearly all
-/// packets cross plain links only, and copying a packet through memory costs more than the link
-/// itself.
+/// The link is called directly, all other elements through a call that is not inlined. Nearly all
+/// packets cross plain links only, and copying a packet costs more than the link itself.
 impl<P: Packet + Clone> Element<P> for AnyElement<P> {
     #[inline(always)]
     fn push(&mut self, now: Time, packet: P) -> PushResult<P> {

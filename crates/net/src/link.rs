@@ -2,7 +2,7 @@
 //!
 //! On a first-in-first-out link of known rate the departure of a packet is determined on arrival:
 //! serialisation begins when that of the previous packet ends. So there is no event between `push`
-//! and the arrival at the far end, and the queue's length is computed on demand: packets whose
+//! and the arrival at the far end. The queue's length is computed on demand: packets whose
 //! serialisation has begun are no longer in it.
 
 use std::collections::VecDeque;

@@ -6,9 +6,8 @@
 //! delay, most of all when they arrive in a burst. Mininet's links with a bandwidth and a delay are
 //! of this kind.
 //!
-//! Unlike tc, which passes a packet on when its tokens are there, this link delivers it when its
-//! serialisation ends, as [`Link`](crate::Link) does: without a limit the two agree packet by
-//! packet.
+//! tc passes a packet on when its tokens are there. This link delivers it when its serialisation
+//! ends, as [`Link`](crate::Link) does: without a limit the two agree packet by packet.
 
 use std::collections::VecDeque;
 

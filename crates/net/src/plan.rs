@@ -1,9 +1,9 @@
 //! A path as data: its elements in both directions, and the hosts at its ends.
 //!
 //! One value describes a path for every program: the simulator, the QUIC stack in virtual time and
-//! the emulator. It is checked once ([`PathPlan::check`]), prints itself in one line
-//! ([`PathPlan::describe`]), and names its elements and their seeds once ([`PathPlan::elements`]),
-//! so that the same plan and the same seed give the same draws everywhere.
+//! the emulator. [`PathPlan::check`] checks it, [`PathPlan::describe`] prints it in one line, and
+//! [`PathPlan::elements`] lists its elements with their seeds. So the same plan and seed give the
+//! same draws everywhere.
 //!
 //! | module | holds |
 //! |---|---|

@@ -1,10 +1,10 @@
 //! A policer: packets beyond a rate and a burst are dropped, and none is queued.
 //!
 //! Source: J. Heinanen, R. Guerin, "A Single Rate Three Color Marker", RFC 2697, September 1999,
-//! colour-blind and with an excess burst of zero: green packets pass, red ones are dropped, as the
-//! police action of Linux's traffic control does with a rate and a burst.
+//! colour-blind and with an excess burst of zero. Green packets pass and red ones are dropped, as
+//! by the police action of Linux's traffic control with a rate and a burst.
 //!
-//! The bucket is kept as the time at which it will be full again: a packet delays it by size /
+//! The bucket is kept as the time at which it will be full again. A packet delays it by size /
 //! rate, and is green if it is then no more than burst / rate ahead. That is the same as counting
 //! tokens (RFC 2697 §3), without rounding them.
 //!

@@ -1,11 +1,11 @@
 //! A scheme's own first recovery: the window follows the delivered part of the first flight.
 //!
 //! The size of a first flight is an estimate, and after a loss only its delivered part is evidence
-//! of the path. While losses are repaired the window is a share of that part, rising as more
-//! arrives, and never blocks the repair: each event admits one segment more than is in flight.
+//! of the path. While losses are repaired the window is a share of that part, and rises as more
+//! arrives. It never blocks the repair: each event admits one segment more than is in flight.
 //!
 //! Source (JS below): D. Liu, M. Allman, S. Jin, L. Wang, "Congestion Control Without a Startup
-//! Phase", PFLDNeT 2007: the window at the end of the recovery is (D - R)/2, where D is the data
+//! Phase", PFLDNeT 2007. The window at the end of the recovery is (D - R)/2, where D is the data
 //! sent in the first flight and R the data retransmitted.
 //!
 //! # Deviations

@@ -5,13 +5,13 @@
 //! Rhee, "Hybrid Slow Start for High-Bandwidth and Long-Distance Networks", PFLDNeT 2008 (HyStart),
 //! with the constants of Google QUIC in 2018.
 //!
-//! HyStart ends slow start at once where HyStart++ first grows more slowly for five rounds: in each
+//! HyStart ends slow start at once where HyStart++ first grows more slowly for five rounds. In each
 //! round the smallest of the first eight RTT samples is compared with the smallest RTT of the whole
 //! connection.
 //!
-//! There are two HyStarts because two were published and both are deployed: that of 2008 as Google
-//! QUIC carried it, which uses delay only (here), and that of 2011 as in Linux, which uses trains
-//! of acks too and counts its samples differently ([`linux`]).
+//! There are two HyStarts because two were published and both are deployed. That of 2008, as in
+//! Google QUIC, uses delay only and is here. That of 2011, as in Linux, uses trains of acks too and
+//! counts its samples differently ([`linux`]).
 //!
 //! # Deviations
 //!

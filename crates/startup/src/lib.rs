@@ -2,7 +2,7 @@
 //!
 //! The inputs are few: the round-trip time of the handshake, perhaps the flow size, perhaps a path
 //! record of an earlier connection to the same peer. A *scheme* turns that [`Prior`] into a first
-//! flight, observes its acknowledgements and losses, and hands over to a *base controller* that
+//! flight and observes its acknowledgements and losses. It hands over to a *base controller*, which
 //! runs congestion avoidance for the rest of the connection. The [`Controller`] joins the two; a
 //! transport holds one per connection.
 //!

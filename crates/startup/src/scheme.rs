@@ -117,7 +117,8 @@ pub trait Startup: Debug {
     }
 
     /// True if it sends nothing beyond its first flight until all of that is delivered, and goes on
-    /// in congestion avoidance: two round trips for the flight, then about a flight for each.
+    /// in congestion avoidance. It takes two round trips for the flight, then one for each further
+    /// flight.
     fn ends_with_flight(&self) -> bool {
         false
     }

@@ -2,9 +2,9 @@
 //! `cargo bench -p headstart-store --features fleet --bench fleet -- [PEERS]`.
 //!
 //! Starts `valkey-server` or `redis-server` and gives it records of as many peers (a million by
-//! default): the server's memory for each, and for each with a lease; records written and looked up
-//! per second by one host and by four; and the time that a connection takes from its own thread,
-//! which is all that it waits for.
+//! default). It measures the server's memory for each, without and with a lease, and the records
+//! written and looked up per second by one host and by four. It also measures the time that a
+//! connection takes from its own thread, which is all that it waits for.
 
 #![allow(clippy::disallowed_methods, reason = "it measures")]
 

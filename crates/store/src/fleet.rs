@@ -32,7 +32,7 @@
 //!
 //! # Limits
 //!
-//! - A lease is neither renewed nor given back: two hosts may start from one record at once if
+//! - A lease is neither renewed nor given back. Two hosts may start from one record at once if
 //!   their starts are further apart than [`Options::lease`], or if the server is away.
 //! - The credit of a peer ([`Revision`]) is adjusted by each host for itself; the larger one is
 //!   kept where two meet.

@@ -1,10 +1,10 @@
 //! The history that survives a restart.
 //!
 //! A server remembers what connections to each peer measured ([`headstart_startup::history`]).
-//! [`History`] is that memory for a whole host: a bounded table that forgets the peer not heard of
-//! for the longest time, cut into shards so that connections on all cores use it at once, and, if
-//! asked for, a file behind it. A look-up never waits for the disk: what changes is written by a
-//! thread of its own, at most a second late.
+//! [`History`] stores that for a whole host. It is a bounded table that evicts the peer with the
+//! oldest update, in shards so that connections on all cores use it at once. A file behind it is
+//! optional. A look-up never waits for the disk: a separate thread writes changes, at most a second
+//! late.
 //!
 //! ```
 //! use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};

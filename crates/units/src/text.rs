@@ -2,8 +2,8 @@
 //!
 //! A number, optional space, a unit: `15 Mbit/s`, `25mbit`, `50 ms`, `115 kB`, `104 packets`.
 //! Letters of the unit are read without regard to case, except that `B` is always bytes and `bit`
-//! always bits; `k`, `M` and `G` are powers of 1000, `Ki` and `Mi` of 1024. A number without a unit
-//! is refused.
+//! always bits. The prefixes `k`, `M` and `G` are powers of 1000, `Ki` and `Mi` of 1024. A number
+//! without a unit is refused.
 
 use alloc::borrow::ToOwned;
 use alloc::format;

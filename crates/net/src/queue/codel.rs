@@ -169,9 +169,9 @@ impl<P: Packet> CoDel<P> {
 
 /// `interval / sqrt(count)` in whole nanoseconds, rounded down: less than one nanosecond short.
 ///
-/// The root of the rounded quotient of squares, rounded again, is the exact value rounded once,
-/// because no whole number lies strictly between a real number's square root and that of its whole
-/// part. Count zero counts as one.
+/// The root of the rounded quotient of squares, rounded again, is the exact value rounded once. No
+/// whole number lies strictly between a real number's square root and that of its whole part. Count
+/// zero counts as one.
 fn over_square_root(interval: Span, count: u64) -> Span {
     let nanos = interval.as_nanos();
     let root = match nanos.checked_mul(nanos) {
@@ -235,8 +235,8 @@ mod tests {
 
     #[test]
     fn drops_come_at_the_times_of_the_control_law() {
-        // Above the target from 50 ms on, so dropping begins at 150 ms; then 100 ms / sqrt(1), 100
-        // ms / sqrt(2) and so on later, rounded up to the millisecond of the dequeue.
+        // Above the target from 50 ms on, so dropping begins at 150 ms. The next drops are 100 ms /
+        // sqrt(1), 100 ms / sqrt(2) and so on later, rounded up to the millisecond of the dequeue.
         let (drops, marked) = drops(false);
         let mut expected = vec![150];
         let mut next = 150.0;

@@ -1,10 +1,10 @@
-//! Two queues before one link: a shallow one for L4S traffic, a deeper one for Classic traffic,
-//! coupled by one probability so that flows in either get about the same rate.
+//! Two queues before one link: a shallow one for L4S traffic, a deeper one for Classic traffic. One
+//! probability couples them, so that flows in either get about the same rate.
 //!
 //! Source: K. De Schepper, B. Briscoe, G. White, "Dual-Queue Coupled Active Queue Management (AQM)
-//! for Low Latency, Low Loss, and Scalable Throughput (L4S)", RFC 9332, January 2023: the framework
-//! of its section 2 and DualPI2 as in its Appendix A, names included, with the overload code of its
-//! second pass.
+//! for Low Latency, Low Loss, and Scalable Throughput (L4S)", RFC 9332, January 2023. Here are the
+//! framework of its section 2 and DualPI2 of its Appendix A, names included, with the overload code
+//! of its second pass.
 //!
 //! ```text
 //!              ECT(1), CE                                    p_L = max(p'_L, p_CL): mark
@@ -17,9 +17,9 @@
 //!
 //! # Deviations
 //!
-//! - The scheduler, of which Appendix A.2 recommends only the kind, is a weighted round robin by
+//! - Appendix A.2 recommends only the kind of the scheduler. Here it is a weighted round robin by
 //!   bytes: the L queue has priority as long as the C queue has had a tenth of the bytes sent while
-//!   both were backlogged (Linux's `sch_dualpi2.c` has the same share, A.2 names 1/16). Its credit
+//!   both were backlogged. Linux's `sch_dualpi2.c` has the same share; A.2 names 1/16. Its credit
 //!   is reset when either queue is empty; Appendix A.1 has Linux reset it when the link is idle.
 //! - The limit is the link's buffer, for both queues together, instead of 250 ms at the largest
 //!   rate.

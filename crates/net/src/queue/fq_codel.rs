@@ -20,7 +20,7 @@
 //!
 //! - The limit is the link's buffer, in packets, bytes or both, instead of §5.2.3's 10 240 packets.
 //!   Beyond it the flow with the most bytes loses half of its packets, 64 at most, at its head
-//!   (§4.1), repeatedly if necessary: a limit in bytes may need more than one batch.
+//!   (§4.1). A limit in bytes may need more than one such batch.
 //! - A flow is identified by [`Packet::flow_key`]; §4.1 hashes the 5-tuple. The hash is the
 //!   finaliser of SplitMix64 over key and perturbation instead of Jenkins'.
 //! - CoDel compares the bytes of its own flow with a packet; Linux those of all flows.
@@ -267,7 +267,7 @@ mod tests {
     }
 
     /// §4.2 by hand: 1500 bytes leave 14 of the first quantum, so each flow sends two packets in
-    /// its first turn and falls to -1486; a quantum makes that 28, one packet more, -1472; and so
+    /// its first turn and falls to -1486. A quantum makes that 28, one packet more -1472, and so
     /// on.
     #[test]
     fn flows_take_turns_by_their_credit() {

@@ -16,8 +16,9 @@
 //! - MEAN_PKTSIZE, which the text leaves open, is 1500 bytes: no drop with two full packets or less
 //!   in the queue.
 //! - The burst allowance is renewed with an update, not as a packet arrives (§4.4).
-//! - Of the optional elements of section 5 only ECN is implemented: no estimate of the departure
-//!   rate (§5.2), no switching off (§5.3), no derandomisation (§5.4) and no cap on the step (§5.5).
+//! - Of the optional elements of section 5 only ECN is implemented. Left out are the departure
+//!   rate's estimate (§5.2), switching off (§5.3), derandomisation (§5.4) and the cap on the step
+//!   (§5.5).
 //! - A packet drawn at a full buffer counts as dropped by the full buffer.
 //! - The controller has no timer. Updates that are due are computed before any other operation on
 //!   the queue, which gives the same probabilities. After more than 4096 updates without one, about

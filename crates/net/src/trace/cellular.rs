@@ -1,10 +1,10 @@
 //! Generate a trace like that of a cellular link: a random-walk rate, and outages.
 //!
 //! The model is that of K. Winstein, A. Sivaraman, H. Balakrishnan, "Stochastic Forecasts Achieve
-//! High Throughput and Low Delay over Cellular Networks" (Sprout), USENIX NSDI 2013: opportunities
-//! come as a Poisson process whose rate is a Brownian motion, with outages that end at a rate of
-//! one per second. Sprout's step of 200 packets per second in a root second is half the mean of a
-//! 4.8 Mbit/s link; here it is half the mean of any link.
+//! High Throughput and Low Delay over Cellular Networks" (Sprout), USENIX NSDI 2013. Opportunities
+//! are a Poisson process whose rate is a Brownian motion, with outages that end at a rate of one
+//! per second. Sprout's step of 200 packets per second in a root second is half the mean of a 4.8
+//! Mbit/s link; here it is half the mean of any link.
 //!
 //! Every 20 ms:
 //!
@@ -14,7 +14,7 @@
 //! | an outage | begins with probability 1/1500, so once in 30 s in the mean |
 //! | | ends with probability 1/50, so after 1 s in the mean |
 //!
-//! Hence the rate is spread evenly between zero and twice the mean, one part in 31 of the time is
+//! Hence the rate is spread evenly between zero and twice the mean. One part in 31 of the time is
 //! outage, and the trace carries 30/31 of the mean in the long run. A short trace may be far from
 //! it. Inside a millisecond the number of opportunities is binomial, with a variance from 3/4 of
 //! Poisson's to all of it. The last line is at the requested length, whatever the model's state.

@@ -16,9 +16,9 @@
 //! the medium is won, and then leave at once.
 //!
 //! Hence, in the long run: a stationary trace carries its mean and its rate is spread evenly over
-//! the 60 to 140 %; a variable one carries 30/31 of its mean; a Wi-Fi trace carries its mean, two
-//! thirds of the time at 5/4 and one third at 1/2 of it, and nine in ten of its milliseconds have
-//! no opportunity at all, whatever the rate. The last line is at the requested length.
+//! the 60 to 140 %; a variable one carries 30/31 of its mean. A Wi-Fi trace carries its mean, two
+//! thirds of the time at 5/4 and one third at 1/2 of it. Nine in ten of its milliseconds have no
+//! opportunity, at any rate. The last line is at the requested length.
 //!
 //! # Limits
 //!

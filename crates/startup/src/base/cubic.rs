@@ -2,18 +2,18 @@
 //!
 //! Source: RFC 9438, in integers: times in units of 2^20 ns (1.049 ms), windows in 1/1024 bytes.
 //!
-//! Google QUIC shipped with a CUBIC that behaves as two connections would ([`Constants::TWO`]): of
-//! N connections that share a path one is cut at a time, so that the sum keeps (N - 1 + beta) / N;
-//! the Reno-friendly estimate is that of N flows (the formula of RFC 9438 §4.3 for a sum of N
-//! windows). The cubic function itself is unchanged.
+//! Google QUIC shipped with a CUBIC that behaves as two connections would ([`Constants::TWO`]). Of
+//! N connections that share a path one is cut at a time, so the sum keeps (N - 1 + beta) / N. The
+//! Reno-friendly estimate is that of N flows (the formula of RFC 9438 §4.3 for a sum of N windows).
+//! The cubic function itself is unchanged.
 //!
 //! Google QUIC's own code ([`Kind::CubicGoogle`](super::Kind)) differs further (QUICHE's
-//! `cubic_bytes.cc` and `tcp_cubic_sender_bytes.cc`, the behaviour in own words): the window is the
-//! cubic's value itself and not a way towards it, of the smallest round-trip time ahead, and grows
-//! by half of what was acknowledged at most. If the window was not the limit, the epoch begins
-//! anew. The Reno-friendly estimate counts in its own windows and keeps its alpha. A maximum counts
-//! as not reached only where the window is a segment below it; a timeout halves the threshold and
-//! clears the maximum.
+//! `cubic_bytes.cc` and `tcp_cubic_sender_bytes.cc`, the behaviour in own words). The window is the
+//! value of the cubic one minimum RTT ahead, without steps towards it. It grows by half of the
+//! acknowledged bytes at most. If the window was not the limit, the epoch begins anew. The
+//! Reno-friendly estimate counts in its own windows and keeps its alpha. A maximum counts as not
+//! reached only where the window is a segment below it; a timeout halves the threshold and clears
+//! the maximum.
 //!
 //! # Deviations
 //!
@@ -21,10 +21,10 @@
 //!   here.
 //! - The clock's unit makes the cubic a staircase of millisecond steps, as Linux's jiffies do.
 //! - As in Linux ([`Kind::CubicLinux`](super::Kind)) it differs from the text in four points
-//!   (`net/ipv4/tcp_cubic.c`, the behaviour in own words): while no maximum is known, after a start
-//!   that ended without loss, the window grows by a twentieth in each round trip at the least. A
+//!   (`net/ipv4/tcp_cubic.c`, the behaviour in own words). While no maximum is known, after a start
+//!   that ended without loss, the window grows by at least a twentieth in each round trip. A
 //!   timeout clears the maximum. The Reno-friendly estimate keeps its slow growth (§4.3's smaller
-//!   alpha); and windows before and after a cut are rounded down to whole segments. It serves the
+//!   alpha). Windows before and after a cut are rounded down to whole segments. It serves the
 //!   comparison with the kernel and is not the default.
 //! - §4.9.1's undo of a spurious cut and §4.9.2 are not implemented: losses are never revoked.
 

@@ -4,9 +4,9 @@
 //!
 //! BS §7 asks for protection against clients that announce too much, and names two means: comparing
 //! with past delivery rates, and capping the rate to one host. Neither is specified there: the
-//! rules are ours. A hint is accepted up to an absolute rate, up to a multiple of the fastest
-//! delivery measured to that peer, and up to a share of that if other connections which began from
-//! the same record are open.
+//! rules are ours. A hint is accepted up to an absolute rate, and up to a multiple of the fastest
+//! delivery measured to that peer. That multiple is shared with other open connections that began
+//! from the same record.
 //!
 //! # Limits
 //!

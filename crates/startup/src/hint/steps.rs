@@ -6,8 +6,9 @@
 //! The steps are preferred numbers (ISO 3): ten to a decade, R10, or five, R5. Links are sold at
 //! such rates, so that many clients lose nothing. A rate is rounded *down*: a hint never exceeds
 //! the estimate, and congestion avoidance makes up the difference. From 1 Mbit/s to 1 Gbit/s there
-//! are 31 values (R10) or 16 (R5): at most 5.0 or 4 bits of identifying information, and 2.8 bits
-//! more by the access technology, if all were equally frequent. The true amount is less.
+//! are 31 values (R10) or 16 (R5): at most 5.0 or 4 bits of identifying information. The access
+//! technology adds at most 2.8 bits. The true amount is less, since values are not equally
+//! frequent.
 
 use headstart_units::Rate;
 

@@ -3,8 +3,8 @@
 //!
 //! Each transmission carries a [`SendStamp`] with the total delivered when it left. When it is
 //! acknowledged, the data delivered since then over the longer of the sending and the acking
-//! interval is a sample of the path's delivery rate: the longer of the two, so that neither a burst
-//! of sends nor a compressed burst of acks raises the sample above the path's rate.
+//! interval is a sample of the path's delivery rate. With the longer of the two, neither a burst of
+//! sends nor a compressed burst of acks raises the sample above the path's rate.
 
 use headstart_units::{Bytes, Rate, Span, Time};
 

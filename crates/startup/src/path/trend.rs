@@ -41,8 +41,8 @@ impl Trend {
         self.count as u64
     }
 
-    /// True if the delays are consistent with a flat or falling line: the slope is not above zero
-    /// by more than its own standard error, or all of the rise is below `resolution`.
+    /// True if the delays are consistent with a flat or falling line. Then the slope is not above
+    /// zero by more than its own standard error, or all of the rise is below `resolution`.
     #[must_use]
     pub fn is_flat_or_falling(&self, resolution: Span) -> bool {
         let n = i128::from(self.count);

@@ -1,6 +1,6 @@
 //! The largest value over a sliding window, in constant memory.
 //!
-//! Keeps the best, second and third best of the window, as Kathleen Nichols' algorithm does: each
+//! Keeps the best, second and third best of the window, as Kathleen Nichols' algorithm does. Each
 //! is later than the one before, so that the next replaces the best when that expires. Never more
 //! than the true maximum; it may be less, because only three values are kept.
 

@@ -1,10 +1,10 @@
 //! Thirty random bits, of which each step down of the rate destroys two: raising a rate requires
 //! guessing them.
 //!
-//! Source: RFC 4782 §3.4 and its Table 2: fifteen fields of two bits, the leftmost for the step
-//! from rate 15 to rate 14, the rightmost for the step from 1 to 0. A router that lowers the rate
-//! from K to L draws the fields of all steps between anew. For an echoed rate K the rightmost 2K
-//! bits must be those that were sent.
+//! Source: RFC 4782 §3.4 and its Table 2. There are fifteen fields of two bits, the leftmost for
+//! the step from rate 15 to rate 14, the rightmost for the step from 1 to 0. A router that lowers
+//! the rate from K to L draws the fields of all steps between anew. For an echoed rate K the
+//! rightmost 2K bits must be those that were sent.
 
 use super::rate::EncodedRate;
 

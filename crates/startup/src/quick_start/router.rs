@@ -21,7 +21,7 @@
 //! - Earlier grants count for at least the memory's length, and for a sixteenth more at most
 //!   ([`recent`]): exact expiry would need an entry for each grant.
 //! - RFC 4782 App. D gives Target with the peak as an example, with the grants of two intervals of
-//!   150 ms, and attributes that to the paper: that is a memory of 150 ms in one bin
+//!   150 ms, and attributes that to the paper. It is a memory of 150 ms in one bin
 //!   ([`Params::memory_bins`]). The default is the paper's text.
 //! - The text compares rates in bytes per second and grants any; RFC 4782 has four bits. Both are
 //!   here ([`Granularity`]). The rounded rate counts as granted.

@@ -30,8 +30,8 @@
 //!   here the first condition suffices.
 //! - BBR ignores ECN, and so does this.
 //! - BBR paces at the estimate, and its first gain is 2.89. Here it is one percent less and
-//!   739/256, as Linux has both: with a slightly smaller growth, start-up may take one more round
-//!   until three rounds are below 25 %, and a further round at that gain overflows the buffer
+//!   739/256, as Linux has both. With a slightly smaller growth, start-up may take one more round
+//!   until three rounds are below 25 %. A further round at that gain overflows the buffer
 //!   (`docs/agreement.md`).
 //! - From Linux, too: room for aggregated acks, and windows of an even number of segments, two more
 //!   while it probes.
@@ -66,8 +66,8 @@ crate::parameters! {
         /// sample is, ten rounds later.
         begins_from_hint: bool = false, from "BBR knows nothing of hints; Blitzstart §6 asks for it";
         /// As ngtcp2's BBR of 2022 (`lib/ngtcp2_bbr.c`, the behaviour in own words). It sets its
-        /// first pace when a connection is created, before an RTT sample exists: for 1 ms, and
-        /// Startup only raises it, so that nothing is paced until the pipe is full. Its send
+        /// first pace when a connection is created, before an RTT sample exists, as for an RTT of 1
+        /// ms. Startup only raises it, so that nothing is paced until the pipe is full. Its send
         /// quantum is ten segments at least and, above 24 Mbit/s, the data of a round trip, up to
         /// 64 KiB; three quanta are added to every window. Its pacer sends such a burst, this one
         /// does not. It has none of Linux's additions.

@@ -3,8 +3,8 @@
 //!
 //! Source (BBR3 below): N. Cardwell, I. Swett, J. Beshay, "BBR Congestion Control",
 //! draft-ietf-ccwg-bbr-06, July 2026, which is BBR version 3; the code follows its pseudocode. It
-//! leaves the response to ECN open (BBR3 §3.7) and demands that there is one: that of Google's
-//! Linux tree, branch v3, tcp_bbr.c, is here (Linux below, the behaviour in own words). It has a
+//! leaves the response to ECN open (BBR3 §3.7) and demands that there is one. Here it is that of
+//! Google's Linux tree, branch v3, tcp_bbr.c (Linux below, the behaviour in own words). It has a
 //! start-up of its own and needs no base controller: it never hands over.
 //!
 //! ```text
@@ -52,8 +52,8 @@
 //! - The transport does not report spurious recoveries, so none is undone (BBR3 §5.5.11).
 //! - Restarting from idle, MarkConnectionAppLimited and recovery after a timeout are as in
 //!   [`bbr`](super::bbr).
-//! - Marks: the share of marked bytes is averaged each round with a gain of 1/16, from one; a round
-//!   with marks cuts inflight_shortterm by a third of that average; a round with half of its bytes
+//! - Marks: the share of marked bytes is averaged each round with a gain of 1/16, from one. A round
+//!   with marks cuts inflight_shortterm by a third of that average. A round with half of its bytes
 //!   marked means too much in flight when probing. Two such rounds in a row mean a full pipe in
 //!   Startup. Linux responds to marks only at an RTT of 5 ms at most (data centres); here wherever
 //!   ECN is on. Without counts of marks, each report of a mark counts as one marked segment.

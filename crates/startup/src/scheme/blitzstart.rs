@@ -19,7 +19,7 @@
 //!   it used "an observed min RTT". The smaller of the two is used for the window
 //!   ([`Params::rtt`]): with a full buffer the handshake's includes the queue. The pace spreads the
 //!   window over 75 % of the handshake's RTT, the present RTT of the path. BS speaks of "an RTT
-//!   sample" from either: a sender with a single sample spreads the window over that too, and with
+//!   sample" from either. A sender with a single sample spreads the window over that too, and with
 //!   a full buffer sends up to four times as fast ([`Params::paced_by`]). BS's Table 1 suggests
 //!   this reading; it is not the default.
 //! - BS §4 sends 10 segments in a burst "during Slow Start" and says of its own start only that it

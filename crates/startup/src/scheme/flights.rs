@@ -8,7 +8,7 @@ use crate::allowance::{Allowance, FlightPlan};
 use crate::event::Ack;
 use crate::prior::Prior;
 
-/// As much of the flow as the receive window and `limit` admit, paced over the handshake RTT: of n
+/// As much of the flow as the receive window and `limit` admit, paced over the handshake RTT. Of n
 /// segments one leaves at once and the next an n-th of an RTT later. With a `burst`, that many
 /// leave at once and the others share the RTT.
 pub(super) fn over_one_round_trip(prior: &Prior, limit: Bytes, burst: u64) -> FlightPlan {

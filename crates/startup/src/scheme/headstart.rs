@@ -1,9 +1,9 @@
 //! Send a first flight of the size that the path probably has room for, and learn that size from
 //! losses.
 //!
-//! Source: this project's own (docs/headstart.md; HS below). It takes from others the paced first
-//! flight (JumpStart), half of the delivered bytes as the window after a loss (JumpStart), the
-//! record by peer (WiseStart), the test of the path's RTT (RFC 9959).
+//! Source: this project's own (docs/headstart.md; HS below). From JumpStart it takes the paced
+//! first flight, and half of the delivered bytes as the window after a loss. The record by peer is
+//! WiseStart's, and the test of the path's RTT that of RFC 9959.
 //!
 //! # Idea
 //!
@@ -12,8 +12,8 @@
 //! are lost, at a cost to this flow and to others. If a lost byte costs p times the gain of a
 //! delivered byte, the flight of least expected cost loses the share 1/(1 + p) on average: the
 //! newsvendor's quantile. It need not be computed. A **credit** that rises by 1/e of each delivered
-//! byte and falls by p/e of each lost byte has its equilibrium exactly there, for any distribution,
-//! tracks changes of it, and is one number for each peer. Random losses rarer than 1/(1 + p) do not
+//! byte and falls by p/e of each lost byte has its equilibrium exactly there, for any distribution.
+//! It tracks changes, and is one number for each peer. Random losses rarer than 1/(1 + p) do not
 //! move it.
 //!
 //! Three inputs at the start modify the credit: concurrent first flights of the same host to the

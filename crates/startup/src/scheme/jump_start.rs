@@ -24,12 +24,12 @@
 //!
 //! - Available of JS were the abstract, Halfback's account of it, and its rule for the window after
 //!   a loss. Where those are silent the choice is ours, and listed here.
-//! - Pacing ends at the first ack after the whole flight has left, not at the very first: an RTT
+//! - Pacing ends at the first ack after the whole flight has left, not at the very first. An RTT
 //!   below the handshake's would release the rest of the flight in one burst (Halfback §3.2 waits
 //!   for the same reason).
 //! - If the flow is longer than the flight, slow start continues.
-//! - A CE mark on the first flight is answered by the base controller, as a mark in slow start is:
-//!   nothing has to be repaired, so there is no recovery to govern.
+//! - The base controller responds to a CE mark on the first flight, as to a mark in slow start.
+//!   Nothing has to be repaired, so there is no recovery to govern.
 //! - A timeout before the flight is delivered hands over the delivered bytes, not the size of the
 //!   flight.
 //! - [`Params::burst`], [`Params::cap`] and [`Params::min_window`] are not in JS: Halfback §4.2.4

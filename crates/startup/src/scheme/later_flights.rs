@@ -21,11 +21,11 @@
 //!   have reached the limit of the first one, or data was lost. The initial window leaves at once,
 //!   the rest over one RTT.
 //! - Of a scheme that ends with its flight (Halfback), a flight that ended for lack of data has
-//!   measured the application, not the path: slow start continues from the initial window, or if
+//!   measured the application, not the path. Slow start continues from the initial window, or if
 //!   the flight was larger, from twice the flight.
 //! - A later flight of such a scheme that the limit cuts short is not begun if the window W is more
-//!   than a quarter of it: in the two round trips until it is delivered slow start sends W and 2 W,
-//!   and 4 W in the third, when the scheme's window is about the flight.
+//!   than a quarter of it. In the two round trips until it is delivered slow start sends W and 2 W.
+//!   In the third it sends 4 W, and the scheme's window is about the flight.
 
 use headstart_units::{Bytes, Rate, Span};
 
@@ -237,8 +237,8 @@ impl<S: Flights + Copy> Startup for LaterFlights<S> {
 /// A flight of the data available now, up to the `limit` of all flights together. `None` if the
 /// present window admits as much, or if this is a connection with one flow.
 ///
-/// The part of the initial window that is not in flight leaves at once, as on any connection; the
-/// rest over one round trip, but no more slowly than a flight in progress.
+/// The part of the initial window that is not in flight leaves at once, as on any connection. The
+/// rest is paced over one round trip, but no more slowly than a flight in progress.
 pub(super) fn later_flight(
     prior: &Prior,
     so_far: &Progress,

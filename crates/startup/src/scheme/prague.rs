@@ -14,21 +14,21 @@
 //!     +------------- timeout -----------------+
 //! ```
 //!
-//! With a share p of marks the window of the steady state is 2 (1 - p) / p segments: it halves when
-//! marks double, so that their number in a round trip is always about two, whatever the rate.
+//! With a share p of marks the window of the steady state is 2 (1 - p) / p segments. It halves when
+//! marks double, so there are about two marks in a round trip at any rate.
 //!
 //! # Deviations
 //!
 //! - Marks are counted in packets, modulo 256, on every ack (AccECN, RFC 9768, has three bits for
 //!   it in the header) and converted to bytes as full segments.
 //! - A round in which the average is computed, or further cuts are suppressed, is a smoothed RTT by
-//!   the clock, at least the virtual RTT once that counts (Prague §2.4.4); RFC 8257 counts it in
+//!   the clock, at least the virtual RTT once that counts (Prague §2.4.4). RFC 8257 counts it in
 //!   sequence numbers.
-//! - The initial window is paced as slow start is, at twice the window per RTT (Prague §2.5.1 paces
-//!   everything and leaves the first round open), avoidance at the window per RTT.
+//! - The initial window is paced as slow start is, at twice the window per RTT, and avoidance at
+//!   the window per RTT. Prague §2.5.1 paces everything and leaves the first round open.
 //! - The window is two segments at least. Prague §2.4.2 recommends less on short paths.
-//! - It does not detect queues that mark ECT(1) as if it were ECT(0) (RFC 9331 §4.3, item 3):
-//!   beside Classic traffic in one queue that marks it takes more than its share.
+//! - It does not detect queues that mark ECT(1) as if it were ECT(0) (RFC 9331 §4.3, item 3).
+//!   Beside Classic traffic in one queue that marks, it takes more than its share.
 //! - Loss detection is the transport's. Prague §2.3.3 requires a time-based one, such as RACK.
 
 use headstart_units::{Bytes, Rate, Span, Time};
@@ -166,8 +166,8 @@ impl Prague {
         self.ssthresh = self.window;
     }
 
-    /// Prague §2.4.3: a segment for each window of unmarked bytes, also in the round after a cut;
-    /// §2.4.4: less by (R / R_virt)^2 where the RTT is shorter than the virtual one.
+    /// Prague §2.4.3: a segment for each window of unmarked bytes, also in the round after a cut.
+    /// Prague §2.4.4: less by (R / R_virt)^2 where the RTT is shorter than the virtual one.
     fn grow(&mut self, unmarked: Bytes) {
         let whole = 1_u128 << PLACES;
         let virtual_rtt = self.virtual_rtt().as_nanos().max(1);

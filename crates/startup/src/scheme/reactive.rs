@@ -1,8 +1,8 @@
 //! Slow start, and a probe for a lost tail.
 //!
 //! Source: Reactive of T. Flach et al., "Reducing Web Latency: the Virtue of Gentle Aggression",
-//! SIGCOMM 2013, as Halfback §2.2 and §4.1 compare with it: after a probe timeout the last packet
-//! is sent again, initial window 2. Its successor is the tail loss probe of RFC 8985 §7.
+//! SIGCOMM 2013, as Halfback §2.2 and §4.1 compare with it. After a probe timeout the last packet
+//! is sent again; the initial window is 2. Its successor is the tail loss probe of RFC 8985 §7.
 //!
 //! ```text
 //!  slow start ---- loss or CE ----> hand over          a tail probe, before and after

@@ -27,8 +27,8 @@
 //!   the acked bytes were subtracted first, none could be sent at all: they are counted in, losses
 //!   are not.
 //! - §3.3.3 lets Drain converge "to the BDP according to the strategy of the Maintenance phase".
-//!   With one packet out for each packet in it would not converge, so in Drain the acked bytes are
-//!   not counted in: nothing is sent until bytes in flight are at the estimated BDP, where
+//!   With one packet sent for each acknowledged one it would not converge, so in Drain acked bytes
+//!   are not counted. Nothing is sent until bytes in flight are at the estimated BDP, where
 //!   avoidance takes over.
 //! - WS does not state the effect of a loss before the decision. It ends the start, as it ends
 //!   CUBIC's slow start; the lost bytes are subtracted first (§3.3.2), then the base cuts.
@@ -38,12 +38,12 @@
 //!   first byte left, less the time during which the window was full. Nor its reference while the
 //!   pacing rate changes: here the time that the same bytes would have taken at the rates set when
 //!   they left. Nor the threshold of being limited: here a tenth below.
-//! - At the sixth ack it is the sending rate of the bytes that equation (1) counts: the acks of the
-//!   second to the sixth over the time between the sendings of the first and the sixth. Only so can
-//!   a lower `Est_BtlBw` mean that "the actual sending data fills the path": an application that
-//!   pauses between two acks slows both rates alike. The threshold is a quarter: data sent at twice
-//!   the rate of the path is acknowledged at half its sending rate, and differences below a quarter
-//!   are jitter and delayed acks.
+//! - At the sixth ack it is the sending rate of the bytes that equation (1) counts. These are the
+//!   acks of the second to the sixth, over the time between the sendings of the first and the
+//!   sixth. Only so can a lower `Est_BtlBw` mean that "the actual sending data fills the path". An
+//!   application that pauses between two acks slows both rates alike. The threshold is a quarter:
+//!   data sent at twice the rate of the path is acknowledged at half its sending rate, and
+//!   differences below a quarter are jitter and delayed acks.
 //! - §3.4 lets an application-limited sender continue pacing "as the Sending phase" after the first
 //!   ack: window, pace and the thresholds of lines 9 to 17 stay. The limit is measured again at the
 //!   sixth ack, for the measurement "lasts in all three phases". A sender that was not limited at
@@ -96,9 +96,9 @@ crate::parameters! {
         /// Leave slow start when delay grows (HyStart++).
         hystart: bool = true, from "WiseStart §5";
         /// Subtract losses until the decision, and in Drain, from the window (§3.3.2) without
-        /// ending the start: as Algorithm 1 reads, and as in a public fork of ngtcp2, presumably
-        /// the authors' (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic_2.c`, end of 2022). Else
-        /// a loss ends the start.
+        /// ending the start. Algorithm 1 does so, and a public fork of ngtcp2, presumably the
+        /// authors' (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic_2.c`, end of 2022). Else a
+        /// loss ends the start.
         tolerates_loss: bool = false, from "ours: the safe side";
     }
 }

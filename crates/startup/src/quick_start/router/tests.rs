@@ -142,8 +142,8 @@ fn extreme_releases_a_grant_as_the_flow_uses_it() {
     assert_eq!((router.score(0), router.tracked()), (utilisation::FULL, (1, 1)));
 }
 
-/// QS Equation 4 with w = 0.2: 0.2 x 1 + 0.8 x 0 = 0.2; then 0.2 x 0.2 + 0.8 x 0 = 0.04; a good
-/// start from there: 0.2 x 1 + 0.8 x 0.04.
+/// QS Equation 4 with w = 0.2: `0.2 x 1 + 0.8 x 0 = 0.2`; then `0.2 x 0.2 + 0.8 x 0 = 0.04`; a good
+/// start from there: `0.2 x 1 + 0.8 x 0.04`.
 #[test]
 fn a_host_that_does_not_use_its_grant_gets_less_next_time() {
     let mut router =

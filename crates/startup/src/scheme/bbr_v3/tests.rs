@@ -108,7 +108,7 @@ fn it_refills_for_a_round_and_then_probes_a_quarter_faster() {
 }
 
 /// HandleInflightTooHigh and InflightAtLoss by hand: 30 segments delivered and 2 lost since the
-/// packet left; 0.02 x 30 of them would have been fine, and a little more: 30 + 0.6 / 0.98.
+/// packet left. The threshold is crossed a little above 0.02 x 30 lost ones, at 30 + 0.6 / 0.98.
 #[test]
 fn too_many_losses_while_probing_set_the_long_term_bound_and_end_the_probe() {
     let mut bbr = probing(1000);
