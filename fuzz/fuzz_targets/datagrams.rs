@@ -1,6 +1,6 @@
 //! The server's packet path: datagrams of a real client that are dropped, changed, doubled and
-//! mixed with any bytes, over sessions without encryption, so that changed packets are parsed as
-//! well. Nothing panics, and the connection comes to an end.
+//! mixed with any bytes. Sessions have no encryption, so that changed packets are parsed as well.
+//! Nothing panics, and the connection comes to an end.
 //!
 //! The input is a list of steps of two bytes and their operands; see [`Step`].
 

@@ -2,7 +2,7 @@
 //! kernel's CUBIC is in charge after the start.
 //!
 //! A congestion control in eBPF (struct_ops) owns the window of a connection until its start is
-//! over; a program at a cgroup (sock_ops) gives it to the connections that servers of the cgroup
+//! over. A program at a cgroup (sock_ops) gives it to the connections that servers of the cgroup
 //! accept. Nothing of it runs in user space: [`attach`](load::Attached::attach) loads the object,
 //! pins it and ends.
 //!
@@ -24,8 +24,8 @@
 //!
 //! - The first ten segments of a connection are not paced; later ones leave in groups of about a
 //!   millisecond.
-//! - It is called before a group of segments leaves, not for each: decisions that depend on the
-//!   bytes in flight (`WiseStart`'s 2, 0.5 and 1 times the rate) are made at that grain.
+//! - It is called before a group of segments leaves, not for each. Decisions that depend on the
+//!   bytes in flight are made once per group (`WiseStart`'s 2, 0.5 and 1 times the rate).
 //! - It cannot send a segment again: no Halfback, no Proactive TCP.
 
 pub mod history;

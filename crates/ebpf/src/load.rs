@@ -1,9 +1,9 @@
 //! Attach, status, set, detach.
 //!
 //! Attached, all state is in the kernel under [`PINS`]: maps, and the links that keep the programs
-//! in place. No process runs. Each step leaves the machine usable if the loader is killed after it:
-//! the link at the cgroup is made last, so that no connection gets an incomplete control, and taken
-//! away first.
+//! in place. No process runs. Each step leaves the machine usable if the loader is killed after it.
+//! The link at the cgroup is made last and removed first, so that no connection gets an incomplete
+//! control.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

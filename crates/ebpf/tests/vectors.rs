@@ -3,8 +3,8 @@
 //!
 //! The object is the one that is loaded into the kernel: its program `hs_replay` applies one event
 //! at a time (BPF_PROG_TEST_RUN). Priors and events are drawn with a fixed seed over the ranges in
-//! which both compute exactly (see `decide.h`), and the events follow one another as a transport's
-//! would: time advances, and only sent data is acknowledged.
+//! which both compute exactly (see `decide.h`). Events are in an order that a transport could give:
+//! time advances, and only sent data is acknowledged.
 //!
 //! Not compared, because the kernel takes over there (`HS_GROW`): slow start after the start,
 //! `WiseStart`'s Probe among it.

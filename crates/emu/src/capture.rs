@@ -6,10 +6,10 @@
 //!
 //! # Deviations
 //!
-//! - Link type RAW (101), IPv4 or IPv6 without a header, would be the natural one. But libpcap, and
-//!   with it tcpdump, refuses a file with two interfaces of that type ("an interface has a type 101
-//!   different from the type of the first interface", seen with 1.10.3). So it is NULL (0): four
-//!   bytes before the packet with its address family.
+//! - Link type RAW (101), IPv4 or IPv6 without a header, would be the natural one. But libpcap
+//!   1.10.3, and with it tcpdump, refuses a file with two interfaces of that type: "an interface
+//!   has a type 101 different from the type of the first interface". So it is NULL (0): four bytes
+//!   before the packet with its address family.
 
 use std::io::{self, Write};
 

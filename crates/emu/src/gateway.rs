@@ -3,8 +3,8 @@
 //!
 //! A host that does not forward would drop packets for other hosts, and forwarding is a setting of
 //! the whole host. So the path has a second outer end, in a network namespace of its own in which
-//! every address is local: the kernel there accepts connections to any destination, the gateway
-//! connects to the true address, and relays bytes. For each new address and port a socket is opened
+//! every address is local. The kernel there accepts connections to any destination. The gateway
+//! connects to the true address and relays bytes. For each new address and port a socket is opened
 //! before the first packet to it is delivered.
 //!
 //! Only this thread's namespace is changed; it disappears with its sockets.

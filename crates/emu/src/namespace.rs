@@ -1,9 +1,9 @@
 //! A program in network namespaces of its own, at one end of a path.
 //!
-//! The process that is to run it, called the end, is this executable again: it enters the
-//! namespaces, creates the device, passes the device's descriptor to the relay, waits for the relay
-//! to be ready, and executes the program. Its standard input is at first the socket to the relay;
-//! the real one is passed over it.
+//! The process that is to run it, called the end, is this executable again. It enters the
+//! namespaces, creates the device, and passes the device's descriptor to the relay. When the relay
+//! is ready, it executes the program. Its standard input is at first the socket to the relay; the
+//! real one is passed over it.
 //!
 //! Without root the end enters a user namespace too, in which it is root and nothing else. When the
 //! relay's process dies, the kernel kills the program; the device disappears with its descriptor

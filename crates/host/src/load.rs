@@ -1,11 +1,10 @@
 //! How late the machine wakes a thread: for tests of real time, which share the machine with
 //! everything else that runs.
 //!
-//! Beside each of their runs, threads that only sleep measure how late they are woken, and on Linux
-//! the time that other processes had of the processors is measured: a scheduler wakes sleepers at
-//! once and keeps those waiting that compute. Where either is too much, the run says nothing of the
-//! code under test, and is made again; a test without enough runs that say something reports
-//! [`not_run`].
+//! Beside each of their runs, threads that only sleep measure how late they are woken. On Linux the
+//! processor time of other processes is measured too, because a scheduler wakes sleepers at once
+//! and delays threads that compute. Where either is too much, the run is discarded and repeated. A
+//! test without enough valid runs reports [`not_run`].
 
 use std::io::Write as _;
 use std::sync::Arc;

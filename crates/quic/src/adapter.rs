@@ -235,9 +235,9 @@ impl Adapter {
         self.sender.ledger().sent() < self.sender.first_flight() && (self.is_whole_flow || ends_with_flight())
     }
 
-    /// The rest of the flight may be smaller than a packet: because the data end there or, if a
-    /// limit cuts the flight short, because the path was found to carry larger packets than it was
-    /// planned in. In the second case up to a packet more than the flight leaves.
+    /// The rest of the flight may be smaller than a packet because the data end there. If a limit
+    /// cut the flight short, the path may carry larger packets than those it was planned in. In the
+    /// second case up to a packet more than the flight leaves.
     fn has_rest(&self) -> bool {
         let left = self.sender.first_flight().saturating_sub(self.sender.ledger().sent());
         self.is_flight_leaving() && (self.is_whole_flow || left < self.largest)

@@ -2,7 +2,7 @@
 //!
 //! A client hints its access link to the server, and may be a sender itself: an upload, a relay,
 //! media. It then starts from the record of its own earlier connections to that address and server
-//! name, and drops the record when the RTT has changed or at the first loss of a first flight.
+//! name. It drops the record when the RTT has changed, or at the first loss of a first flight.
 //!
 //! Until its first acknowledgement a client is not paced: the stack's own pacer, without an RTT
 //! sample, would delay the last packet of the handshake, and the request with it.

@@ -8,7 +8,7 @@
 //!
 //! # Rules
 //!
-//! - A copy bears the ECN codepoint of its original: the receiver drops duplicates before it counts
+//! - A copy has the ECN codepoint of its original. The receiver drops duplicates before it counts
 //!   codepoints, but a sender that sees fewer marks than packets treats ECN as broken on the path.
 //! - Nothing older than [`REACH`] packets is copied: receivers remember 128 packet numbers and
 //!   treat older ones as duplicates (noq and quinn do).

@@ -128,8 +128,8 @@ pub struct Adapter {
     phase: &'static str,
 }
 
-/// Packets for which the window has room beyond a flight of which less than a packet is left: that
-/// packet, and a probe of the path's MTU that may be in flight.
+/// Packets for which the window has room beyond a flight of which less than a packet is left. They
+/// are that packet, and a probe of the path's MTU that may be in flight.
 const REST: u64 = 2;
 /// A datagram below this size carries an acknowledgement and nothing else, or next to nothing.
 const LEAST_DATA: Bytes = Bytes::new(64);
@@ -241,8 +241,8 @@ impl Adapter {
         self.for_quinn(pacing::window(&state) + rest)
     }
 
-    /// A part of the flight has not left, and the window has room for no more than that part: the
-    /// rest may be smaller than a packet, for which quinn requires the room of a full one.
+    /// A part of the flight has not left, and the window has room for no more than that part. The
+    /// rest may be smaller than a packet, and quinn requires the room of a full one.
     fn has_rest(&self) -> bool {
         let (sent, flight) = (self.sender.ledger().sent(), self.sender.first_flight());
         let controller = self.sender.controller();
@@ -484,8 +484,8 @@ impl Adapter {
         self.refresh_window();
     }
 
-    /// quinn has fewer bytes in flight than the account: the oldest packets below the newest
-    /// acknowledged one carried nothing but acknowledgements; or they left before the peer's port
+    /// quinn has fewer bytes in flight than the account. The oldest packets below the newest
+    /// acknowledged one carried nothing but acknowledgements. Or they left before the peer's port
     /// changed, and were acknowledged while quinn validated the path.
     #[inline]
     fn settle_what_is_not_in_flight(&mut self, in_flight: Bytes, newest: Option<Time>) {

@@ -5,7 +5,7 @@
 //! is no other control, so while a scheme sets a pace P, the window reported is 0.8 P times the
 //! smoothed round trip, from which quinn computes exactly P:
 //!
-//! - Faster than 1.25 windows W in a round trip: more than W is reported while there is room in W
+//! - Faster than 1.25 windows W in a round trip. More than W is reported while there is room in W
 //!   for all packets that quinn makes at once, and W for the last ones. So bytes in flight never
 //!   exceed W.
 //! - Slower: less than W is reported, but not less than bytes in flight and four packets, for a
@@ -24,8 +24,8 @@ use headstart_units::{Bytes, Ratio, Span};
 const LARGEST_BATCH: u64 = 10;
 /// The inverse of the pacer's 1.25 windows in a round trip.
 const SHARE: Ratio = Ratio::new(4, 5);
-/// Packets beyond those in flight for which a window must have room, so that the pacer is asked:
-/// the next one, a probe of the path's MTU, of which no controller is told, and one to spare.
+/// Packets beyond those in flight for which a window must have room, so that the pacer runs. They
+/// are the next one, a probe of the path's MTU, which no controller learns of, and one to spare.
 const ROOM: u64 = 4;
 /// quinn does not pace beyond 32 bits.
 const UNPACED: Bytes = Bytes::new(1 << 33);

@@ -168,9 +168,9 @@ fn short(table: &str) -> (usize, usize) {
     (agreeing, judged)
 }
 
-/// Delay that the handshake's ACK, a packet of its own in ns-3, adds to the data behind it on an
-/// empty path: 54 bytes at the bottleneck and on the first access link, less the part of the first
-/// segment's way there that overlaps.
+/// Delay that the handshake's ACK, a separate packet in ns-3, adds to the data behind it on an
+/// empty path. It is 54 bytes at the bottleneck and on the first access link, less the part that
+/// overlaps with the first segment.
 const HANDSHAKE_ACK_MS: f64 = 0.028_8 + 0.000_432 - 0.012_016;
 
 /// One flow on an empty path: nothing to average.

@@ -2,10 +2,10 @@
 //! [--flows 10000000]`.
 //!
 //! The short plan's flows (100 kB, slow start from ten segments, CUBIC, 60 % load) over a link of
-//! 150 Mbit/s with ten times the buffer, where nothing is lost, and last over the short plan's own
-//! link, where much is; everything counted by a [`Collector`] and a history of a thousand peers
-//! kept. Prints the peak resident memory of this process (`VmHWM` of Linux; nothing elsewhere)
-//! after 10^5, 10^6, .. flows.
+//! 150 Mbit/s with ten times the buffer, where nothing is lost. The last run is over the short
+//! plan's own link, where much is lost. A [`Collector`] counts everything, and a history of a
+//! thousand peers is kept. Prints the peak resident memory of this process (`VmHWM` of Linux;
+//! nothing elsewhere) after 10^5, 10^6, .. flows.
 
 mod common;
 

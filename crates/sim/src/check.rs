@@ -2,9 +2,9 @@
 //!
 //! The checker is a recorder and has no access to the elements' state. For every element given to
 //! it, it checks that packets are neither made nor lost silently (offered = delivered + dropped +
-//! still inside); for a constant-rate first-in-first-out link moreover that packets leave in order
-//! and unchanged, no sooner than serialisation and propagation allow, never faster than the rate,
-//! and that the buffer was never above its limit and never refused a packet that would have fitted.
+//! still inside). On a constant-rate first-in-first-out link packets must leave in order and
+//! unchanged. They leave no sooner than serialisation and propagation allow, and never faster than
+//! the rate. The buffer must never be above its limit, nor refuse a packet that would have fitted.
 
 use std::collections::VecDeque;
 

@@ -142,8 +142,8 @@ pub enum Body {
         note: RouterOption,
     },
     /// An acknowledgement, the stamp of the packet that triggered it, and the number of data
-    /// packets that have arrived with a mark so far, modulo 256 (AccECN's counter, RFC 9768 §3.2.2,
-    /// which has three bits there).
+    /// packets that arrived with a mark so far, modulo 256. It is AccECN's counter (RFC 9768
+    /// §3.2.2), which has three bits there.
     Ack(Acknowledgement, Stamp, u8),
     /// Another transport's packet that carries none of the sender's data: a handshake,
     /// acknowledgements, requests. Its transport keeps the contents, under this number.

@@ -123,9 +123,9 @@ impl Path {
 
     /// Sends a packet on its way. Returned if its route is empty or all of it was crossed at once.
     ///
-    /// A packet whose way begins with a plain link is written straight into it: a packet that is
-    /// built in one place and copied to another at once costs more than the link itself, because
-    /// the processor cannot forward several narrow stores to one wide load.
+    /// A packet whose way begins with a plain link is written straight into it. Building it in one
+    /// place and copying it at once costs more than the link itself, because the processor cannot
+    /// forward several narrow stores to one wide load.
     #[inline(always)]
     pub fn launch(&mut self, now: Time, mut packet: Packet, recorder: &mut impl Recorder) -> Option<Packet> {
         let first = self.routes[usize::from(packet.route)].first().copied().map(usize::from);

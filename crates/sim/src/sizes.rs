@@ -25,8 +25,8 @@
 //!   between those are smooth fits of ours and no measurement. HB's numbers were checked against
 //!   its text; those of VL2 and of Benson et al. are cited as the literature repeats them.
 //! - HB §4.2.4 truncates at 1 MB and does not give the method. Here a flow above the limit does not
-//!   occur and the rest keep their proportions (a conditional distribution); moving the tail to the
-//!   limit would have made a tenth of the data-centre flows exactly 1 MB.
+//!   occur and the rest keep their proportions (a conditional distribution). Moving the tail to the
+//!   limit would make a tenth of the data-centre flows exactly 1 MB.
 //! - Sizes are rounded to whole bytes, at least one. [`Sizes::mean`] is that of the unrounded
 //!   distribution.
 //! - A log-normal is itself tabulated, eight anchors to a standard deviation, from -6 to +6 of
@@ -112,9 +112,9 @@ const INTERNET: &[Anchor] = &[
 
 /// A cluster of 1500 nodes (VL2).
 ///
-/// Stated: 99 % of flows below 100 MB, more than 90 % of bytes in flows of 100 MB to 1 GB (VL2 §3);
-/// less than 1 % of bytes in flows below 141 kB (HB §2.1). VL2 calls most flows small, a few kB;
-/// the anchors below 100 MB are a fit.
+/// VL2 §3 states 99 % of flows below 100 MB, and more than 90 % of bytes in flows of 100 MB to 1
+/// GB. HB §2.1 states less than 1 % of bytes in flows below 141 kB. VL2 calls most flows small, a
+/// few kB; the anchors below 100 MB are a fit.
 #[rustfmt::skip]
 const DATA_CENTER: &[Anchor] = &[
     (100, 0), (1_000, 400_000), (10_000, 800_000), (100_000, 900_000), (1_000_000, 955_000),

@@ -38,7 +38,7 @@
 //! # Deviations
 //!
 //! - A time after a data unit of the same end counts from the moment when the application handed
-//!   that unit over, not from when it had left: the application does not see the latter.
+//!   that unit over. The application does not see when it left.
 //! - Windows, round-trip time and loss are read, checked and kept, but a replay has the path's.
 
 pub mod read;
@@ -187,8 +187,8 @@ impl fmt::Display for Vector {
     }
 }
 
-/// Vectors for a run of `duration` in which `payload` is offered, both ends' together: as many of
-/// `vectors` as that takes, over and over if there are too few, with their starts spread out or
+/// Vectors for a run of `duration` in which both ends together offer `payload`. As many of
+/// `vectors` are used as that takes, repeated if there are too few. Their starts are spread out or
 /// compressed so that they fill the duration.
 ///
 /// The offered payload is the same for every seed, to within the last vector.

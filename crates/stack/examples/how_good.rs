@@ -1,5 +1,5 @@
-//! Every scheme on the real stack over one path, as a table: completion, loss and copies with a
-//! correct prior, with one five times too high, and with a lost tail.
+//! Every scheme on the real stack over one path, as a table of completion, loss and copies. The
+//! prior is correct, five times too high, or correct with a lost tail.
 //!
 //! ```text
 //! cargo run --release -p headstart-stack --example how_good \

@@ -2,17 +2,17 @@
 /*
  * A fast start for Linux TCP.
  *
- *   headstart     a congestion control that owns the window during the start and is the kernel's
+ * - headstart     a congestion control that owns the window during the start and is the kernel's
  *                 CUBIC after it: each callback calls the cubictcp_* one
- *   headstart_fr  the same while a first flight with losses is repaired: the window follows the
- *                 delivered data (DESIGN: not the kernel's PRR, one packet for each delivered)
- *   headstart_lt  the same once a start is over and answers are short: CUBIC, and two checks (idle,
- *                 more queued than a first window) that may return it to the first one. The
+ * - headstart_fr  the same while a first flight with losses is repaired. The window follows the
+ *                 delivered data, instead of the kernel's PRR of one packet for each delivered.
+ * - headstart_lt  the same once a start is over and answers are short. It is CUBIC with two checks
+ *                 (idle, more queued than a first window) that may return it to the first one. The
  *                 absent callbacks cost a server of small files nothing.
- *   select        sock_ops: gives connections of a cgroup that control, and reads the client's hint
- *   adopt         iter/tcp: gives listeners of the cgroup that control; accepted sockets inherit it
- *   migrate       iter/tcp: gives listeners and live connections back their control
- *   replay        syscall: applies one event of a test vector to the decisions above
+ * - select        sock_ops: gives connections of a cgroup that control, and reads the client's hint
+ * - adopt         iter/tcp: gives listeners of the cgroup that control; accepted sockets inherit it
+ * - migrate       iter/tcp: gives listeners and live connections back their control
+ * - replay        syscall: applies one event of a test vector to the decisions above
  *
  * The programs for kernels without struct_ops are in window.bpf.c.
  *
@@ -576,9 +576,9 @@ CALL void plan(struct flow *f, const struct hs_settings *set, struct hs_prior *p
 	s->share = share;
 	if (share > 1 && s->btl_bw && s->window < s->mss * INITIAL_WINDOW) {
 		/*
-		 * Less than an initial window is left: the connections before it have reserved the path, and
-		 * it starts as CUBIC does, from fewer segments: the kernel does not pace the first ten. With as
-		 * much as CUBIC, or with their share, thirty connections at once lost half of the segments.
+		 * Less than an initial window is left: the connections before it have reserved the path. It
+		 * starts as CUBIC does, but from fewer segments, since the kernel does not pace the first ten.
+		 * With ten, or with their share, thirty connections at once lost half of the segments.
 		 */
 		f->refusal = HS_IN_USE;
 		f->source = HS_FROM_NOTHING;

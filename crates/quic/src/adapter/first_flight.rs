@@ -5,15 +5,15 @@
 //! The stack's pacer is a token bucket of 10 ms of the rate, at most ten packets (or 2 ms of a high
 //! rate). With a high rate reported until the first flight begins, the bucket is full by then and
 //! ten packets leave at once. So between the first ack and the first full packet a low rate is
-//! reported if the plan is a paced one: the bucket holds two packets, and the packet that begins
-//! the flight empties it but for a fraction of one. Before the first ack nothing is paced, so as
-//! not to delay the handshake; nor where the plan is a burst.
+//! reported if the plan is a paced one. The bucket then holds two packets, and the packet that
+//! begins the flight leaves a fraction of one. Before the first ack nothing is paced, so as not to
+//! delay the handshake. A burst is not paced either.
 //!
 //! Packets between the first ack and the flight (tickets, tokens, the application's settings) take
 //! tokens from the same bucket, which at that low rate need 10 ms to return. So once the bucket
-//! holds less than a full packet, an unlimited rate is reported: the packet that begins the flight
-//! leaves at once, and a low rate after it cuts the bucket to one packet, so that at most two leave
-//! together.
+//! holds less than a full packet, an unlimited rate is reported. The packet that begins the flight
+//! then leaves at once. A low rate after it cuts the bucket to one packet, so that at most two
+//! leave together.
 
 use std::sync::Arc;
 

@@ -309,9 +309,9 @@ fn a_response_that_slow_start_sends_as_fast_is_left_to_it() {
     }
 }
 
-/// A server's tickets, tokens and settings leave between the first ack and the request. At the low
-/// rate that keeps the bucket small until a paced flight begins, the first packet of the flight
-/// would wait 5 ms for the tokens they took: longer than a whole answer takes on a short path.
+/// A server's tickets, tokens and settings leave between the first ack and the request. A low rate
+/// keeps the bucket small until a paced flight begins. At it, the first packet of the flight would
+/// wait 5 ms for the tokens they took, longer than a whole answer on a short path.
 #[test]
 fn the_first_packet_of_a_paced_flight_does_not_wait_after_small_packets() {
     let mbit = Rate::from_mbit_per_sec(25);

@@ -1,14 +1,14 @@
 //! Cost of a scheme per ack: `cargo bench -p headstart-quinn --bench schemes`.
 //!
-//! *start*: connections of 70 acks (100 kB over 15 Mbit/s and 60 ms), each with a new controller:
-//! building and establishing it is included. *avoidance*: a thousand acks after a cut. For each ack
+//! *start*: connections of 70 acks (100 kB over 15 Mbit/s and 60 ms), each with a new controller.
+//! Building and establishing it is included. *avoidance*: a thousand acks after a cut. For each ack
 //! a controller gets a sent and an ack event, and its allowance is read. Beside ours, the CUBIC of
 //! quinn-proto gets the same through its public trait.
 //!
 //! Nanoseconds are the median of eleven rounds, each of which runs all of them. Instructions come
-//! from valgrind's callgrind, if it is installed: this program runs itself under it with few and
-//! with many acks and divides the difference, so that they repeat exactly where the compiler does.
-//! The cost of the empty loop is subtracted from both.
+//! from valgrind's callgrind, if it is installed. This program runs itself under it with few and
+//! with many acks and divides the difference, so they repeat exactly where the compiler does. The
+//! cost of the empty loop is subtracted from both.
 
 mod quinn;
 

@@ -16,8 +16,8 @@ const WIRE: f64 = 1500.0 / 1448.0;
 ///
 /// The whole flow is planned. As much leaves at once as half of the buffer has free, less what
 /// other first flights will still send. The rest leaves at the pace at which that half is full when
-/// the last of it arrives, but not slower than at an equal share of the link, nor than slow start
-/// from ten segments. Afterwards it is Headstart. It does not know when later flows arrive.
+/// the last of it arrives. It is no slower than an equal share of the link, or than slow start from
+/// ten segments. Afterwards it is Headstart. It does not know when later flows arrive.
 #[derive(Clone, Debug)]
 pub struct Clairvoyant {
     /// The rate of the bottleneck, and the one that it changes to.
@@ -61,10 +61,10 @@ impl InformedStart for Clairvoyant {
     }
 }
 
-/// The mean time of these flows, by opening and size, were the one with the least left always
-/// served at the link's full rate: the shortest mean that any order of service has, so any scheme.
-/// The handshake takes a round trip without queues, and the last byte half of one. A flow that is
-/// not over at `end` counts with its age, as in the runs.
+/// Mean time of these flows, by opening and size, if the one with the least left were always served
+/// at the link's full rate. No order of service has a shorter mean, so no scheme has. The handshake
+/// takes a round trip without queues, and the last byte half of one. A flow that is not over at
+/// `end` counts with its age, as in the runs.
 pub fn shortest_first(
     mut flows: Vec<(Time, Bytes)>,
     rate: Rate,

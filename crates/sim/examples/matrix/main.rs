@@ -3,10 +3,10 @@
 //!
 //! `cargo run --profile ci -p headstart-sim --example matrix -- SET FROM..TO[xREPEATS] SCHEME...`
 //! writes one line of CSV for each path, repeat and scheme. SET is `default` (the paper's path at
-//! many loads, with the harm to others), or names a set of drawn paths: `search` is the one that
-//! parameters were chosen on, `unseen` the one that was run only afterwards, `wide` has kinds of
-//! paths that those lack; any other name is another set. FROM..TO are the numbers of paths (of
-//! `default`: seeds). SCHEME is a name of the catalogue, with other parameters or without:
+//! many loads, with the harm to others), or the name of a set of drawn paths. Parameters were
+//! chosen on `search`; `unseen` was run only afterwards; `wide` has kinds of paths that those lack.
+//! Any other name is another set. FROM..TO are the numbers of paths (of `default`: seeds). SCHEME
+//! is a name of the catalogue, with other parameters or without:
 //! `headstart(price=4,initial-credit=30)`; or `clairvoyant`, the bound. The same path and repeat
 //! have the same arrivals, sizes, peers and losses for every scheme.
 //!

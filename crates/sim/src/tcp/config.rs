@@ -147,14 +147,14 @@ pub struct TcpConfig {
     /// comparisons with the kernel.
     ///
     /// - New data leaves in buffers of about a millisecond, two segments at least (tcp_output.c,
-    ///   tcp_tso_autosize); a smaller one waits for an ack that is due within a millisecond
-    ///   (tcp_tso_should_defer); and the last segment of a buffer of several has PSH
+    ///   tcp_tso_autosize). A smaller one waits for an ack that is due within a millisecond
+    ///   (tcp_tso_should_defer). The last segment of a buffer of several has PSH
     ///   (__tcp_transmit_skb).
     /// - The lower bound of the retransmission timeout is that of its variation: SRTT + max(4
     ///   RTTVAR, bound) (tcp_input.c, tcp_rtt_estimator).
-    /// - A tail loss probe for a single segment waits for 2 SRTT and the least timeout, for several
-    ///   2 SRTT and 2 ms, and no longer than the timeout in any case (tcp_output.c,
-    ///   tcp_schedule_loss_probe; the last is RFC 8985 §7.2 as well).
+    /// - A tail loss probe waits 2 SRTT and the least timeout for a single segment, 2 SRTT and 2 ms
+    ///   for several, and never longer than the timeout (tcp_output.c, tcp_schedule_loss_probe).
+    ///   The last is RFC 8985 §7.2 as well.
     /// - Samples are marked application-limited only if the application writes while it is the
     ///   limit (tcp.c, tcp_sendmsg_locked; tcp_rate_check_app_limited), the very first write
     ///   included: the shortage is detected at its next write.

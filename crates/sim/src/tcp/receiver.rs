@@ -1,8 +1,8 @@
 //! The receiving side: reassembly and acknowledgements.
 //!
-//! Keeps out-of-order segments as sorted ranges, acknowledges out-of-order and duplicate arrivals
-//! at once (RFC 5681 §4.2; or as QUIC does, see [`ImmediateAck`]), others as configured, and
-//! reports up to three ranges, the most recently changed first (RFC 2018 §4).
+//! Keeps out-of-order segments as sorted ranges, and reports up to three ranges, the most recently
+//! changed first (RFC 2018 §4). Acknowledges out-of-order and duplicate arrivals at once (RFC 5681
+//! §4.2; or as QUIC does, see [`ImmediateAck`]), others as configured.
 
 use headstart_units::Time;
 
@@ -165,7 +165,7 @@ impl Receiver {
         let mut blocks = [Block::default(); 3];
         let mut count = 0;
         // The range of the segment that just arrived, then those that changed before it, then the
-        // lowest: the last fills the remaining place, so that a range whose report was lost is
+        // lowest. The last fills the remaining place, so that a range whose report was lost is
         // repeated.
         let named = std::iter::once(self.last.0).chain(self.recent).filter_map(|segment| {
             let at = self.ranges.partition_point(|range| range.end <= segment);

@@ -2,7 +2,7 @@
 //!
 //! Two rings hold everything: *segments*, numbered along the stream, and *transmissions*, numbered
 //! in the order of sending. A segment names its latest transmission, a transmission its segment.
-//! RACK (RFC 8985) walks the transmissions from the oldest: each is examined until it is resolved
+//! RACK (RFC 8985) walks the transmissions from the oldest. Each is examined until it is resolved
 //! and never again, so loss detection costs a constant per packet at any loss rate.
 //!
 //! | module | holds |

@@ -1,15 +1,15 @@
 //! Wait for a loss report, then re-send everything that it names at once, regardless of the window.
 //!
 //! Halfback (HB below) measured all schemes but PCP inside UDT, a transport over UDP, "with
-//! Selective ACK" (§4.1). Of that transport HB says: three later packets make a loss (§3.4); all
-//! lost packets leave in one burst (§2.2) at line rate (§4.2.3); a packet may be retransmitted
-//! several times (§4.2.3, §4.3.2); a lost retransmission waits for a timeout or longer (§4.2.3);
-//! and with a small buffer Halfback's losses that the receiver *notices* are a tenth of JumpStart's
+//! Selective ACK" (§4.1). Of that transport HB says: three later packets make a loss (§3.4). All
+//! lost packets leave in one burst (§2.2) at line rate (§4.2.3). A packet may be retransmitted
+//! several times (§4.2.3, §4.3.2). A lost retransmission waits for a timeout or longer (§4.2.3).
+//! With a small buffer Halfback's losses that the receiver *notices* are a tenth of JumpStart's
 //! (§4.2.3), although both send the same first flight: by then the copies have filled the gaps. UDT
-//! itself (Y. Gu, draft-gg-udt-03, 2010, UD below; release 4, 2009-2013) explains most of this: the
-//! receiver keeps a list of missing packets and reports it; reported packets join the sender's loss
-//! list; that list goes before new data and is not limited by the congestion window; the report is
-//! repeated on a timer; and when nothing arrived for a timeout, everything that is not acknowledged
+//! itself (Y. Gu, draft-gg-udt-03, 2010, UD below; release 4, 2009-2013) explains most of this. The
+//! receiver keeps a list of missing packets, reports it, and repeats the report on a timer.
+//! Reported packets join the sender's loss list, which goes before new data and is not limited by
+//! the congestion window. When nothing arrived for a timeout, everything that is not acknowledged
 //! cumulatively joins the list, received or not.
 //!
 //! ```text
@@ -22,8 +22,8 @@
 //!
 //! One parameter set for all figures (bold, the default), chosen among the rows below as the
 //! closest to the capacities of HB Figure 12: that figure is no independent evidence for it. The
-//! rows come from separate short runs (rule 1 of `docs/definitions.md`, Reno, 1 s minimum timeout;
-//! HB: TCP 90, TCP-10 85, JumpStart 50, Halfback 70, forward 35):
+//! rows come from separate short runs (rule 1 of `docs/definitions.md`, Reno, 1 s minimum timeout).
+//! HB has TCP 90, TCP-10 85, JumpStart 50, Halfback 70, forward 35:
 //!
 //! | reports | acks | TCP | TCP-10 | JumpStart | Halfback | forward |
 //! |---|---|---|---|---|---|---|
@@ -38,13 +38,13 @@
 //! | RFC 6675, for comparison | every second | 90 | 85 | 70 | 55 | 45 |
 //!
 //! **JumpStart below Halfback needs two conditions together.** Reports must be delayed, so that
-//! copies have filled the gaps by then and only schemes without copies suffer from the burst; and
-//! acks must be fewer than segments, so that copies, one for each ack, stay below half of the flow.
+//! copies have filled the gaps by then and only schemes without copies suffer from the burst. Acks
+//! must be fewer than segments, so that copies, one for each ack, stay below half of the flow.
 //! UDT's own class for TCP-like congestion control (release 4, `CTCP`) sets both an ack for every
-//! second packet and a timeout of one second: those are the experiment's settings. With UDT's plain
+//! second packet and a timeout of one second, which are the experiment's settings. With UDT's plain
 //! ack timer copies are fewer still, which gives Halfback's 70 but not the 50 % of additional
-//! bandwidth of HB §5. Repeats every 10 ms (needed for JumpStart's 50 in a trial of ours) reduce
-//! TCP as well once the loss list is not limited by the window, and so are not HB's setting.
+//! bandwidth of HB §5. In a trial JumpStart's 50 needed repeats every 10 ms. These reduce TCP as
+//! well once the loss list is not limited by the window, and so are not HB's setting.
 //!
 //! # Deviations
 //!

@@ -3,8 +3,8 @@
 //! Source: J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith, M. C. Weigle, "Stochastic
 //! Models for Generating Synthetic HTTP Source Traffic", INFOCOM 2004 (PackMime below), with the
 //! parameters that its authors published with ns-2. It was fitted to packet traces of the links of
-//! Bell Labs and of the University of North Carolina, of which the latter gave Tmix its traces too;
-//! and it describes the contents of a vector: connections, their requests, answers and quiet times.
+//! Bell Labs and of the University of North Carolina. Tmix has traces of the latter too. The model
+//! describes the contents of a vector: connections, their requests, answers and quiet times.
 //!
 //! | quantity | distribution |
 //! |---|---|

@@ -16,8 +16,8 @@
 //!
 //! The sizes are Pareto of the second kind, in whole packets: `P(X > x) = (1 + x / scale)^-shape`
 //! with the scale that gives the mean. With a shape just above one nearly all of that mean is in
-//! objects so large that hardly any run has one: of a mean of 400 packets and a shape of 1.002 half
-//! of all objects have one packet, one in a hundred more than 78.
+//! objects so large that hardly any run has one. With a mean of 400 packets and a shape of 1.002
+//! half of all objects have one packet, one in a hundred more than 78.
 //!
 //! Each session draws from a seed of its own, in an order that does not depend on the network: two
 //! schemes get the same pages and objects.

@@ -70,8 +70,8 @@ fn slow_start_takes_the_round_trips_of_quick_starts_equation() {
     }
 }
 
-/// JumpStart alone: the handshake, the flight paced over one RTT (its last segment leaves one gap
-/// before the end), half an RTT of propagation, and the transmission of the last segment.
+/// JumpStart alone: the handshake, the flight paced over one RTT, half an RTT of propagation, and
+/// the transmission of the last segment. The last segment leaves one gap before the end of the RTT.
 #[test]
 fn a_lone_paced_jump_start_takes_the_handshake_one_round_trip_and_transmission() {
     for segments in [1_u64, 2, 10, 69, 97] {

@@ -213,9 +213,9 @@ fn sparse_flows_do_not_wait_in_fq_codel() {
 }
 
 /// RFC 9332 §1: Prague's packets wait for less than a millisecond, Reno's for 15, and with a
-/// coupling of two both get about as much: as much where Prague takes its round trip for the 25 ms
-/// that Reno's has, and less than three times as much where it is shorter than Reno's by the wait
-/// and nothing compensates for it.
+/// coupling of two both get about as much. They get as much where Prague takes its round trip for
+/// the 25 ms that Reno's has. Prague gets less than three times as much where its round trip is
+/// shorter by the wait and nothing compensates for it.
 #[test]
 fn prague_and_reno_share_a_dual_queue() {
     for (mbit, rtt, most) in [(10, 20, 2.0), (40, 10, 1.3), (40, 20, 2.0), (40, 50, 2.9), (100, 30, 2.9)] {

@@ -60,9 +60,9 @@ fn messages_are_requested_at_their_times_and_read_in_order() {
     }
 }
 
-/// A client's requests before the end of its handshake go with the first one: the server is
-/// established one and a half round trips after the SYN, and everything requested until a round
-/// trip after it leaves at once.
+/// A client's requests before the end of its handshake go with the first one. The server is
+/// established one and a half round trips after the SYN. Everything requested until a round trip
+/// after the SYN leaves at once.
 #[test]
 fn requests_during_the_handshake_wait_for_it() {
     let heard = replay(&[(0, 1000), (30, 1000), (60, 1000)], From::Opening, Opener::Receiver);

@@ -1,6 +1,6 @@
-//! A forged address receives at most three times what was sent in its name (RFC 9000 §8.1), with
-//! every scheme: with a record of that address, a hint that promises much, and an application that
-//! writes its answer before the address is validated.
+//! A forged address receives at most three times the bytes sent in its name (RFC 9000 §8.1), with
+//! every scheme. There is a record of that address, a large hint, and an application that writes
+//! its answer before the address is validated.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;

@@ -206,8 +206,8 @@ fn after_a_small_first_response_the_next_is_no_slower_than_with_slow_start() {
     }
 }
 
-/// Two causes once made a page slow over Halfback: a window of the first answer's size, left to
-/// congestion avoidance; and a flight planned for the first of several answers, with the others
+/// Two causes once made a page slow over Halfback. A window of the first answer's size was left to
+/// congestion avoidance. A flight was planned for the first of several answers, with the others
 /// behind it. 312 kB took 1125 and 715 ms then; slow start takes 290.
 #[test]
 fn a_page_after_a_small_document_is_faster_over_halfback_and_jump_start_than_over_slow_start() {

@@ -153,7 +153,7 @@ fn with_tls_times_and_sizes_are_the_same_each_time() {
 }
 
 /// The stack requires room for a full packet even if only the rest of the data is left, and probes
-/// for larger ones: neither may delay the end of a flight until the whole of it is acknowledged.
+/// for larger ones. Neither may delay the end of a flight until the whole of it is acknowledged.
 #[test]
 fn the_last_packet_of_a_flight_is_not_delayed_at_any_size() {
     for (packet, discovers_mtu) in [(1_200, false), (1_352, false), (1_452, false), (1_200, true)] {
@@ -169,8 +169,8 @@ fn the_last_packet_of_a_flight_is_not_delayed_at_any_size() {
     }
 }
 
-/// The threshold cuts a longer answer short: its flight has no last packet of the data's, and the
-/// room that is left of it may be less than the largest packet.
+/// The threshold cuts a longer answer short. Its flight does not contain the last packet of the
+/// data, and the room that is left may be less than the largest packet.
 #[test]
 fn a_flight_that_is_cut_short_is_out_after_a_round_trip_whatever_the_size_of_packets() {
     for (packet, discovers_mtu) in [(1_200, false), (1_352, false), (1_452, false), (1_200, true)] {

@@ -47,8 +47,8 @@ fn wise_start_loses_less_than_schemes_without_feedback() {
 }
 
 /// A limit: where a BDP five times too large exceeds path and buffer, nothing in Algorithm 1 stops
-/// WiseStart before the first ack, and by then all of it has left. It loses less than S-Cubic, but
-/// more than 64 packets in a burst.
+/// WiseStart before the first ack. By then all of it has left. It loses less than S-Cubic, but more
+/// than 64 packets in a burst.
 #[test]
 fn wise_start_does_lose_more_than_a_burst_of_64_when_the_wrong_window_is_larger_than_path_and_buffer() {
     let scenario = path(25, 500_000).with_record(5, 1);

@@ -1,10 +1,10 @@
 //! A socket towards one server that detects ICMP port unreachable.
 //!
-//! Linux reports the ICMP error of a closed port to a UDP socket only if it is connected (RFC 1122
-//! §4.1.3.3 requires a report, and leaves open how), and the stack's own are not: they send to many
-//! peers. A client of one server can connect its socket. The stack does not wait for errors, and
-//! one that it read together with datagrams would end its whole endpoint: so another descriptor of
-//! the same socket waits for them, and the stack never sees one.
+//! Linux reports the ICMP error of a closed port to a UDP socket only if it is connected. RFC 1122
+//! §4.1.3.3 requires a report, and leaves open how. The stack's own sockets are not connected: they
+//! send to many peers. A client of one server can connect its socket. The stack does not wait for
+//! errors, and one that it read together with datagrams would end its whole endpoint. So another
+//! descriptor of the same socket waits for them, and the stack never sees one.
 //!
 //! ICMP is not authenticated: a host on the path can forge it. It is trusted during connection
 //! establishment, as in TCP (RFC 1122 §4.2.3.9), and never afterwards.

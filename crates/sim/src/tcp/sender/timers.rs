@@ -31,8 +31,8 @@ impl Sender {
         (once * (1 << self.backoff.min(16))).min(config.max_rto)
     }
 
-    /// Sets the timers anew: the retransmission timer only after progress, or if it was off
-    /// (RFC 6298 §5.1 to §5.3); the probe timer each time (RFC 8985 §7.2, RFC 9002 §6.2.1).
+    /// Restarts the timers. The retransmission timer restarts only after progress, or if it was off
+    /// (RFC 6298 §5.1 to §5.3), the probe timer each time (RFC 8985 §7.2, RFC 9002 §6.2.1).
     #[inline]
     pub(super) fn rearm(&mut self, now: Time, is_progress: bool, config: &TcpConfig) {
         self.probe_at = Time::NEVER;
