@@ -1,9 +1,9 @@
 //! Real transports in real time, over the path's elements on real packets.
 //!
 //! A [`Workload`](headstart_sim::workload::Workload) decides which connections open at which time,
-//! and which messages they request. Here the time is that of the real clock ([`player`]), and
-//! connections are QUIC's ([`quic`], through the UDP relay, no privilege needed) or the kernel's
-//! TCP ([`kernel`], through TUN devices, root needed). The result has the simulator's form, a
+//! and which messages they request. Here time is that of the real clock ([`player`]). Connections
+//! are QUIC's ([`quic`]), through the UDP relay and without privileges, or the kernel's TCP
+//! ([`kernel`]), through TUN devices and as root. The result has the simulator's form, a
 //! [`FlowReport`] for each flow, so that the same code adds both up.
 //!
 //! Options that a real transport cannot carry out are refused by name before a run ([`refuse`]).

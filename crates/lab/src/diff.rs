@@ -2,8 +2,8 @@
 //!
 //! Both are folders of `race` or `sweep`, of which `seeds.csv` is read. Rows are paired that agree
 //! in scheme, seed and, in sweeps, in the varied options. Runs of one seed have the same arrivals,
-//! sizes, peers and losses where the conditions that decide them are the same, so that the
-//! difference of two of them is more certain than either.
+//! sizes, peers and losses where the conditions that decide them are the same. So the difference of
+//! two of them is more certain than either.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Every flow of a comparison as a row of one file (`--flows`).
 //!
-//! Each run writes its rows to a part during the run ([`crate::flow_rows`]); parts are put together
-//! in the order of the runs, behind the columns that are constant in a run: its number, its seed
-//! and the conditions.
+//! Each run writes its rows to a part during the run ([`crate::flow_rows`]). Parts are joined in
+//! the order of the runs. The first columns are constant in a run: its number, its seed and the
+//! conditions.
 
 use std::path::PathBuf;
 

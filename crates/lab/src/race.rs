@@ -1,8 +1,8 @@
 //! The race: all schemes on one path, and the cost of each to other flows.
 //!
-//! For every scheme and seed there are two runs with the same arrivals, sizes, peers and losses: in
-//! one every flow runs the scheme, in the other only every second flow does, and the rest run slow
-//! start from ten segments. The delay of the rest, compared with a run of slow start only, is the
+//! For every scheme and seed there are two runs with the same arrivals, sizes, peers and losses. In
+//! one every flow runs the scheme. In the other every second flow does, and the rest run slow start
+//! from ten segments. The delay of the rest, compared with a run of slow start only, is the
 //! scheme's *harm*.
 
 use std::fmt;
@@ -238,8 +238,8 @@ pub fn race(
 
 /// The requested schemes, each once: those that are compared by default in the order of the
 /// catalogue, then the others in the order of the request. Without a request: all that are compared
-/// by default, but not those that need routers where no router takes part and they would only be
-/// slow start again, nor those that the transport does not carry.
+/// by default and that the transport carries. Those that need routers are left out where no router
+/// takes part, since they would be slow start again.
 #[must_use]
 pub fn entries(setup: &Setup) -> Vec<&'static Entry> {
     let wanted = setup.run.schemes();

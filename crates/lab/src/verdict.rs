@@ -2,8 +2,8 @@
 //! distinguished.
 //!
 //! Completion times are compared seed by seed ([`may_be_smallest`]). Harm is the worse of the delay
-//! of the reference's short flows and of the loss of rate of long flows; it shows if its interval
-//! lies above 1. docs/definitions.md has the rules.
+//! of the reference's short flows and of the loss of rate of long flows. It is shown if its
+//! interval lies above 1. The rules are in docs/definitions.md.
 
 use clap::ValueEnum;
 use headstart_report::statistics::{Interval, may_be_smallest};

@@ -110,8 +110,8 @@ fn an_interrupted_sweep_resumes() {
     assert_eq!(before(&first), "");
     let whole = bytes(&out.join("sweep.csv"));
     let kept = fs::read_to_string(out.join("runs.jsonl")).expect("runs are kept");
-    // Of four points: iw10 among iw10, alone and mixed (the same run), and jump-start alone and
-    // mixed, with two seeds; but the first run of each scheme alone is examined in detail.
+    // Four points with two seeds: iw10 among iw10, alone and mixed (the same run), and jump-start
+    // alone and mixed. The first run of each scheme alone is examined in detail.
     assert_eq!(kept.lines().count(), 4 * (2 + 1 + 1 + 2));
 
     // As if it had been interrupted after half of the runs, while the next one was being written.

@@ -36,9 +36,9 @@
 //! a claim compares, a number outside of that but on the paper's side of "no difference" is told as
 //! *direction*; so is a crossing at another place.
 //!
-//! A claim *holds* if the whole 95 % interval is within the bounds (of an order, a crossing that
-//! never happens, a peak or a cell: if it holds in 95 % of the resamples of the seeds); if only the
-//! value is, it *holds, wide*. A claim that holds is evidence only under further conditions:
+//! A claim *holds* if the whole 95 % interval is within the bounds, and *holds, wide* if only the
+//! value is. An order, a crossing that never happens, a peak or a cell holds if it does in 95 % of
+//! the resamples of the seeds. A claim that holds is evidence only under further conditions:
 //! [`standing`].
 //!
 //! # Reasons

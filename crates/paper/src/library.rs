@@ -147,8 +147,9 @@ pub const ALL: &[PaperFiles] = &[
     },
 ];
 
-/// Points of a paper that have another carrier than the simulator, as experiments of their own: a
-/// real transport in real time has neither the schemes nor the hours for all of the figures.
+/// Points of a paper that have another carrier than the simulator, as separate experiments. All
+/// figures over a real transport in real time would take too long, and some schemes do not exist
+/// there.
 #[derive(Clone, Debug)]
 pub struct Carried {
     /// Of which paper.

@@ -20,8 +20,8 @@
 //! Capacities are `capacity.own`, `capacity.absolute` and `capacity.reference`
 //! (`docs/definitions.md`).
 //!
-//! Quotients at one point are paired by seed, with Fieller's interval; aggregates over points have
-//! Student's interval of the same aggregate seed by seed, put around the aggregate of the pooled
+//! Quotients at one point are paired by seed, with Fieller's interval. Aggregates over points have
+//! Student's interval of the same aggregate seed by seed, around the aggregate of the pooled
 //! points. A capacity has the smallest and the largest of single seeds as its interval.
 
 mod capacity;

@@ -1,9 +1,9 @@
 //! Results of finished jobs, kept in the folder of results: a run that was interrupted goes on
 //! where it stopped.
 //!
-//! A job's result is one line of `runs.jsonl`, appended when it is known, with the fingerprint of
-//! the program that wrote it and a key: a hash of all that decides the result, contents of input
-//! files included. Another program's results are never given back. Lines that are cut short or
+//! A job's result is one line of `runs.jsonl`, appended when it is known. It has the fingerprint of
+//! the program that wrote it, and a key: a hash of all that decides the result, contents of input
+//! files included. Results of another program are never returned. Lines that are cut short or
 //! damaged are ignored, and their jobs run again.
 //!
 //! [`JobStore::close`] writes the file anew, ordered by key and without other programs' lines: the

@@ -80,8 +80,9 @@ pub fn ratio_interval(sample: &[f64], baseline: &[f64]) -> Option<Interval> {
     let (numerator, denominator) = (mean(sample)?, mean(baseline)?);
     let value = numerator / denominator;
     // A ratio t is in the interval if the mean of `sample - t * baseline` is within Student's reach
-    // of zero. With t = value + d and residuals r = sample - value * baseline, whose mean is zero,
-    // that is a quadratic in d:
+    // of zero. Let t = value + d and residuals r = sample - value * baseline, whose mean is zero.
+    // Then that is a quadratic in d:
+    //
     //     (mean^2 - k var_b) d^2 + 2 k cov_rb d - k var_r <= 0,    k = t^2 / n.
     let residuals: Vec<f64> = sample.iter().zip(baseline).map(|(one, other)| one - value * other).collect();
     let scale =
@@ -95,9 +96,9 @@ pub fn ratio_interval(sample: &[f64], baseline: &[f64]) -> Option<Interval> {
     Some(Interval { value, low: value + (-linear - root) / square, high: value + (-linear + root) / square })
 }
 
-/// True if two samples, paired by seed, differ at the 95 % level: zero is outside of the interval
-/// of their differences, and the one-way analysis of variance, which knows no pairs, finds that the
-/// groups differ too. Blitzstart §4 asks for both.
+/// True if two samples, paired by seed, differ at the 95 % level. Zero is then outside of the
+/// interval of their differences, and the one-way analysis of variance, which has no pairs, finds
+/// that the groups differ too. Blitzstart §4 asks for both.
 ///
 /// Of two groups F is the square of Student's t with the degrees of freedom of both, and so is its
 /// 95th percentile. Samples without any variation differ if their means do.

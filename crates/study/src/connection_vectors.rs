@@ -2,10 +2,10 @@
 //! times.
 //!
 //! Source: M. Scharf, "Speeding up the Internet: Fast Startup Congestion Control", slides, 2009
-//! (Slides below), and the TCP evaluation suite that they cite for the round-trip times (L. Andrew
-//! et al., "Towards a Common TCP Evaluation Suite", PFLDnet 2008; draft-irtf-iccrg-tcpeval). Three
-//! hosts on each side of one link, 0, 12 and 25 ms away on the left and 2, 37 and 75 ms on the
-//! right, make nine pairs: 4, 28, 54, 74, 98, 124, 150, 174 and 200 ms.
+//! (Slides below). They cite the TCP evaluation suite for the round-trip times (L. Andrew et al.,
+//! "Towards a Common TCP Evaluation Suite", PFLDnet 2008; draft-irtf-iccrg-tcpeval). Three hosts
+//! are on each side of one link, 0, 12 and 25 ms away on the left and 2, 37 and 75 ms on the right.
+//! They make nine pairs: 4, 28, 54, 74, 98, 124, 150, 174 and 200 ms.
 //!
 //! Initiators are on both sides, so data and acks share each direction of the link. The load is
 //! offered in each direction, as a share of the link's rate: payload, or all bytes on the link
@@ -261,9 +261,9 @@ fn routers(setup: &Setup, entry: &Entry) -> RouterName {
     }
 }
 
-/// Senders of a class of hosts: as in the Quick-Start paper's chain, but a request in a handshake
-/// assumes a round-trip time of 100 ms (RFC 4782 §4.1); after an idle time they restart from their
-/// first initial window.
+/// Senders of a class of hosts, as in the Quick-Start paper's chain. But a request in a handshake
+/// assumes a round-trip time of 100 ms (RFC 4782 §4.1), and after an idle time senders restart from
+/// their first initial window.
 fn group(setup: &Setup, entry: &Entry) -> Group {
     let mut group = chain::group(setup, entry, quick_start::Params::default().assumed_rtt);
     group.tcp.restart_window = group.scheme.initial_segments().unwrap_or(INITIAL_WINDOW);

@@ -126,8 +126,8 @@ const UNUSED_IN_TRACE: &[&str] = &[
     "history",
 ];
 
-/// Notes on the options that were set and change nothing in a race of this setup, or in a trace of
-/// one flow that `is_alone`, in the order of the table.
+/// Notes on the options that were set and change nothing, in the order of the table. They are for a
+/// race of this setup, or for a trace of one flow that `is_alone`.
 #[must_use]
 pub fn idle(setup: &Setup, asked: &[String], is_alone: bool) -> Vec<String> {
     let is_asked = |option: &str| asked.iter().any(|asked| asked == option);

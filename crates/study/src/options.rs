@@ -116,8 +116,8 @@ pub struct TransportOptions {
     /// Loss detection of the sender
     #[arg(long, default_value = "rack", value_name = "NAME")]
     pub detection: DetectionName,
-    /// With `udt`: when losses are reported: after a time, `round-trips` (4 RTT + RTTVAR + 10 ms)
-    /// or `once`; `+periodic`: the first time too; `+back`: timeouts re-send what was received;
+    /// With `udt`: when losses are reported. After a time: `round-trips` (4 RTT + RTTVAR + 10 ms)
+    /// or `once`; `+periodic`: the first time too; `+back`: timeouts re-send received data.
     /// `+window`: it limits; `+unrepeated`: never the same packet twice; `+span`: the window of new
     /// data counts from the first packet missing
     #[arg(long, default_value = "round-trips+periodic+back", value_name = "WHEN")]
@@ -168,8 +168,8 @@ pub struct TransportOptions {
     /// goal, as RFC 6937 had it in 2013
     #[arg(long, conflicts_with = "no_prr")]
     pub prr_slow_start: bool,
-    /// Let the sender do what Linux does beside the RFCs: data leaves in buffers of a millisecond
-    /// with PSH at the end of each, a timeout is SRTT + 200 ms at least, probes wait accordingly,
+    /// Let the sender do what Linux does beside the RFCs. Data leaves in buffers of a millisecond
+    /// with PSH at the end of each. A timeout is SRTT + 200 ms at least, probes wait accordingly,
     /// and an application limits samples only by writing late
     #[arg(long)]
     pub as_linux: bool,

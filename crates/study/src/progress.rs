@@ -1,7 +1,7 @@
 //! Progress of many runs, by the simulated time that they cover and the work of each, and an
 //! estimate of the time left.
 //!
-//! On a terminal a bar is redrawn from the first second on; into a file or a pipe a line is written
+//! On a terminal a bar is redrawn from the first second on. Into a file or a pipe a line is written
 //! every five seconds, so that a log distinguishes a long run from one that hangs.
 
 use std::cell::RefCell;

@@ -1,8 +1,8 @@
 //! The set-up of the Quick-Start paper: three routers in a chain, hosts at either end.
 //!
-//! Source: Quick-Start §5. Two links of the same rate, each with a quarter of the setup's round
-//! trip as its one-way delay (20 ms of 80); segments of 1460 bytes and headers of 40; routers of
-//! one kind before all four links. Three studies run on it:
+//! Source: Quick-Start §5. Two links have the same rate, each with a quarter of the setup's round
+//! trip as its one-way delay (20 ms of 80). Segments have 1460 bytes and headers 40. Routers of one
+//! kind are before all four links. Three studies run on it:
 //!
 //! | module | content |
 //! |---|---|

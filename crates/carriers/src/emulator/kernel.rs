@@ -9,11 +9,11 @@
 //!
 //! # Limits
 //!
-//! - The kernel has three starts: that of its Reno (`iw10` with `--base reno`), of its CUBIC, which
-//!   leaves slow start by HyStart (`iw10-linux` with `--base cubic` or `cubic-linux`, which are one
-//!   here), and BBR's. With the feature `tcp` those of `headstart tcp` too, before the kernel's
-//!   CUBIC: one of them at a time, with the BPF object's own record, without gates and caps, as
-//!   over QUIC. Concurrent starts to a peer share its record. JumpStart gets the size of a flow
+//! - The kernel has three starts: Reno's (`iw10` with `--base reno`), CUBIC's, which leaves slow
+//!   start by HyStart, and BBR's. CUBIC's is `iw10-linux` with `--base cubic` or `cubic-linux`,
+//!   which are one here. The feature `tcp` adds those of `headstart tcp`, before the kernel's
+//!   CUBIC. One of them runs at a time, with the BPF object's own record, without gates and caps,
+//!   as over QUIC. Concurrent starts to a peer share its record. JumpStart gets the size of a flow
 //!   only if all have the same, for the kernel has no such information.
 //! - Losses and retransmissions are counted in the kernel alone: such numbers are left out.
 //! - `--receive-window` is set as a socket buffer of twice that size, one for all.

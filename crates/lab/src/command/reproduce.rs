@@ -160,8 +160,8 @@ fn announce(args: &ReproduceArgs) -> impl Fn(&Estimate) -> Result<()> {
     }
 }
 
-/// The figure with its schemes replaced, where that is asked for and it runs in virtual time: on a
-/// real network it would take as long again, and be another day's.
+/// The figure with its schemes replaced, if requested and if it runs in virtual time. On a real
+/// network it would take as long again, under other conditions.
 fn replacements(experiment: &Experiment, is_wanted: bool) -> Option<Vec<Replacement>> {
     let setups = experiment.plan.setups(crate::CARRIERS).ok()?;
     let is_real = setups.iter().any(|(_, study)| study.setup.carrier().is_real_time());

@@ -1,9 +1,8 @@
 //! From options to the path of a link.
 //!
-//! Options have the meaning that they have in a race: the data sender is outside, so `--rate`,
-//! `--buffer`, `--queue` and all random events are those of the way down, towards the program;
-//! `--up-...` are those of the way back. Random draws are those of the simulator's path with the
-//! same seed.
+//! Options have the meaning that they have in a race. The data sender is outside, so `--rate`,
+//! `--buffer`, `--queue` and all random events apply towards the program. Options `--up-...` apply
+//! to the other direction. Random draws are those of the simulator's path with the same seed.
 
 use anyhow::{Context, Result, ensure};
 use headstart_host::read_text_at_most;

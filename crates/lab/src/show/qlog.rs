@@ -1,10 +1,11 @@
 //! A traced flow as qlog, the format of qvis and other tools for QUIC.
 //!
-//! Two forms ([`Form`]). That of the drafts of 2025, draft-ietf-quic-qlog-main-schema-14 (the file)
-//! and draft-ietf-quic-qlog-quic-events-13 (the events), is records one after the other (JSON-SEQ,
-//! RFC 7464), as `serve --qlog` logs the QUIC stack. qvis refuses files without a `qlog_version`
-//! that it knows; the newest of these is draft-marx-qlog-main-schema-02, one JSON document whose
-//! events have other categories. The vantage point is the sender.
+//! Two forms ([`Form`]). The first is that of the drafts of 2025:
+//! draft-ietf-quic-qlog-main-schema-14 (the file) and draft-ietf-quic-qlog-quic-events-13 (the
+//! events). It is a sequence of records (JSON-SEQ, RFC 7464), as `serve --qlog` logs the QUIC
+//! stack. The second is for qvis, which refuses files without a `qlog_version` that it knows. The
+//! newest of these is draft-marx-qlog-main-schema-02, one JSON document whose events have other
+//! categories. The vantage point is the sender.
 //!
 //! | event | meaning here |
 //! |---|---|

@@ -9,10 +9,10 @@
 //!
 //! Needs root or user namespaces; without them it reports that it was not run.
 //!
-//! Measures, the same way on both sides: completion is from the client's SYN to the last payload
-//! byte leaving the path towards it; drops are those of the bottleneck's buffer; the peak queue is
-//! the most packets that waited before it; slow start ends when the sender's ssthresh is set, which
-//! is sampled in the kernel every few milliseconds (`ss -ti`); its BBR sets it when its start-up
+//! Measures are the same on both sides. Completion is from the client's SYN to the last payload
+//! byte leaving the path towards it. Drops are those of the bottleneck's buffer. The peak queue is
+//! the most packets that waited before it. Slow start ends when the sender's ssthresh is set, which
+//! is sampled in the kernel every few milliseconds (`ss -ti`). Its BBR sets it when its start-up
 //! ends.
 
 mod compare;

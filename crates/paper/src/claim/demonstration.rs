@@ -14,10 +14,11 @@
 //! Everything else stays, the bounds above all.
 //!
 //! Only one admissible change is a reason. `comes-out` is refused where it replaces the scheme that
-//! the claim is about ([`Plan::subject`]), changes more than one option, or an option that the
-//! paper prints (`printed` of paper.toml and of the plan), and where the set-up is known to hold
-//! fewer of the paper's claims than the judge (`holds-fewer` of the variant). Such a change has the
-//! key `suffices`: with it the number is reached, but it is no explanation.
+//! the claim is about ([`Plan::subject`]), or changes more than one option. It is refused for an
+//! option that the paper prints (`printed` of paper.toml and of the plan). It is refused as well
+//! where the set-up is known to hold fewer of the paper's claims than the judge (`holds-fewer` of
+//! the variant). Such a change has the key `suffices`: with it the number is reached, but it is no
+//! explanation.
 
 use std::collections::BTreeMap;
 

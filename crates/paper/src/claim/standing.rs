@@ -1,8 +1,8 @@
 //! The worth of a claim that holds.
 //!
-//! A claim that cannot fail shows nothing. Each is judged once more with the scheme that it is
-//! about replaced by the nearest other (`[replaced]` of paper.toml, or of a figure's plan): if it
-//! holds then as well, it is no evidence for the scheme.
+//! A claim that cannot fail shows nothing. Each is judged once more with its scheme replaced by the
+//! nearest other (`[replaced]` of paper.toml, or of a figure's plan). If it holds then as well, it
+//! is no evidence for the scheme.
 //!
 //! ```toml
 //! [replaced]               # the first that a claim names is the scheme that it is about

@@ -8,8 +8,8 @@ use super::{Figure, Role};
 /// Position of the names of the series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Legend {
-    /// Below while that takes one or two rows, else to the right if names are short; nowhere if
-    /// every series labels its points, or if there is but one series without a name.
+    /// Below while that takes one or two rows, else to the right if names are short. There is none
+    /// if every series labels its points, or if the only series has no name.
     #[default]
     Auto,
     /// In one column to the right of the plot.

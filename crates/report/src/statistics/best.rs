@@ -4,9 +4,9 @@
 //! Technometrics 7, 1965; J. C. Hsu calls the same "multiple comparisons with the best"): a sample
 //! is out if another one is below it by a test. Seed `i` of the one and seed `i` of the other went
 //! through the same, so the test is Student's t of the paired differences. Only the sample with the
-//! smallest true mean must not be put out, and k - 1 others can do that: each of its one-sided
-//! tests has 5 % over k - 1 (Bonferroni), and the subset holds the best with 95 % at least,
-//! although the data chose it.
+//! smallest true mean must not be put out, and k - 1 others can do that. So each of its one-sided
+//! tests has 5 % over k - 1 (Bonferroni). The subset holds the best with 95 % at least, although
+//! the data chose it.
 
 use super::{mean, standard_deviation};
 
@@ -28,8 +28,9 @@ pub fn may_be_smallest(samples: &[&[f64]]) -> Vec<bool> {
     samples.iter().map(|sample| is_known(sample) && !is_out(sample)).collect()
 }
 
-/// That chance alone puts the mean of `one` as far above that of `other`, or farther: the paired,
-/// one-sided test of Student. 1 where it is not above, or where there are fewer than two pairs.
+/// Probability that chance alone puts the mean of `one` as far above that of `other`, or farther,
+/// by Student's paired, one-sided test. It is 1 where it is not above, or with fewer than two
+/// pairs.
 fn probability_of_difference(one: &[f64], other: &[f64]) -> f64 {
     let differences: Vec<f64> = one.iter().zip(other).map(|(a, b)| a - b).collect();
     let (Some(mean), Some(deviation)) = (mean(&differences), standard_deviation(&differences)) else {

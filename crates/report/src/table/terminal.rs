@@ -1,9 +1,9 @@
 //! Write a table for a terminal of a given width.
 //!
 //! Columns of long texts are folded. Columns that do not fit are left out, least important first,
-//! and a last note names them: a table that is wrapped by the terminal cannot be read, and one that
-//! is silently cut cannot be trusted. An interval is shown as half of its width where it is
-//! symmetric in the whole column, as far as the digits shown tell, and else by its ends.
+//! and a last note names them. A table that the terminal wraps cannot be read. An interval is shown
+//! as half of its width if all of the column are symmetric in the digits shown, and else by its
+//! ends.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 

@@ -13,10 +13,10 @@
 //!
 //! Times are exponentially distributed and count from the moment at which the first response was
 //! read, since it refers to the other objects. The ratio of counts (8 to 33.3) and of sizes (0.604)
-//! give the paper's two shares. Their scale is that of WS §4.4.2: when the first ack arrives, 11.8
-//! kB are in flight in an application-limited start (37.8 kB less than 49.6 kB), which is about the
-//! first response. WS §2.3 also reports an empty send buffer in 14.46 % of the cases (Figure 4),
-//! without a definition of a case; here, of the data packets, it is half as many.
+//! give the paper's two shares. Their scale is that of WS §4.4.2. When the first ack arrives, 11.8
+//! kB are in flight in an application-limited start (37.8 kB less than 49.6 kB), about the first
+//! response. WS §2.3 also reports an empty send buffer in 14.46 % of the cases (Figure 4), without
+//! a definition of a case. Here it is half as many of the data packets.
 //!
 //! Requests of the first second are those of the first screen (WS §1: "most of which contribute to
 //! the First AFT").

@@ -5,8 +5,8 @@
 //! the measured connection runs over the path as it is, from that record. Or the record is
 //! drawn: as far from the path as WS Figure 2 found two connections of one peer.
 //!
-//! The buffer is that of the path as it is. "S-Cubic drops a lot of packets when the new bandwidth
-//! is reduced to less than half of the old connection" (WS §4.4.1); with a buffer of the old BDP it
+//! The buffer is that of the path as it is: "S-Cubic drops a lot of packets when the new bandwidth
+//! is reduced to less than half of the old connection" (WS §4.4.1). With a buffer of the old BDP it
 //! would not.
 
 use anyhow::{Context, Result, ensure};

@@ -20,9 +20,9 @@
 //!   least two packets, including the one in transmission.
 //!
 //! The rates are chosen so that WiseStart's window after the first ack is that of WS §4.4.2: 37.8
-//! kB are 76.26 % of 49.6 kB. That takes a mean BDP of 86 kB, because the window of a start is the
-//! smaller of the recorded one and the data that the application had to send, and records of an
-//! application that pauses lie below the path's capacity. [`mobile`] describes the traces.
+//! kB are 76.26 % of 49.6 kB. That takes a mean BDP of 86 kB, for two reasons. The window of a
+//! start is the smaller of the recorded one and the data that the application had to send. Records
+//! of an application that pauses are below the path's capacity. [`mobile`] describes the traces.
 //! `--scale` makes all networks faster or slower, to measure the effect of their rates.
 //!
 //! [`mobile`]: headstart_net::trace::mobile

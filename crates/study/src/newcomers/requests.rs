@@ -1,17 +1,17 @@
 //! Short flows that enter a path on which long ones are established.
 //!
-//! Source (BS below): Blitzstart §2 (Figure 1) and §4 (Table 1, Figures 2 to 4); the questions that
+//! Source (BS below): Blitzstart §2 (Figure 1) and §4 (Table 1, Figures 2 to 4). The questions that
 //! BS §7 leaves open are options: several newcomers, at once or one after another, some of another
-//! scheme, several long flows, hints that are false or coarse.
+//! scheme, several long flows, false or coarse hints.
 //!
 //! Each newcomer is a client that requests one object. Its time counts from the request to the last
-//! byte, as the paper's figures do: 70 kB behind a buffer of 200 ms take it 279 ms, which is one
-//! round trip; with a handshake it would be two. Newcomers arrive at a moment drawn by seed from
-//! `--phases`: at any phase of the long flow's sawtooth.
+//! byte, as in the paper's figures. There, 70 kB behind a buffer of 200 ms take 279 ms, which is
+//! one round trip; with a handshake it would be two. Newcomers arrive at a moment drawn by seed
+//! from `--phases`: at any phase of the long flow's sawtooth.
 //!
 //! # Deviations
 //!
-//! - BS §4 captures packets behind the client's switch; here they are counted as they leave the
+//! - BS §4 captures packets behind the client's switch. Here they are counted as they leave the
 //!   bottleneck's link, whose delay is that of the whole path: the same but for jitter.
 //! - Over the emulator bytes count when the client reads them, without headers: half a round trip
 //!   later, and for both sides alike. The long flows' drops at the bottleneck are not identified

@@ -6,9 +6,9 @@
 //!
 //! Bins are counted from the newcomer's SYN. "Half" and "full" refer to the flow's own rate just
 //! before: its mean over the second before. A bin counts as recovered if it and all of the next
-//! second reach 50 % or 90 %: a flow in congestion avoidance never keeps 100 % in every bin, and
-//! where losses are reported late its rate falls twice, first beside the newcomer and then by its
-//! own window reduction.
+//! second reach 50 % or 90 %. A flow in congestion avoidance never keeps 100 % in every bin. Where
+//! losses are reported late its rate falls twice, first beside the newcomer and then by its own
+//! window reduction.
 
 use anyhow::Result;
 use headstart_sim::record::{SenderEvent, SenderTrace};
@@ -24,9 +24,9 @@ use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 
 /// Width of a bin (Halfback §4.3.4).
 const BIN: Span = Span::from_millis(60);
-/// The newcomer arrives so long after the established flow, and within so much more, by seed: one
-/// period of the congestion window's sawtooth takes 7 s on Halfback's path, and newcomers must
-/// arrive at any phase of it.
+/// The newcomer arrives at least so long after the established flow, and within so much more, by
+/// seed. One period of the congestion window's sawtooth takes 7 s on Halfback's path, and newcomers
+/// must arrive at any phase of it.
 const START: Time = Time::from_millis(20_000);
 const PHASES: Span = Span::from_secs(10);
 /// Time for which both are observed from then on.

@@ -12,8 +12,8 @@
 //! | made up | 20 MB/s each | made up |
 //! | framing | 20 MB/s each | that of one honest host, the victim |
 //!
-//! Grants to honest flows are given as a share of their requests, zero for those that were denied:
-//! a router that grants every flow a little has lost as much as one that denies most.
+//! Grants to honest flows are given as a share of their requests, zero for those that were denied.
+//! A router that grants every flow a little has lost as much as one that denies most.
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};

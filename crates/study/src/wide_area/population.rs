@@ -1,10 +1,10 @@
 //! Paths drawn at random: the wide area of PlanetLab, and four access networks before it.
 //!
 //! Source: Halfback (HB below) §4.1, §4.2.1 and §4.2.2. It states 2600 pairs of 100 hosts in five
-//! continents, round-trip times from 0.2 to 400 ms, flows of 100 kB, and that a quarter of the runs
-//! lost a packet; nothing else of its paths is published. `experiments/halfback/population.md`
-//! gives the distribution of each part, its reasons and its effects. The same seed draws the same
-//! paths everywhere; the draws of the parts of a path are independent.
+//! continents, round-trip times from 0.2 to 400 ms, and flows of 100 kB. A quarter of the runs lost
+//! a packet. Nothing else of its paths is published. `experiments/halfback/population.md` gives the
+//! distribution of each part, its reasons and its effects. The same seed draws the same paths
+//! everywhere; the draws of the parts of a path are independent.
 
 use clap::ValueEnum;
 use headstart_net::QueueDiscipline;

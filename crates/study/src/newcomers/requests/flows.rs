@@ -1,7 +1,7 @@
 //! Arrival schedule: warm-up flows, long flows, newcomers; the run ends as soon as the newcomers
 //! are complete.
 //!
-//! An *acquaintance* is a fetch over the empty path before anything else: it leaves the sender a
+//! A *warm-up flow* is a fetch over the empty path before anything else. It leaves the sender a
 //! record of the path, as an earlier visit does (Blitzstart §3: the RTT "from a previous
 //! connection"). Long flows always have data to send: while one part is in flight the next is
 //! already written. When the last newcomer is complete no more is written, so that the run ends.

@@ -7,15 +7,15 @@
 //!   "Average Web Page Breaks 1600K", websiteoptimization.com, 2014, which also has 112 requests
 //!   and 1622 kB for the top 1000);
 //! - J. Charzinski, "Traffic properties, client side cachability and CDN usage of popular web
-//!   sites", MMB 2010 (quoted there): front pages of 500 sites with an empty cache take 64.7
-//!   requests to 7.6 hosts and 507 kB on average; with a warm cache 16.1 requests to 5.5 hosts and
-//!   98.5 kB.
+//!   sites", MMB 2010 (quoted there). Front pages of 500 sites with an empty cache take 64.7
+//!   requests to 7.6 hosts and 507 kB on average. With a warm cache they take 16.1 requests to 5.5
+//!   hosts and 98.5 kB.
 //!
-//! Of each we take the means, and shapes on which published crawls agree: the number of objects is
-//! log-normal with a standard deviation of 0.7 of its logarithm, sizes are log-normal with 1.5
-//! (most objects are a few kB, a few hold most bytes), and the document is drawn from the same
-//! sizes. The sample of a hundred is then scaled so that its means *are* those stated. The hundred
-//! pages are always the same: they are drawn from a fixed seed.
+//! Of each we take the means, and shapes on which published crawls agree. The number of objects is
+//! log-normal with a standard deviation of 0.7 of its logarithm. Sizes are log-normal with 1.5:
+//! most objects are a few kB, a few hold most bytes. The document is drawn from the same sizes. The
+//! sample of a hundred is then scaled so that its means *are* those stated. The hundred pages are
+//! always the same: they are drawn from a fixed seed.
 
 use clap::ValueEnum;
 use headstart_sim::workload::page::Object;

@@ -11,8 +11,8 @@
 //!    known.
 //! 3. Otherwise the header `Content-Length`, plus `headersSize`.
 //! 4. Otherwise `response.content.size` (the unpacked body) less `content.compression`, plus
-//!    `headersSize`: an estimate, and counted as one, if the body may have been compressed and the
-//!    file does not give the bytes saved.
+//!    `headersSize`. It counts as an estimate if the body may have been compressed and the file
+//!    does not give the bytes saved.
 //! 5. Otherwise `response.headersSize` alone.
 //!
 //! A redirect without a known size counts 500 bytes, an estimate too: its cost is its round trip.
@@ -23,9 +23,9 @@
 //! a page. Entries that name none belong to it too. Entries that did not cross the network are left
 //! out and counted by [`Reason`]. A redirect or a 304 did cross it.
 //!
-//! **Which order.** By `startedDateTime`, ties as in the file. The redirects that are earlier than
-//! the document, which is the earliest answer that is none, lead to it one after the other; a later
-//! redirect leads to the later entry that has the address it names.
+//! **Which order.** By `startedDateTime`, ties as in the file. The document is the earliest answer
+//! that is no redirect. The redirects before it lead to it one after the other. A later redirect
+//! leads to the later entry that has the address it names.
 //!
 //! # Deviations
 //!
