@@ -147,8 +147,9 @@ impl Gates {
     }
 
     /// True if a scheme that ends with its `flight` is faster than slow start for an answer of
-    /// `size`, both in packets of `packet`, on a path of that bandwidth-delay product if known. It
-    /// takes two round trips until the flight is delivered, then one for each further flight.
+    /// `size`. Both count in packets of `packet`, on a path of that bandwidth-delay product if it
+    /// is known. The scheme takes two round trips until the flight is delivered, then one for each
+    /// further flight.
     #[must_use]
     pub fn outruns(&self, flight: Bytes, size: Bytes, packet: Bytes, bdp: Option<Bytes>) -> bool {
         let later = size.saturating_sub(flight).get().div_ceil(flight.get().max(1));

@@ -4,10 +4,10 @@
 //!
 //! In the first round trip after it began to send, a connection sent B bytes, before any
 //! acknowledgement. Slow start from ten packets sends 10, 20, 40, ... packets in successive round
-//! trips, so it has sent B bytes after r(B) = min { r : 10 (2^r - 1) packets >= B } of them. If L
-//! of the B bytes were lost, the connection saved r(B - L) - 1 round trips. It saved one less if L
-//! > 0, for the repair takes another. The number can be negative: then slow start would have been
-//! faster. A shorter completion time is not claimed: that depends on the application too.
+//! trips. It has sent B bytes after `r(B) = min { r : 10 (2^r - 1) packets >= B }` of them. If `L`
+//! of the `B` bytes were lost, the connection saved `r(B - L) - 1` round trips, or one less if any
+//! were lost, for the repair takes another. The number can be negative: then slow start would have
+//! been faster. A shorter completion time is not claimed: that depends on the application too.
 
 use std::fmt;
 use std::net::SocketAddr;

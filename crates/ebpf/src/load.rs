@@ -450,8 +450,8 @@ impl Running {
     }
 }
 
-/// Waits until the kernel lists none of the controls: it frees a link that was pinned some time
-/// after its pin was removed, and until then an attach would find the names taken.
+/// Waits until the kernel lists none of the controls. It frees a link some time after its pin was
+/// removed, and until then an attach would find the names taken.
 #[expect(clippy::disallowed_methods, reason = "the kernel reports nothing that could be waited for")]
 fn controls_are_gone() -> Result<(), Error> {
     let ours = |name: &str| CONTROLS.iter().any(|(control, _)| *control == name);

@@ -1,7 +1,7 @@
 //! Crossings of the order of two schemes along an axis of a sweep.
 //!
 //! At each value of the axis the two are compared by the differences of their means, paired by
-//! seed: one is faster if the 95 % interval of these does not hold zero. The order crosses between
+//! seed. One is faster if the 95 % interval of these does not hold zero. The order crosses between
 //! the last value at which one is faster and the first at which the other is. Values between them,
 //! at which neither is, widen the gap. The place in the gap is estimated by a straight line between
 //! the mean differences.

@@ -5,8 +5,8 @@
 //! own words:
 //!
 //! - Each line of the trace is an opportunity to send 1504 bytes, and each packet costs its size
-//!   and 4 bytes more. (mahimahi's device puts a header of 4 bytes before each packet.) So a packet
-//!   of 1500 bytes takes an opportunity, and a limit in bytes counts the 4 bytes too.
+//!   and 4 bytes more. The device of mahimahi puts a header of 4 bytes before each packet. So a
+//!   packet of 1500 bytes takes an opportunity, and a limit in bytes counts the 4 bytes too.
 //! - An opportunity may send several small packets, and the rest of it begins the next one. A
 //!   packet leaves with the opportunity that sends its last byte. The rest of an opportunity is
 //!   lost when the queue is empty.

@@ -18,11 +18,11 @@
 //!
 //! # Deviations
 //!
-//! - a and b: sources differ. 0.1 and 1 stand in the authors' scripts for their paper on flow
-//!   completion times, 0.4 and 1 or 0.4 and 0.4 in other scripts for their simulator. The default
-//!   here is 0.4 and 0.226 of XCP (D. Katabi, M. Handley, C. Rohrs, SIGCOMM 2002; b = a^2 sqrt 2),
-//!   whose equation for the aggregate has the same two terms. With 0.1 and 1 new flows meet a
-//!   shorter queue, and losses above half load are fewer.
+//! - Sources differ in a and b. The authors' scripts for their paper on flow completion times have
+//!   0.1 and 1. Other scripts for their simulator have 0.4 and 1, or 0.4 and 0.4. The default here
+//!   is 0.4 and 0.226 of XCP (D. Katabi, M. Handley, C. Rohrs, SIGCOMM 2002; b = a^2 sqrt 2), whose
+//!   equation for the aggregate has the same two terms. With 0.1 and 1 new flows meet a shorter
+//!   queue, and losses above half load are fewer.
 //! - The first flow meets an idle link, at which R has risen to C: R begins there.
 //! - Intervals without a packet are computed when the next one arrives, with the same result.
 //! - The queue is the data accepted and not yet sent at the end of the interval.

@@ -17,8 +17,8 @@
  * The programs for kernels without struct_ops are in window.bpf.c.
  *
  * A start is decided when more than a first window is queued (min_tso_segs, the only callback
- * before each group of segments), updated at each ack (pkts_acked), and over when the kernel's
- * CUBIC has the window. Connections with less to send are CUBIC's and have no state here.
+ * before each group of segments). It is updated at each ack (pkts_acked), and over when the
+ * kernel's CUBIC has the window. Connections with less to send are CUBIC's and have no state here.
  */
 #include "kernel.h"
 #include <bpf/bpf_core_read.h>

@@ -18,7 +18,7 @@
 //! # Deviations
 //!
 //! - Appendix A.2 recommends only the kind of the scheduler. Here it is a weighted round robin by
-//!   bytes: the L queue has priority as long as the C queue has had a tenth of the bytes sent while
+//!   bytes. The L queue has priority as long as the C queue has had a tenth of the bytes sent while
 //!   both were backlogged. Linux's `sch_dualpi2.c` has the same share; A.2 names 1/16. Its credit
 //!   is reset when either queue is empty; Appendix A.1 has Linux reset it when the link is idle.
 //! - The limit is the link's buffer, for both queues together, instead of 250 ms at the largest

@@ -5,7 +5,7 @@
 //! lost packets leave in one burst (§2.2) at line rate (§4.2.3). A packet may be retransmitted
 //! several times (§4.2.3, §4.3.2). A lost retransmission waits for a timeout or longer (§4.2.3).
 //! With a small buffer Halfback's losses that the receiver *notices* are a tenth of JumpStart's
-//! (§4.2.3), although both send the same first flight: by then the copies have filled the gaps. UDT
+//! (§4.2.3), although both send the same first flight. By then the copies have filled the gaps. UDT
 //! itself (Y. Gu, draft-gg-udt-03, 2010, UD below; release 4, 2009-2013) explains most of this. The
 //! receiver keeps a list of missing packets, reports it, and repeats the report on a timer.
 //! Reported packets join the sender's loss list, which goes before new data and is not limited by
@@ -21,7 +21,7 @@
 //! ```
 //!
 //! One parameter set for all figures (bold, the default), chosen among the rows below as the
-//! closest to the capacities of HB Figure 12: that figure is no independent evidence for it. The
+//! closest to the capacities of HB Figure 12. That figure is no independent evidence for it. The
 //! rows come from separate short runs (rule 1 of `docs/definitions.md`, Reno, 1 s minimum timeout).
 //! HB has TCP 90, TCP-10 85, JumpStart 50, Halfback 70, forward 35:
 //!

@@ -237,8 +237,8 @@ mod tests {
     }
 
     proptest! {
-        /// However the routers behave, the granted rate never exceeds that of any router, and one
-        /// router that only forwards suffices for a denial. 256 of them are not detected (RFC 4782
+        /// However the routers behave, the granted rate never exceeds that of any router. One
+        /// router that only forwards suffices for a denial; 256 of them are not detected (RFC 4782
         /// §3.3).
         #[test]
         fn the_granted_rate_never_exceeds_any_router(

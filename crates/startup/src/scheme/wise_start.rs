@@ -41,8 +41,8 @@
 //! - At the sixth ack it is the sending rate of the bytes that equation (1) counts. These are the
 //!   acks of the second to the sixth, over the time between the sendings of the first and the
 //!   sixth. Only so can a lower `Est_BtlBw` mean that "the actual sending data fills the path". An
-//!   application that pauses between two acks slows both rates alike. The threshold is a quarter:
-//!   data sent at twice the rate of the path is acknowledged at half its sending rate, and
+//!   application that pauses between two acks slows both rates alike. The threshold is a quarter.
+//!   Data sent at twice the rate of the path is acknowledged at half its sending rate, and
 //!   differences below a quarter are jitter and delayed acks.
 //! - §3.4 lets an application-limited sender continue pacing "as the Sending phase" after the first
 //!   ack: window, pace and the thresholds of lines 9 to 17 stay. The limit is measured again at the

@@ -2,13 +2,13 @@
 //!
 //! Every flow that draws on a record has "run through the bottleneck alone in advance". The second
 //! flow opens `--apart` after the first, and up to one second later by seed, so that it meets any
-//! point of the first one's sawtooth; flows that open together do so within 10 ms. In a mixture the
+//! point of the first one's sawtooth. Flows that open together do so within 10 ms. In a mixture the
 //! scheme under test opens second. Numbers that begin with `first.` are of the same two with the
 //! scheme under test first.
 //!
-//! The pair is *fair* from the first moment after which, for five seconds, the smaller of the two
-//! rates is at least three quarters of the larger (Jain's index of 0.98). Times count from the
-//! opening of the second flow.
+//! The pair is *fair* once the smaller of the two rates stays at three quarters of the larger or
+//! above for five seconds (Jain's index of 0.98). The time is the beginning of these five seconds,
+//! counted from the opening of the second flow.
 
 use anyhow::{Context, Result};
 use clap::Args;

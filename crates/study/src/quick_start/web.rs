@@ -7,7 +7,7 @@
 //! # Deviations
 //!
 //! - "The actual link delays are chosen to give a range of round-trip times that roughly matches
-//!   those from measurements": only the mean of 12 ms and the largest of 110 ms are given. Delays
+//!   those from measurements". Only the mean of 12 ms and the largest of 110 ms are given. Delays
 //!   here are 110 ms x u^8 for a uniform u, whose mean is 12.2 ms. Floyd's script for ns-2's web
 //!   traffic uses a power of a uniform number too.
 //! - Figure 11's round trips of 80 to 120 ms are uniform.

@@ -124,9 +124,9 @@ fn delay(record: &ParsedLog) -> Svg {
 /// The queue before the first link over time: the length that each packet found, and one less as
 /// each left it to be sent.
 ///
-/// The log has the time when a packet leaves the path, which is later than the queue by its
+/// The log has the time when a packet leaves the path. That is later than leaving the queue by its
 /// transmission and the rest of the path: the least time of packets of this size or a larger one.
-/// A packet that waited and is alone of its size then leaves early by a part of a transmission.
+/// A packet that waited and is alone of its size is drawn early by a part of a transmission.
 fn queue_steps<'a>(entries: impl Iterator<Item = &'a ParsedLine>) -> Vec<(Time, u32)> {
     let (mut arrived, mut passed) = (BTreeMap::new(), vec![]);
     // At the same time packets that waited leave first, then one arrives, which may leave at once.
