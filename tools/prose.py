@@ -3,8 +3,8 @@
 
 Usage: tools/prose.py [FILE...]      (without files: every source file and every document of the repository)
 
-Comments have at most 100 columns, documents 120 (tables, code, headings and the targets of links do not count). A sentence of a
-document has at most 30 words; text between backquotes is one word. No sentence opens
+Comments have at most 100 columns, documents 120 (tables, code, headings and the targets of links do not count). A sentence of
+either has at most 30 words; text between backquotes is one word. No sentence opens
 with a noun clause: "What was sent." and "Whether it is lost." describe a thing without its name; "Bytes sent." and "True if it is
 lost." have it. "Where" and "How" may open a sentence that goes on after a comma: "Where no router answers, slow start runs."
 Questions are allowed. Each rule is first shown to find a fault in a sample.
@@ -130,7 +130,8 @@ def faults(path, lines):
     """Line number and message of each fault in a file."""
     end = path.rsplit(".", 1)[-1]
     if end != DOCUMENT:
-        return [*wide_comments(lines, MARKS[end]), *openings(comments(lines, MARKS[end]))]
+        mark = MARKS[end]
+        return [*wide_comments(lines, mark), *openings(comments(lines, mark)), *long_sentences(comments(lines, mark))]
     return [*wide_lines(lines), *openings(paragraphs(lines)), *long_sentences(paragraphs(lines))]
 
 
@@ -141,6 +142,9 @@ def check_rules():
         ("sample.rs", "/// What was sent.", 1),
         ("sample.rs", f"// {'x' * COMMENT_COLUMNS}", 1),
         ("sample.rs", "/// Bytes sent.\n// How long?", 0),
+        ("sample.rs", "/// " + thirty.replace("\n", "\n    /// ") + "\n    /// more.", 1),
+        ("sample.rs", "// " + thirty.replace("\n", "\n// ") + "\n//\n// more.\nlet code = 1;\n// More.", 0),
+        ("sample.sh", "# " + thirty.replace("\n", "\n# ") + "\n# `a b` [c](d e)", 1),
         ("sample.md", "Whether it is lost.", 1),
         ("sample.md", "x" * (DOCUMENT_COLUMNS + 1), 1),
         ("sample.md", "Where no router answers, slow start runs. How long does it last?", 0),
