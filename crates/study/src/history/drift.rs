@@ -1,7 +1,7 @@
 //! Difference of a peer's record from the path of its next connection: WS Figure 2 as a model.
 //!
-//! WS §2.2 and §2.3 measured 11.65 million connections of 2.3 million addresses. For "more than
-//! 60%" of the pairs of connections from one address the minimum RTTs differ by less than 20 %. The
+//! WS §2.2 and §2.3 measured 11.65 million connections of 2.3 million addresses. The minimum RTTs
+//! differ by less than 20 % in "more than 60%" of the pairs of connections from one address. The
 //! ratio of rates "shows consistent similarity", and in 8.5 % the rate changes by more than five
 //! times. The figure itself is not published as numbers. The model draws the ratio of the next
 //! connection to the recorded one:
