@@ -160,9 +160,9 @@ pub struct Settings {
     /// The ring buffer of why records has a reader.
     pub traces: bool,
     /// Read the hint option.
-    pub hears: bool,
+    pub reads_hint: bool,
     /// Start fast again after idle.
-    pub again: bool,
+    pub restarts_after_idle: bool,
     /// Take the connections that this host opens, too.
     pub outgoing: bool,
     /// Level "window": segments of the initial window.
@@ -185,7 +185,10 @@ impl Settings {
         self.params.write(&mut out);
         out.u64(self.max_rate).u64(self.max_window).u64(self.lifetime).u64(self.hint_rate);
         out.u32(self.hundredths).u32(self.stopped.into()).u32(self.same_path.into()).u32(self.shares.into());
-        out.u32(self.traces.into()).u32(self.hears.into()).u32(self.again.into()).u32(self.outgoing.into());
+        out.u32(self.traces.into())
+            .u32(self.reads_hint.into())
+            .u32(self.restarts_after_idle.into())
+            .u32(self.outgoing.into());
         out.u32(self.window).u32(self.is_default.into()).u64(self.window_rate).u64(self.cgroup);
         out.name(&self.native);
         out.finish()
@@ -200,7 +203,7 @@ impl Settings {
         let hundredths = from.u32();
         let mut flag = || from.u32() != 0;
         let (stopped, same_path, shares, traces) = (flag(), flag(), flag(), flag());
-        let (hears, again, outgoing) = (flag(), flag(), flag());
+        let (reads_hint, restarts_after_idle, outgoing) = (flag(), flag(), flag());
         let (window, is_default) = (from.u32(), from.u32() != 0);
         let (window_rate, cgroup, native) = (from.u64(), from.u64(), from.name());
         from.is_whole().then_some(Self {
@@ -214,8 +217,8 @@ impl Settings {
             same_path,
             shares,
             traces,
-            hears,
-            again,
+            reads_hint,
+            restarts_after_idle,
             outgoing,
             window,
             window_rate,
@@ -307,7 +310,7 @@ pub const REFUSALS: [&str; 8] = [
     "congested",
 ];
 /// Fate of the record, in the object's order.
-pub const LEFT: [&str; 4] = ["open", "saved", "nothing", "dropped"];
+pub const RECORD_OUTCOMES: [&str; 4] = ["open", "saved", "nothing", "dropped"];
 /// The phases, in the object's order.
 pub const PHASES: [&str; 15] = [
     "slow-start",
@@ -329,7 +332,7 @@ pub const PHASES: [&str; 15] = [
 
 /// Counters of one arm (`struct hs_of_arm`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OfArm {
+pub struct ArmCounters {
     /// Connections that ended.
     pub connections: u64,
     /// Those of them by the source of their first flight.
@@ -362,7 +365,7 @@ pub struct OfArm {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// By arm.
-    pub arms: [OfArm; ARMS.len()],
+    pub arms: [ArmCounters; ARMS.len()],
     /// Records not used, by reason.
     pub refusals: [u64; REFUSALS.len()],
     /// Hints received, cut, malformed.
@@ -487,8 +490,8 @@ pub struct Report {
     pub refusal: u32,
     /// Flights planned.
     pub flights: u32,
-    /// Index into [`LEFT`].
-    pub left: u32,
+    /// Index into [`RECORD_OUTCOMES`].
+    pub record_outcome: u32,
     /// Phases with the time since it began to send, in microseconds.
     pub phases: Vec<(u32, &'static str)>,
 }
@@ -523,7 +526,7 @@ impl Report {
             source: from.u32(),
             refusal: from.u32(),
             flights: from.u32(),
-            left: from.u32(),
+            record_outcome: from.u32(),
             phases: Vec::new(),
         };
         let count = from.u32() as usize;

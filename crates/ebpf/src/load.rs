@@ -70,22 +70,22 @@ pub struct Options {
     pub namespace_default: bool,
 }
 
-/// The last complaint of libbpf, which it prints and does not return.
-static COMPLAINT: Mutex<String> = Mutex::new(String::new());
+/// The last messages of libbpf, which it prints and does not return.
+static LIBBPF_MESSAGES: Mutex<String> = Mutex::new(String::new());
 
-fn note_complaint(_: PrintLevel, text: String) {
-    let mut complaint = COMPLAINT.lock().unwrap_or_else(PoisonError::into_inner);
-    if complaint.len() < 4000 {
-        complaint.push_str(&text);
+fn note_message(_: PrintLevel, text: String) {
+    let mut messages = LIBBPF_MESSAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    if messages.len() < 4000 {
+        messages.push_str(&text);
     }
 }
 
 fn failed(doing: &str) -> impl Fn(libbpf_rs::Error) -> Error + '_ {
     move |error| {
-        let complaint = core::mem::take(&mut *COMPLAINT.lock().unwrap_or_else(PoisonError::into_inner));
-        let detail = complaint.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
+        let messages = core::mem::take(&mut *LIBBPF_MESSAGES.lock().unwrap_or_else(PoisonError::into_inner));
+        let detail = messages.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
         if std::env::var_os("HEADSTART_TCP_LOG").is_some() {
-            eprintln!("{complaint}");
+            eprintln!("{messages}");
         }
         Error::new(format!("cannot {doing}: {error:#}{}{detail}", if detail.is_empty() { "" } else { ": " }))
     }
@@ -281,7 +281,7 @@ pub struct Running {
 }
 
 fn open(level: Level, peers: u32, with: &[&str]) -> Result<Object, Error> {
-    set_print(Some((PrintLevel::Warn, note_complaint)));
+    set_print(Some((PrintLevel::Warn, note_message)));
     let mut builder = ObjectBuilder::default();
     let is_old = with.contains(&"hs_window") || with.contains(&"hs_hint");
     let bytes = if is_old { WINDOW_OBJECT } else { OBJECT };
@@ -582,9 +582,9 @@ impl Attached {
     /// # Errors
     /// If something is attached already, the machine lacks something, or the kernel refuses a part.
     pub fn attach(options: Options) -> Result<(), Error> {
-        let lacks = Machine::this().lacks(options.level);
-        if !lacks.is_empty() {
-            return Err(Error::new(lacks.join("; ")));
+        let missing = Machine::this().missing(options.level);
+        if !missing.is_empty() {
+            return Err(Error::new(missing.join("; ")));
         }
         match Self::state() {
             State::Absent => {}
@@ -624,7 +624,7 @@ impl Attached {
         }
         let machine = Machine::this();
         if !machine.has_capabilities {
-            return Err(Error::new(machine.lacks(Level::Window).join("; ")));
+            return Err(Error::new(machine.missing(Level::Window).join("; ")));
         }
         if let Ok(settings) = Maps::pinned().and_then(|maps| maps.settings()) {
             restore_default(&settings)?;
@@ -654,9 +654,9 @@ impl Attached {
 /// # Errors
 /// If the machine lacks something, or the kernel refuses it.
 pub fn attach_hint(cgroup: &Path, hint: Hint) -> Result<(), Error> {
-    let lacks = Machine::this().lacks_for_hints();
-    if !lacks.is_empty() {
-        return Err(Error::new(lacks.join("; ")));
+    let missing = Machine::this().missing_for_hints();
+    if !missing.is_empty() {
+        return Err(Error::new(missing.join("; ")));
     }
     let pins = Path::new(HINT_PINS);
     let value = hint.emit().ok_or_else(|| Error::new("found a hint of less than 1 kbit/s, expected more"))?;
@@ -716,7 +716,7 @@ impl Replay {
     ///
     /// # Errors
     /// If the kernel does not run it.
-    pub fn hear(&self, option: [u8; 12], found: i32) -> Result<Option<u64>, Error> {
+    pub fn read_hint(&self, option: [u8; 12], found: i32) -> Result<Option<u64>, Error> {
         let mut context = option.to_vec();
         context.extend(found.to_ne_bytes());
         context.extend([0; 8]);
@@ -729,7 +729,7 @@ impl Replay {
     ///
     /// # Errors
     /// If the kernel refuses it.
-    pub fn of_peers(peers: u32) -> Result<Self, Error> {
+    pub fn with_peers(peers: u32) -> Result<Self, Error> {
         Ok(Self { object: open(Level::Window, peers, &["hs_replay_peers"])? })
     }
 
@@ -738,8 +738,8 @@ impl Replay {
     ///
     /// # Errors
     /// If the kernel does not run it.
-    pub fn peers(&self, count: u32, remembers: bool) -> Result<(u64, u64), Error> {
-        let mut context = [count.to_ne_bytes(), u32::from(remembers).to_ne_bytes()].concat();
+    pub fn peers(&self, count: u32, inserts: bool) -> Result<(u64, u64), Error> {
+        let mut context = [count.to_ne_bytes(), u32::from(inserts).to_ne_bytes()].concat();
         context.extend([0; 16]);
         self.run("hs_replay_peers", &mut context)?;
         let long = |at: usize| context[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);

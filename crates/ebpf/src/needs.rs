@@ -77,50 +77,50 @@ impl Machine {
 
     /// Each missing feature of a level, in a few words; empty: it can run.
     #[must_use]
-    pub fn lacks(&self, level: Level) -> Vec<String> {
-        self.lacks_from(level, if level == Level::Control { CONTROL } else { WINDOW })
+    pub fn missing(&self, level: Level) -> Vec<String> {
+        self.missing_from(level, if level == Level::Control { CONTROL } else { WINDOW })
     }
 
     /// Each missing feature of the client's hint.
     #[must_use]
-    pub fn lacks_for_hints(&self) -> Vec<String> {
-        self.lacks_from(Level::Window, HINT)
+    pub fn missing_for_hints(&self) -> Vec<String> {
+        self.missing_from(Level::Window, HINT)
     }
 
-    fn lacks_from(&self, level: Level, least: (u32, u32)) -> Vec<String> {
-        let (mut lacks, (major, minor)) = (Vec::new(), self.kernel);
+    fn missing_from(&self, level: Level, least: (u32, u32)) -> Vec<String> {
+        let (mut missing, (major, minor)) = (Vec::new(), self.kernel);
         if self.kernel < least {
-            lacks.push(format!("found Linux {major}.{minor}, expected {}.{} or newer", least.0, least.1));
+            missing.push(format!("found Linux {major}.{minor}, expected {}.{} or newer", least.0, least.1));
         }
         if !self.has_capabilities {
-            lacks.push("found no right to load it, expected root, or CAP_BPF and CAP_NET_ADMIN".to_owned());
+            missing.push("found no right to load it, expected root, or CAP_BPF and CAP_NET_ADMIN".to_owned());
         }
         if self.cgroup.is_none() {
-            lacks.push(
+            missing.push(
                 "found no mount of cgroup v2, expected one (mount -t cgroup2 none /sys/fs/cgroup)".to_owned(),
             );
         }
         if level == Level::Control {
             if !self.has_btf {
-                lacks.push(
+                missing.push(
                     "found no /sys/kernel/btf/vmlinux, expected a kernel with CONFIG_DEBUG_INFO_BTF"
                         .to_owned(),
                 );
             }
             if !self.has_cubic {
-                lacks.push(
+                missing.push(
                     "found no CUBIC in tcp_available_congestion_control, expected it (modprobe tcp_cubic)"
                         .to_owned(),
                 );
             }
         }
-        lacks
+        missing
     }
 
     /// The best level that can run.
     #[must_use]
     pub fn level(&self) -> Option<Level> {
-        [Level::Control, Level::Window].into_iter().find(|level| self.lacks(*level).is_empty())
+        [Level::Control, Level::Window].into_iter().find(|level| self.missing(*level).is_empty())
     }
 }
 
@@ -168,17 +168,17 @@ mod tests {
             (Machine { kernel: (5, 6), ..machine() }, None, "found Linux 5.6"),
         ] {
             assert_eq!(lacking.level(), level, "{words}");
-            let lacks = lacking.lacks(Level::Control).join("; ");
-            assert!(lacks.contains(words), "{lacks}");
+            let missing = lacking.missing(Level::Control).join("; ");
+            assert!(missing.contains(words), "{missing}");
         }
     }
 
     #[test]
     fn a_hint_needs_options_that_sock_ops_writes() {
-        assert_eq!(machine().lacks_for_hints(), Vec::<String>::new());
+        assert_eq!(machine().missing_for_hints(), Vec::<String>::new());
         let old = Machine { kernel: (5, 9), has_btf: false, ..machine() };
-        assert_eq!(old.lacks_for_hints(), ["found Linux 5.9, expected 5.10 or newer"]);
-        assert_eq!(old.lacks(Level::Window), Vec::<String>::new());
+        assert_eq!(old.missing_for_hints(), ["found Linux 5.9, expected 5.10 or newer"]);
+        assert_eq!(old.missing(Level::Window), Vec::<String>::new());
     }
 
     #[test]

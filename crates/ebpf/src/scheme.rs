@@ -45,10 +45,10 @@ pub const ALL: [Scheme; 9] = [
 ];
 
 /// The most segments that an initial window may have here.
-const MOST_SEGMENTS: u32 = 1000;
+const MAX_SEGMENTS: u32 = 1000;
 /// Limit of a first flight of unknown size: about the bandwidth-delay product of 25 Mbit/s and 50
 /// ms.
-const JUMP: Bytes = Bytes::new(150_000);
+const JUMP_START_LIMIT: Bytes = Bytes::new(150_000);
 /// RFC 6928.
 const INITIAL_WINDOW: u32 = 10;
 
@@ -103,7 +103,7 @@ impl Scheme {
             kappa: 20,
             adaptation: self != Self::WiseStartWa,
             burst: u32::from(self == Self::Blitzstart),
-            cap: if self == Self::JumpStart { JUMP.get() } else { u64::MAX },
+            cap: if self == Self::JumpStart { JUMP_START_LIMIT.get() } else { u64::MAX },
             lifetime: LIFETIME.as_nanos(),
         }
     }
@@ -122,8 +122,8 @@ impl Scheme {
             same_path: true,
             shares: true,
             traces: false,
-            hears: self == Self::Blitzstart,
-            again: true,
+            reads_hint: self == Self::Blitzstart,
+            restarts_after_idle: true,
             outgoing: false,
             window: 32,
             window_rate: 0,
@@ -161,11 +161,11 @@ impl FromStr for Scheme {
             return Ok(scheme);
         }
         if let Some(segments) = text.strip_prefix("iw").and_then(|it| it.parse().ok()) {
-            if (1..=MOST_SEGMENTS).contains(&segments) {
+            if (1..=MAX_SEGMENTS).contains(&segments) {
                 return Ok(Self::SlowStart(segments));
             }
             return Err(Error::new(format!(
-                "scheme `{text}`: found an initial window of {segments} segments, expected 1 to {MOST_SEGMENTS}"
+                "scheme `{text}`: found an initial window of {segments} segments, expected 1 to {MAX_SEGMENTS}"
             )));
         }
         let names = ALL.map(|scheme| scheme.to_string()).join(", ");

@@ -4,11 +4,11 @@ use core::fmt::{self, Write as _};
 
 use headstart_units::{Rate, Span};
 
-use crate::layout::{ARMS, Counters, LEFT, OfArm, REFUSALS, Report, SOURCES};
+use crate::layout::{ARMS, ArmCounters, Counters, RECORD_OUTCOMES, REFUSALS, Report, SOURCES};
 use crate::scheme;
 
 /// Name, help and counter of a metric by arm alone.
-type Row = (&'static str, &'static str, fn(&OfArm) -> u64);
+type Row = (&'static str, &'static str, fn(&ArmCounters) -> u64);
 
 #[rustfmt::skip]
 const ROWS: [Row; 11] = [
@@ -108,7 +108,7 @@ impl fmt::Display for Report {
         write!(f, " rounds_saved={} first_round={}", self.rounds_saved, self.first_round)?;
         write!(f, " sent={} lost={}", self.sent, self.lost)?;
         write!(f, " first_flight_lost={} min_rtt_ms={:.3}", self.first_flight_lost, millis(self.min_rtt))?;
-        write!(f, " rate_kbit={} record={}", kbit(self.rate), name(&LEFT, self.left))
+        write!(f, " rate_kbit={} record={}", kbit(self.rate), name(&RECORD_OUTCOMES, self.record_outcome))
     }
 }
 

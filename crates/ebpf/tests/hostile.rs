@@ -24,9 +24,9 @@ const MAX_RATE: u64 = 12_500_000_000;
 const MAX_WINDOW: u64 = 1 << 30;
 
 fn replay(what: &str) -> Option<Replay> {
-    let lacks = Machine::this().lacks(Level::Control);
-    if !lacks.is_empty() {
-        println!("NOT RUN: {what}: {}", lacks.join("; "));
+    let missing = Machine::this().missing(Level::Control);
+    if !missing.is_empty() {
+        println!("NOT RUN: {what}: {}", missing.join("; "));
         return None;
     }
     Some(Replay::load().expect("the object"))
@@ -58,7 +58,7 @@ fn the_object_accepts_and_refuses_the_same_hints_as_the_quic_server() {
         let value = &bytes[4..4 + hint::SIZE];
         let expected = Hint::parse(value).ok().filter(|_| found == 10);
         let expected = expected.map(|hint| hint.bandwidth.as_bytes_per_sec());
-        prop_assert_eq!(replay.hear(bytes, found).expect("it is played"), expected);
+        prop_assert_eq!(replay.read_hint(bytes, found).expect("it is played"), expected);
         Ok(())
     });
     outcome.expect("every option");

@@ -9,13 +9,13 @@ const MILLION: u32 = 1 << 20;
 
 #[test]
 fn a_million_peers_are_stored_in_less_than_150_bytes_each() {
-    let lacks = Machine::this().lacks(Level::Control);
-    if !lacks.is_empty() {
-        println!("NOT RUN: a million peers: {}", lacks.join("; "));
+    let missing = Machine::this().missing(Level::Control);
+    if !missing.is_empty() {
+        println!("NOT RUN: a million peers: {}", missing.join("; "));
         return;
     }
     for peers in [MILLION / 16, MILLION] {
-        let replay = Replay::of_peers(peers).expect("the object");
+        let replay = Replay::with_peers(peers).expect("the object");
         let bytes = replay.history_bytes().expect("its size");
         // Half of the capacity: the kernel evicts by processor, and a little early.
         let count = peers / 2;

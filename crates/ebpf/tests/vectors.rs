@@ -389,11 +389,11 @@ fn compare(replay: &Replay, kernel: Kernel, seed: u64) -> usize {
         let why = || context(&format!("step {step} {event:?} -> {next:?}, {answer:?}, {}", rust.phase()));
         let sent = matches!(event, Event::Sent(_));
         if kernel == Kernel::Headstart {
-            let fate = rust.credit_revision();
-            assert_eq!(answer.is_settled, fate.is_some(), "{}", why());
+            let revision = rust.credit_revision();
+            assert_eq!(answer.is_settled, revision.is_some(), "{}", why());
             let before = prior.shared_credit.and_then(|room| room.credit);
-            if let Some(fate) = fate {
-                assert_eq!(object.credit(before), fate.of(before), "{} {fate:?}", why());
+            if let Some(revision) = revision {
+                assert_eq!(object.credit(before), revision.of(before), "{} {revision:?}", why());
             }
         }
         match next {
@@ -423,9 +423,9 @@ fn compare(replay: &Replay, kernel: Kernel, seed: u64) -> usize {
 
 #[test]
 fn the_object_decides_as_the_rust_schemes_do() {
-    let lacks = Machine::this().lacks(headstart_ebpf::needs::Level::Control);
-    if !lacks.is_empty() {
-        println!("NOT RUN: vectors against the loaded object: {}", lacks.join("; "));
+    let missing = Machine::this().missing(headstart_ebpf::needs::Level::Control);
+    if !missing.is_empty() {
+        println!("NOT RUN: vectors against the loaded object: {}", missing.join("; "));
         return;
     }
     let replay = Replay::load().expect("the object");

@@ -136,7 +136,7 @@ impl Place {
     fn new() -> Result<Self, String> {
         use headstart_ebpf::needs::{Level, Machine};
         let machine = Machine::this();
-        let lacks = machine.lacks(Level::Control);
+        let lacks = machine.missing(Level::Control);
         if !lacks.is_empty() {
             return Err(lacks.join("; "));
         }

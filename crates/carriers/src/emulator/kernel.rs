@@ -152,8 +152,8 @@ mod object {
                 "found {scheme} and {other} at once over the kernel's TCP, expected one of them, or --transport quic"
             );
         }
-        let lacks = Machine::this().lacks(Level::Control);
-        ensure!(lacks.is_empty(), "{scheme} over the kernel's TCP cannot run here: {}", lacks.join("; "));
+        let missing = Machine::this().missing(Level::Control);
+        ensure!(missing.is_empty(), "{scheme} over the kernel's TCP cannot run here: {}", missing.join("; "));
         ensure!(
             Attached::state() == State::Absent,
             "found `headstart tcp` attached, expected it detached: the congestion control has one name on a machine"

@@ -265,7 +265,7 @@ HS_INLINE void hs_recover(struct hs_start *s, __u64 in_flight)
 #define HS_RISES 8
 #define HS_MARK 8
 
-/* fate() and history::Revision::of: the credit after the first flight. */
+/* history::Revision::of: the credit after the first flight. */
 HS_INLINE __u64 hs_revised(const struct hs_start *s, __u64 credit)
 {
 	__u64 before = credit ? credit : s->cold, spent = s->lost / HS_EARNED * HS_PRICE;
@@ -323,7 +323,7 @@ HS_INLINE void hs_credited_flight(struct hs_start *s, const struct hs_params *pa
 	s->phase = s->pace ? HS_FIRST_FLIGHT : HS_GROWING;
 }
 
-/* remember(): the smallest RTT on record rises slowly. */
+/* save_record(): the smallest RTT on record rises slowly. */
 HS_INLINE __u64 hs_risen(__u64 before, __u64 measured)
 {
 	return before < measured ? before + (measured - before) / HS_RISES : measured;

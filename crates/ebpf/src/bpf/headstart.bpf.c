@@ -72,7 +72,7 @@ struct flow {
 	__u32 arm;
 	__u32 source;
 	__u32 refusal;
-	__u32 left;
+	__u32 record_outcome;
 	__u32 flights;
 	__u32 marks;
 	__u32 timeouts;
@@ -165,7 +165,7 @@ static const __u32 zero = 0;
 #define CREDIT_REGAINED 10
 #define CREDIT_WORTHLESS 10
 /* Depth of cgroups. */
-#define MOST_LEVELS 32
+#define MAX_CGROUP_LEVELS 32
 
 #define INLINE static __always_inline
 #define CALL static __attribute__((noinline, unused))
@@ -340,7 +340,7 @@ CALL void reserve_flight(struct flow *f)
 /* ---- Credit, as the QUIC server gives it (its limits.rs) ---- */
 
 /* The credited part of `claimed`. */
-INLINE __u64 believed(const struct hs_key *peer, __u64 claimed)
+INLINE __u64 limit_hint(const struct hs_key *peer, __u64 claimed)
 {
 	__u32 *credit = bpf_map_lookup_elem(&credits, peer);
 
@@ -355,7 +355,7 @@ INLINE __u64 believed(const struct hs_key *peer, __u64 claimed)
 }
 
 /* The first flight from a hint is over: more than a tenth lost halves the credit. */
-CALL void settle(const struct flow *f)
+CALL void release_reservation(const struct flow *f)
 {
 	__u32 *credit = bpf_map_lookup_elem(&credits, &f->peer), now = credit ? *credit : CREDIT_FULL;
 
@@ -377,13 +377,13 @@ INLINE void end_guard(struct flow *f, const struct tcp_sock *tp)
 	f->is_guarding = 0;
 	f->first_flight_lost += (__u64)(tp->lost - f->flight_lost) * tp->mss_cache;
 	if (f->source == HS_FROM_HINT)
-		settle(f);
+		release_reservation(f);
 }
 
 /* ---- The history ---- */
 
 /* Writes the path record. Agreement with the last raises trust, disagreement (a NAT) lowers it. */
-CALL void remember(struct flow *f, struct tcp_sock *tp)
+CALL void save_record(struct flow *f, struct tcp_sock *tp)
 {
 	struct hs_record record = {}, *last;
 	__u64 rate = f->train_rate, sample = 0;
@@ -417,7 +417,7 @@ CALL void remember(struct flow *f, struct tcp_sock *tp)
 	}
 	bpf_map_update_elem(&history, &f->peer, &record, BPF_ANY);
 	f->is_fresh = 0;
-	f->left = HS_SAVED;
+	f->record_outcome = HS_SAVED;
 }
 
 /* ---- The window ---- */
@@ -617,7 +617,7 @@ CALL void begin_flight(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 		p.handshake_rtt = (__u64)(tp->srtt_us >> 3) * 1000;
 	admit(f, set, &p);
 	if (f->hint) {
-		f->granted = believed(&f->peer, hs_min(hs_min(f->hint, set->hint_rate), set->max_rate));
+		f->granted = limit_hint(&f->peer, hs_min(hs_min(f->hint, set->hint_rate), set->max_rate));
 		p.hint = f->granted;
 	}
 	f->source = HS_FROM_NOTHING;
@@ -770,7 +770,7 @@ __u32 BPF_PROG(hs_min_tso_segs, struct sock *sk)
 	now = bpf_ktime_get_ns();
 	if (!f->is_busy) {
 		begin_busy(f);
-		if (!f->is_decided || (f->is_idle_restart && set->again)) {
+		if (!f->is_decided || (f->is_idle_restart && set->restarts_after_idle)) {
 			f->is_idle_restart = 0;
 			begin_flight(f, tp, set, now);
 		}
@@ -899,7 +899,7 @@ idle:
 	f->short_answers = f->is_busy ? 0 : f->short_answers + 1;
 	end_busy(f);
 	if (f->is_fresh)
-		remember(f, tp);
+		save_record(f, tp);
 	if (f->short_answers >= SHORT_ANSWERS && !f->is_live && !f->is_training && !f->is_guarding) {
 		f->short_answers = 0;
 		SWITCH(f, sk, LIGHT);
@@ -1169,7 +1169,7 @@ CALL void account_short(const struct sock *sk)
 CALL void account(struct flow *f, struct tcp_sock *tp, __s64 saved)
 {
 	struct hs_counters *c = the_counters();
-	struct hs_of_arm *arm;
+	struct hs_arm_counters *arm;
 	__u32 at = f->arm;
 
 	if (!c || at >= HS_ARMS)
@@ -1186,8 +1186,8 @@ CALL void account(struct flow *f, struct tcp_sock *tp, __s64 saved)
 	arm->retransmitted += tp->bytes_retrans;
 	arm->marks += f->marks;
 	arm->timeouts += f->timeouts;
-	arm->saved += f->left == HS_SAVED;
-	arm->dropped += f->left == HS_DROPPED;
+	arm->saved += f->record_outcome == HS_SAVED;
+	arm->dropped += f->record_outcome == HS_DROPPED;
 	arm->restarts += f->restarts;
 	c->recoveries += f->recoveries;
 	if (f->refusal && f->refusal < 8)
@@ -1228,7 +1228,7 @@ CALL void report(struct flow *f, struct tcp_sock *tp, __s64 saved, __u32 scheme)
 	r->source = f->source;
 	r->refusal = f->refusal;
 	r->flights = f->flights;
-	r->left = f->left ? f->left : HS_LEFT_NOTHING;
+	r->record_outcome = f->record_outcome ? f->record_outcome : HS_LEFT_NOTHING;
 	r->phases = f->phases;
 	for (i = 0; i < HS_PHASES; i++) {
 		r->phase[i] = f->phase[i];
@@ -1255,10 +1255,10 @@ void BPF_PROG(hs_release, struct sock *sk)
 	end_guard(f, tp);
 	release_flight(f);
 	if (f->is_fresh)
-		remember(f, tp);
-	if (f->start.discards && f->left != HS_SAVED) {
+		save_record(f, tp);
+	if (f->start.discards && f->record_outcome != HS_SAVED) {
 		bpf_map_delete_elem(&history, &f->peer);
-		f->left = HS_DROPPED;
+		f->record_outcome = HS_DROPPED;
 	}
 	if (f->first_round && f->start.mss) {
 		saved = slow_start_rounds(hs_less(f->first_round, f->first_flight_lost), f->start.mss) - 1 -
@@ -1322,7 +1322,7 @@ INLINE __u64 hint_rate(const struct hint_option *option, int found)
 	__u64 kbit = (__u64)k[0] << 24 | k[1] << 16 | k[2] << 8 | k[3];
 
 	if (found != HINT_LENGTH || option->version != HINT_VERSION || option->access >= HINT_ACCESS_KINDS ||
-	    kbit > HINT_MOST_KBIT)
+	    kbit > HINT_MAX_KBIT)
 		return 0;
 	return kbit * BYTES_PER_KBIT;
 }
@@ -1331,13 +1331,13 @@ INLINE __u64 hint_rate(const struct hint_option *option, int found)
 INLINE int is_ours(const char *name) { return begins_with(name, MAIN, sizeof(MAIN) - 1); }
 
 /* The control of sockets that chose none: it is given back without state for each of them. */
-INLINE int is_usual(const struct hs_settings *set, const char *name)
+INLINE int is_default_control(const struct hs_settings *set, const char *name)
 {
 	return begins_with(name, set->native, sizeof(set->native));
 }
 
 /* The rate that the handshake's last segment hints, in bytes per second; 0 for none. */
-INLINE __u64 hear(struct bpf_sock_ops *ops)
+INLINE __u64 read_hint(struct bpf_sock_ops *ops)
 {
 	struct hint_option option = { .kind = HINT_KIND, .length = 4, .experiment = bpf_htons(HINT_EXPERIMENT) };
 	struct hs_counters *c;
@@ -1373,20 +1373,20 @@ int hs_select(struct bpf_sock_ops *ops)
 	set = the_settings();
 	if (!set || !sk || (ops->op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB && !set->outgoing))
 		return 1;
-	if (set->hears && ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
-		hint = hear(ops);
+	if (set->reads_hint && ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
+		hint = read_hint(ops);
 	tp = bpf_skc_to_tcp_sock(sk);
 	if (tp)
 		__builtin_memcpy(original, (const char *)tp->inet_conn.icsk_ca_ops->name, sizeof(original));
 	if (ops->op == BPF_SOCK_OPS_TCP_LISTEN_CB) {
 		/* Accepted sockets inherit it, which costs less than a change of each. */
-		if (set->cgroup && is_usual(set, original))
+		if (set->cgroup && is_default_control(set, original))
 			bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, MAIN, sizeof(MAIN));
 		return 1;
 	}
 	/* State only for a hint or another control: a connection costs less without. */
 	is_inherited = is_ours(original);
-	if (hint || !(is_inherited || is_usual(set, original))) {
+	if (hint || !(is_inherited || is_default_control(set, original))) {
 		f = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 		if (f) {
 			f->hint = hint;
@@ -1453,10 +1453,10 @@ int hs_adopt(struct bpf_iter__tcp *ctx)
 	if (!common || !set || !set->cgroup || common->skc_state != LISTENING)
 		return 0;
 	tp = bpf_skc_to_tcp_sock(common);
-	if (!tp || bpf_getsockopt(tp, SOL_TCP, TCP_CONGESTION, name, sizeof(name)) || !is_usual(set, name))
+	if (!tp || bpf_getsockopt(tp, SOL_TCP, TCP_CONGESTION, name, sizeof(name)) || !is_default_control(set, name))
 		return 0;
 	group = tp->inet_conn.icsk_inet.sk.sk_cgrp_data.cgroup;
-	for (i = 0; i < MOST_LEVELS && group; i++) {
+	for (i = 0; i < MAX_CGROUP_LEVELS && group; i++) {
 		if (BPF_CORE_READ(group, kn, id) == set->cgroup) {
 			bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, MAIN, sizeof(MAIN));
 			break;
@@ -1478,7 +1478,7 @@ struct {
 
 /* The parser of the hint alone, for malformed options. */
 SEC("syscall")
-int hs_replay_hint(struct hs_heard *ctx)
+int hs_replay_hint(struct hs_replay_hint_args *ctx)
 {
 	struct hint_option option = {};
 
@@ -1493,7 +1493,7 @@ static long touch_peer(__u64 index, struct hs_peers *all)
 	struct hs_key key = { .address = { 0, 0, bpf_htonl(0xffff), (__u32)index * 2654435769U } };
 	struct hs_record record = { .btl_bw = index + 1 }, *found;
 
-	if (all->remembers) {
+	if (all->inserts) {
 		all->found += !bpf_map_update_elem(&history, &key, &record, BPF_ANY);
 	} else {
 		found = bpf_map_lookup_elem(&history, &key);
@@ -1505,7 +1505,7 @@ static long touch_peer(__u64 index, struct hs_peers *all)
 SEC("syscall")
 int hs_replay_peers(struct hs_peers *ctx)
 {
-	struct hs_peers all = { .count = ctx->count, .remembers = ctx->remembers };
+	struct hs_peers all = { .count = ctx->count, .inserts = ctx->inserts };
 	__u64 began = bpf_ktime_get_ns();
 
 	bpf_loop(all.count, touch_peer, &all, 0);
@@ -1538,7 +1538,7 @@ int hs_replay(struct hs_replay *ctx)
 	case HS_EVENT_TIMEOUT:
 		hs_on_timeout(&r->start, &r->congestion);
 		break;
-	case HS_EVENT_FATE:
+	case HS_EVENT_OUTCOME:
 		ctx->prior.credit = hs_revised(&r->start, r->prior.credit);
 		break;
 	default:

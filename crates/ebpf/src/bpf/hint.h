@@ -21,6 +21,6 @@ struct hint_option {
 #define HINT_EXPERIMENT 0x4853	/* "HS" */
 #define HINT_VERSION 1
 #define HINT_ACCESS_KINDS 7
-#define HINT_MOST_KBIT 400000000	/* 400 Gbit/s */
+#define HINT_MAX_KBIT 400000000	/* 400 Gbit/s */
 
 #endif

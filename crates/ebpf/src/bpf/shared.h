@@ -17,8 +17,8 @@ struct hs_settings {
 	__u32 same_path;	/* check the RTT against the record's */
 	__u32 shares;		/* several live starts to one peer share its rate */
 	__u32 traces;		/* the ring buffer has a reader */
-	__u32 hears;		/* read the hint option */
-	__u32 again;		/* start fast again after idle */
+	__u32 reads_hint;	/* read the hint option */
+	__u32 restarts_after_idle;	/* start fast again after idle */
 	__u32 outgoing;		/* connections that this host opens are taken, too */
 	__u32 window;		/* level "window": segments of the initial window */
 	__u32 is_default;	/* it replaces the namespace's default */
@@ -52,9 +52,9 @@ struct hs_key {
 
 enum hs_arm { HS_UNDECIDED, HS_TREATMENT, HS_CONTROL, HS_INELIGIBLE, HS_STOPPED, HS_ARMS };
 enum hs_source { HS_FROM_NOTHING, HS_FROM_FLOW_SIZE, HS_FROM_HISTORY, HS_FROM_HINT, HS_SOURCES };
-enum hs_left { HS_OPEN, HS_SAVED, HS_LEFT_NOTHING, HS_DROPPED };
+enum hs_record_outcome { HS_OPEN, HS_SAVED, HS_LEFT_NOTHING, HS_DROPPED };
 
-struct hs_of_arm {
+struct hs_arm_counters {
 	__u64 connections;
 	__u64 sources[HS_SOURCES];
 	__s64 rounds_saved;
@@ -71,7 +71,7 @@ struct hs_of_arm {
 };
 
 struct hs_counters {
-	struct hs_of_arm arms[HS_ARMS];
+	struct hs_arm_counters arms[HS_ARMS];
 	__u64 refusals[8];
 	__u64 hints[3];		/* received, cut, malformed */
 	__u64 taken;		/* connections taken over */
@@ -80,7 +80,7 @@ struct hs_counters {
 
 #define HS_PHASES 8
 
-/* The why record of a connection, sent to the ring buffer when it closes. */
+/* The start report of a connection, sent to the ring buffer when it closes. */
 struct hs_report {
 	struct hs_key peer;
 	__u64 handshake_rtt;
@@ -105,7 +105,7 @@ struct hs_report {
 	__u32 source;
 	__u32 refusal;
 	__u32 flights;
-	__u32 left;
+	__u32 record_outcome;
 	__u32 phases;
 	__u32 phase[HS_PHASES];
 	__u32 phase_at[HS_PHASES];	/* microseconds since it began to send */
@@ -118,7 +118,7 @@ enum hs_event {
 	HS_EVENT_ACK,
 	HS_EVENT_CONGESTION,
 	HS_EVENT_TIMEOUT,
-	HS_EVENT_FATE,		/* prior.credit becomes the credit after the first flight */
+	HS_EVENT_OUTCOME,	/* prior.credit becomes the credit after the first flight */
 };
 
 struct hs_replay {
@@ -132,7 +132,7 @@ struct hs_replay {
 };
 
 /* replay_hint(): the bytes of an option, and the rate read from them. */
-struct hs_heard {
+struct hs_replay_hint_args {
 	__u8 option[12];
 	__s32 found;		/* length returned by bpf_load_hdr_opt() */
 	__u64 rate;		/* bytes per second; 0: malformed */
@@ -141,7 +141,7 @@ struct hs_heard {
 /* replay_peers(): time that the history takes to insert or find peers, out of cache order. */
 struct hs_peers {
 	__u32 count;
-	__u32 remembers;	/* inserts them; otherwise finds */
+	__u32 inserts;		/* true: inserts them; false: finds them */
 	__u64 found;
 	__u64 took;		/* ns */
 };

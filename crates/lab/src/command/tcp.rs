@@ -261,10 +261,10 @@ impl SettingOptions {
         }
         settings.hundredths = percent.unwrap_or(settings.hundredths);
         settings.hint_rate = max_hint.map_or(settings.hint_rate, Rate::as_bytes_per_sec);
-        settings.hears = yes(self.hints, settings.hears);
+        settings.reads_hint = yes(self.hints, settings.reads_hint);
         settings.shares = yes(self.share, settings.shares);
         settings.same_path = yes(self.same_path, settings.same_path);
-        settings.again = yes(self.after_idle, settings.again);
+        settings.restarts_after_idle = yes(self.after_idle, settings.restarts_after_idle);
         settings.outgoing = yes(self.outgoing, settings.outgoing);
         settings.params.cap = self.cap.map_or(settings.params.cap, Bytes::get);
         settings.params.initial_window = self.initial_window.unwrap_or(settings.params.initial_window);
@@ -281,12 +281,12 @@ impl StartOptions {
             LevelName::Window => Some(Level::Window),
         };
         let level = wanted.unwrap_or(Level::Window);
-        let lacks = machine.lacks(level);
-        ensure!(lacks.is_empty(), "level {level} cannot run here: {}", lacks.join("; "));
+        let missing = machine.missing(level);
+        ensure!(missing.is_empty(), "level {level} cannot run here: {}", missing.join("; "));
         if self.level == LevelName::Auto && level == Level::Window {
-            let lacks = machine.lacks(Level::Control).join("; ");
+            let missing = machine.missing(Level::Control).join("; ");
             eprintln!(
-                "headstart: level window, which has no history and no scheme but a larger first window: {lacks}"
+                "headstart: level window, which has no history and no scheme but a larger first window: {missing}"
             );
         }
         Ok(level)
@@ -354,7 +354,9 @@ fn attach(args: &AttachArgs) -> Result<()> {
 }
 
 fn describe(settings: &Settings, level: Level) -> String {
-    let Settings { hundredths, stopped, shares, same_path, hears, again, outgoing, .. } = settings;
+    let Settings {
+        hundredths, stopped, shares, same_path, reads_hint, restarts_after_idle, outgoing, ..
+    } = settings;
     let yes = |flag: &bool| if *flag { "yes" } else { "no" };
     let mut text = format!("level           {level}\n");
     if level == Level::Window {
@@ -372,10 +374,10 @@ fn describe(settings: &Settings, level: Level) -> String {
     text += &format!("max window      {}\n", Bytes::new(settings.max_window));
     text += &format!("lifetime        {}\n", Span::from_nanos(settings.lifetime));
     text += &format!("share           {}\nsame path       {}\n", yes(shares), yes(same_path));
-    text += &format!("after idle      {}\noutgoing        {}\n", yes(again), yes(outgoing));
+    text += &format!("after idle      {}\noutgoing        {}\n", yes(restarts_after_idle), yes(outgoing));
     text += &format!(
         "hints           {}, at most {}\n",
-        yes(hears),
+        yes(reads_hint),
         Rate::from_bytes_per_sec(settings.hint_rate)
     );
     if settings.is_default {
@@ -405,8 +407,8 @@ fn status() -> Result<String> {
         }
     };
     for level in [Level::Control, Level::Window] {
-        let lacks = machine.lacks(level);
-        let says = if lacks.is_empty() { "can run here".to_owned() } else { lacks.join("; ") };
+        let missing = machine.missing(level);
+        let says = if missing.is_empty() { "can run here".to_owned() } else { missing.join("; ") };
         text += &format!("level {level:<9} {says}\n");
     }
     Ok(text)
@@ -520,10 +522,10 @@ fn set(args: &SetArgs) -> Result<()> {
     let (level, maps) = (attached.level(), attached.maps);
     let mut settings = maps.settings()?;
     if let Some(scheme) = args.scheme {
-        let hears = settings.hears;
+        let reads_hint = settings.reads_hint;
         settings.params = scheme.params();
         settings.params.lifetime = settings.lifetime;
-        settings.hears = hears || scheme.settings().hears;
+        settings.reads_hint = reads_hint || scheme.settings().reads_hint;
     }
     args.settings.apply(&mut settings).or_refuse()?;
     say(&idle::of_settings(&args.settings, &settings, level));
@@ -564,8 +566,8 @@ fn run(args: &RunArgs) -> Result<ExitCode> {
         bail!("found one attached already, expected none: `headstart tcp detach` ends it");
     }
     // Every level needs this much, a cgroup of our own too.
-    let lacks = Machine::this().lacks(Level::Window);
-    ensure!(lacks.is_empty(), "{}", lacks.join("; "));
+    let missing = Machine::this().missing(Level::Window);
+    ensure!(missing.is_empty(), "{}", missing.join("; "));
     let own = OwnCgroup::make()?;
     let options = args.common.options(Some(own.0.clone()), false).or_refuse()?;
     let running = Running::start(options)?;

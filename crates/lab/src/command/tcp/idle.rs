@@ -41,7 +41,7 @@ pub fn of_settings(options: &SettingOptions, settings: &Settings, level: Level) 
             lifetime.is_some(),
             (!records).then(|| format!("with {scheme}, which reads no records")),
         ),
-        ("max-hint", max_hint.is_some(), (!settings.hears).then(|| "without --hints yes".to_owned())),
+        ("max-hint", max_hint.is_some(), (!settings.reads_hint).then(|| "without --hints yes".to_owned())),
         ("hints", options.hints.is_some(), None),
         ("share", options.share.is_some(), None),
         (
