@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use headstart_paper::plan::{MOST_POINTS, Paper, Plan};
+use headstart_paper::plan::{MAX_POINTS, Paper, Plan};
 use headstart_paper::{claim, draw};
 use libfuzzer_sys::fuzz_target;
 
@@ -40,7 +40,7 @@ fuzz_target!(|text: &str| {
     };
     for is_quick in [false, true] {
         let Ok(plan) = Plan::read(plan_text, &paper, is_quick) else { continue };
-        assert!((1..=MOST_POINTS).contains(&plan.points.len()));
+        assert!((1..=MAX_POINTS).contains(&plan.points.len()));
         assert!((1..=plan.variants.len()).contains(&plan.shown));
         let _ = draw::read(plan_text, &plan);
         let Ok(claims) = claim::read(parts.clone().next().unwrap_or(""), &plan) else { continue };

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use headstart_study::workload::web::har::{self, MOST_ENTRIES, MOST_OBJECT_BYTES};
+use headstart_study::workload::web::har::{self, MAX_ENTRIES, MAX_OBJECT_BYTES};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|content: &[u8]| {
@@ -11,10 +11,10 @@ fuzz_target!(|content: &[u8]| {
     let page = content.first().map(|byte| (byte % 4).to_string()).filter(|page| page != "0");
     match har::parse(content, page.as_deref()) {
         Ok(page) => {
-            assert!((1..=MOST_ENTRIES).contains(&page.objects.len()));
+            assert!((1..=MAX_ENTRIES).contains(&page.objects.len()));
             for object in &page.objects {
                 assert!(usize::from(object.origin) < page.origins.len());
-                assert!((1..=MOST_OBJECT_BYTES).contains(&object.bytes.get()));
+                assert!((1..=MAX_OBJECT_BYTES).contains(&object.bytes.get()));
             }
             assert!(!page.title.contains(char::is_control));
             assert!(page.origins.iter().all(|origin| !origin.contains(char::is_control)));

@@ -29,7 +29,7 @@ pub struct Past {
 }
 
 /// Networks stored; the least recently used is removed first.
-const MOST_NETWORKS: usize = 64;
+const MAX_NETWORKS: usize = 64;
 /// Days evaluated and stored.
 const DAYS: u64 = 30;
 /// Most bytes of the file, above any that is written here.
@@ -155,7 +155,7 @@ impl Past {
         entry.note(Day { seen_at_unix_s: now, bits_per_s: rate.as_bits_per_sec() });
         // In order of use, so that the first is the one to remove.
         document.networks.push(entry);
-        let surplus = document.networks.len().saturating_sub(MOST_NETWORKS);
+        let surplus = document.networks.len().saturating_sub(MAX_NETWORKS);
         document.networks.drain(..surplus);
         self.write(&document).map_err(|error| self.error(format!("cannot write it: {error}")))
     }

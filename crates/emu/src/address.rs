@@ -24,7 +24,7 @@ const TOP: u8 = 18;
 /// Prefix bits added by each level of nesting.
 const STEP: u8 = 3;
 /// Prefix length of the smallest block with two ends.
-const LEAST: u8 = 30;
+const MAX_LENGTH: u8 = 30;
 
 impl Block {
     /// Number of addresses in it.
@@ -57,7 +57,7 @@ impl Block {
             // The first eighth holds the parent's own ends.
             Some(parent) => (parent, parent.length + STEP, 1),
         };
-        let count = if length > LEAST { 0 } else { 1_u32 << (length - all.length) };
+        let count = if length > MAX_LENGTH { 0 } else { 1_u32 << (length - all.length) };
         (skip..count).map(move |number| {
             let size = 1 << (32 - length);
             Self { first: all.first + number * size, length }
@@ -99,7 +99,7 @@ impl FromStr for Block {
         let (first, length) = text.split_once('/').ok_or_else(expected)?;
         let first: Ipv4Addr = first.parse().map_err(|_| expected())?;
         let length = length.parse().map_err(|_| expected())?;
-        if !(TOP..=LEAST).contains(&length) {
+        if !(TOP..=MAX_LENGTH).contains(&length) {
             return Err(expected());
         }
         let block = Self { first: first.to_bits(), length };
@@ -127,7 +127,7 @@ mod tests {
             assert_eq!(inside.len(), 7, "level {level}");
             for block in &inside {
                 assert!(parent.overlaps(*block));
-                let ends = Block { length: LEAST, ..parent };
+                let ends = Block { length: MAX_LENGTH, ..parent };
                 assert!(!ends.overlaps(*block), "the parent's own ends are not given away");
             }
             parent = inside[6];

@@ -17,7 +17,7 @@ const NAMES: [&str; 2] = ["scheme", "seed"];
 /// A row for each scheme and seed, in the folder of a result.
 const FILE: &str = "seeds.csv";
 /// Most rows without a partner that are listed.
-const MOST_LISTED: usize = 3;
+const MAX_LISTED: usize = 3;
 
 /// Contents of one folder.
 #[derive(Debug)]
@@ -177,7 +177,7 @@ pub fn compare(one: &Path, other: &Path, measures: &[String], is_common: bool) -
             }
         }
     }
-    if let (false, Some(told)) = (is_common, left_out.get(..left_out.len().min(MOST_LISTED))) {
+    if let (false, Some(told)) = (is_common, left_out.get(..left_out.len().min(MAX_LISTED))) {
         let more = left_out.len() - told.len();
         let more = if more > 0 { format!("; and {more} more such") } else { String::new() };
         ensure!(

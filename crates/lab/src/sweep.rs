@@ -13,7 +13,7 @@ use headstart_startup::parameters::split_list;
 pub const WITH_COMMAS: [&str; 8] =
     ["--schemes", "--burst-loss", "--rcp-gains", "--policer", "--out", "--flows", "--plan", "--save-plan"];
 /// More points than this are a mistake.
-const MOST_POINTS: usize = 100_000;
+const MAX_POINTS: usize = 100_000;
 
 /// Every combination of the lists among `arguments`, each with the values that were chosen.
 ///
@@ -54,8 +54,8 @@ pub fn expand(arguments: &[String]) -> Result<Vec<Point>> {
         };
         let is_varied = values.len() > 1;
         ensure!(
-            points.len().saturating_mul(values.len()) <= MOST_POINTS,
-            "found more than {MOST_POINTS} combinations, expected fewer"
+            points.len().saturating_mul(values.len()) <= MAX_POINTS,
+            "found more than {MAX_POINTS} combinations, expected fewer"
         );
         let mut next = Vec::with_capacity(points.len() * values.len());
         for point in &points {
@@ -87,8 +87,8 @@ fn range(name: &str, text: &str) -> Result<Option<Vec<String>>> {
     ensure!(step > 0 && from <= to, "{}, from the smaller to the larger number", found());
     let count = (to - from) / step + 1;
     ensure!(
-        count <= MOST_POINTS as i128,
-        "{name}: found {count} values in `{text}`, expected at most {MOST_POINTS}"
+        count <= MAX_POINTS as i128,
+        "{name}: found {count} values in `{text}`, expected at most {MAX_POINTS}"
     );
     let unit = units.first().copied().unwrap_or_default();
     let one = |at: i128| {

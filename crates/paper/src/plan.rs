@@ -46,7 +46,7 @@ pub(super) mod tests;
 
 pub use demonstration::Only;
 pub use paper::{Paper, Scheme, Variant};
-pub use sweep::{Axis, Fixed, MOST_POINTS, Point, number_of};
+pub use sweep::{Axis, Fixed, MAX_POINTS, Point, number_of};
 
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;

@@ -132,7 +132,7 @@ pub struct Adapter {
 /// are that packet, and a probe of the path's MTU that may be in flight.
 const REST: u64 = 2;
 /// A datagram below this size carries an acknowledgement and nothing else, or next to nothing.
-const LEAST_DATA: Bytes = Bytes::new(64);
+const MIN_DATA: Bytes = Bytes::new(64);
 
 impl Adapter {
     pub(crate) fn new(shared: Arc<Shared>, now: Instant, mtu: u16, is_first: bool) -> Self {
@@ -418,7 +418,7 @@ impl Adapter {
         {
             self.start(now, &prior);
         }
-        if matches!(self.stage, Stage::Started) && bytes >= LEAST_DATA {
+        if matches!(self.stage, Stage::Started) && bytes >= MIN_DATA {
             if self.plans_with_size {
                 self.plan_next_flight(now);
             }

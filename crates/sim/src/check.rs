@@ -68,7 +68,7 @@ struct Watched {
 }
 
 /// Faults kept at most.
-const MOST_FAULTS: usize = 20;
+const MAX_FAULTS: usize = 20;
 
 impl<R> Checker<R> {
     /// A checker for a path whose elements are as claimed, in their order.
@@ -103,7 +103,7 @@ impl<R> Checker<R> {
     }
 
     fn fault(&mut self, now: Time, element: usize, what: impl FnOnce() -> String) {
-        if self.faults.len() < MOST_FAULTS {
+        if self.faults.len() < MAX_FAULTS {
             self.faults.push(format!("{} ns, element {element}: {}", now.as_nanos(), what()));
         }
     }

@@ -6,14 +6,14 @@ use core::hash::{Hash, Hasher};
 use core::ops::Deref;
 
 /// Bytes of the longest name.
-const MOST: usize = 255;
+const MAX_LENGTH: usize = 255;
 
 /// The name of a scheme as it is printed: `iw10`, `halfback(additional=25%)`. A text of at most 255
 /// bytes.
 #[derive(Clone, Copy)]
 pub struct Name {
     length: u8,
-    bytes: [u8; MOST],
+    bytes: [u8; MAX_LENGTH],
 }
 
 impl Name {
@@ -34,7 +34,7 @@ impl Name {
 
 impl Default for Name {
     fn default() -> Self {
-        Self { length: 0, bytes: [0; MOST] }
+        Self { length: 0, bytes: [0; MAX_LENGTH] }
     }
 }
 

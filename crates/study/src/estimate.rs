@@ -16,9 +16,9 @@ use crate::progress::Roughly;
 use crate::setup::Setup;
 
 /// Processor time (in real time: elapsed time) beyond which runs need `--large`: four hours.
-pub const MOST_SECONDS: f64 = 4.0 * 3600.0;
+pub const MAX_SECONDS: f64 = 4.0 * 3600.0;
 /// Memory beyond which a usual machine begins to swap: 2 GB.
-pub const MOST_MEMORY: f64 = 2e9;
+pub const MAX_MEMORY: f64 = 2e9;
 
 /// Processor time of a data packet, with its acknowledgement, in seconds.
 const PACKET_SECONDS: f64 = 0.35e-6;
@@ -146,14 +146,14 @@ impl Estimate {
         Self { runs: runs as f64, seconds, memory, is_real_time, ..Self::default() }
     }
 
-    /// Refuses a cost beyond [`MOST_SECONDS`] or [`MOST_MEMORY`], unless it `is_allowed`.
+    /// Refuses a cost beyond [`MAX_SECONDS`] or [`MAX_MEMORY`], unless it `is_allowed`.
     ///
     /// # Errors
     /// Names the cost, and the options that would reduce it.
     pub fn check(&self, is_allowed: bool) -> Result<()> {
-        let is_small = self.seconds <= MOST_SECONDS && self.memory <= MOST_MEMORY;
-        let least = Self { seconds: MOST_SECONDS, memory: MOST_MEMORY, ..*self };
-        let (most_time, most_memory) = (least.time(), Memory(MOST_MEMORY));
+        let is_small = self.seconds <= MAX_SECONDS && self.memory <= MAX_MEMORY;
+        let least = Self { seconds: MAX_SECONDS, memory: MAX_MEMORY, ..*self };
+        let (most_time, most_memory) = (least.time(), Memory(MAX_MEMORY));
         let mut change =
             String::from("shorten --duration, or lower --rate, --load or --repeats, or name fewer --schemes");
         if self.packets == 0.0 {

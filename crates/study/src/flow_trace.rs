@@ -7,7 +7,7 @@ use headstart_units::{Bytes, Time};
 use crate::carrier::Observer;
 
 /// Most events kept of one flow.
-const MOST_EVENTS: usize = 500_000;
+const MAX_EVENTS: usize = 500_000;
 
 /// Keeps the events of one flow.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Observer for FlowTracer {
         if !self.is_focused {
             return;
         }
-        if self.view.events.len() < MOST_EVENTS {
+        if self.view.events.len() < MAX_EVENTS {
             self.view.events.push((now, *trace));
         } else {
             self.view.is_cut = true;
@@ -68,7 +68,7 @@ impl Observer for FlowTracer {
 
     fn queue(&mut self, now: Time, element: usize, packets: u64, bytes: Bytes) {
         let is_alive = !self.view.events.is_empty() && self.view.report.is_none();
-        if element == 0 && is_alive && self.view.queue.len() < MOST_EVENTS {
+        if element == 0 && is_alive && self.view.queue.len() < MAX_EVENTS {
             self.view.queue.push((now, packets, bytes));
         }
     }

@@ -64,7 +64,7 @@ impl Folder {
 const CHUNK: usize = 64 * 1024;
 
 /// Highest N of `/bytes/N`, in bytes: bounds the work for one request.
-pub const MOST_GENERATED: u64 = 1 << 30;
+pub const MAX_GENERATED: u64 = 1 << 30;
 
 impl Site {
     /// The answer to a request, whose body is ignored.
@@ -161,7 +161,7 @@ fn generated(path: &str) -> Response<Body> {
     let Some(size) = path.strip_prefix("/bytes/").and_then(|number| number.parse::<u64>().ok()) else {
         return plain(StatusCode::NOT_FOUND, "found no such page, expected /bytes/N");
     };
-    if size > MOST_GENERATED {
+    if size > MAX_GENERATED {
         return plain(StatusCode::BAD_REQUEST, "found more bytes than 1 GiB");
     }
     static PATTERN: [u8; CHUNK] = [b'h'; CHUNK];

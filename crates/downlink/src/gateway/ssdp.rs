@@ -15,7 +15,7 @@ const TARGETS: [&str; 3] = [
     "urn:dslforum-org:device:InternetGatewayDevice:1",
 ];
 /// Limit on datagrams; a gateway sends one for each target, and may repeat them.
-const MOST_DATAGRAMS: usize = 64;
+const MAX_DATAGRAMS: usize = 64;
 /// UDA §1.3.3 gives no limit; real answers have 300 bytes.
 const LONGEST: usize = 2048;
 
@@ -60,7 +60,7 @@ impl Search {
     /// The next new answer; `None` when time is up.
     pub fn next(&mut self, deadline: Deadline) -> Result<Option<Location>, Error> {
         let mut buffer = [0; LONGEST];
-        while self.datagrams < MOST_DATAGRAMS {
+        while self.datagrams < MAX_DATAGRAMS {
             let Some(left) = deadline.left() else { return Ok(None) };
             let system = |error: std::io::Error| Error::System { reason: error.to_string() };
             self.socket.set_read_timeout(Some(left)).map_err(system)?;

@@ -5,7 +5,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 use super::error::Error;
 
 /// A large gateway's description has some 500.
-const MOST_NODES: u32 = 4096;
+const MAX_NODES: u32 = 4096;
 /// Descriptions nest devices three deep, which makes a dozen elements.
 const DEEPEST: usize = 64;
 
@@ -17,7 +17,7 @@ pub(super) fn parse(text: &str) -> Result<Document<'_>, Error> {
     if is_deep(text) {
         return Err(refuse(format!("elements nested more than {DEEPEST} deep")));
     }
-    let options = ParsingOptions { allow_dtd: false, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+    let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
     Document::parse_with_options(text, options).map_err(|error| refuse(error.to_string()))
 }
 

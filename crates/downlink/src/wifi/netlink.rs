@@ -49,7 +49,7 @@ fn ask(interface: u32) -> Result<Connection, String> {
 }
 
 /// A station's interface answers with a message or a few.
-const MOST_MESSAGES: usize = 64;
+const MAX_MESSAGES: usize = 64;
 
 fn exchange(
     router: &NlRouter,
@@ -76,7 +76,7 @@ fn exchange(
         .send::<u16, Message, u16, Message>(family, flags, NlPayload::Payload(request))
         .map_err(|_| refused())?;
     let mut messages = Vec::new();
-    for answer in answers.take(MOST_MESSAGES) {
+    for answer in answers.take(MAX_MESSAGES) {
         if let NlPayload::Payload(message) = answer.map_err(|_| refused())?.nl_payload() {
             messages.push(message.clone());
         }

@@ -104,7 +104,7 @@ fn check(args: &DemoArgs) -> Result<()> {
         bail!("--rate: found {}, expected more than nothing", args.rate);
     }
     for (option, size) in [("--size", args.size), ("--visit", args.visit)] {
-        if size.is_zero() || size.get() > headstart_web::site::MOST_GENERATED {
+        if size.is_zero() || size.get() > headstart_web::site::MAX_GENERATED {
             bail!("{option}: found {size}, expected 1 B to 1 GiB");
         }
     }

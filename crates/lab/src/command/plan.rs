@@ -17,7 +17,7 @@ use crate::options::PathPreset;
 use crate::sweep::WITH_COMMAS;
 
 /// More than this is no plan.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Sources of options that were not typed.
 #[derive(Args, Clone, Debug)]
@@ -94,8 +94,8 @@ pub fn save(command: &Command, asked: &[String], matches: &ArgMatches) -> Result
 fn read(command: &Command, file: &Path) -> Result<Vec<String>> {
     let name = file.display();
     let size = std::fs::metadata(file).with_context(|| format!("--plan: cannot read {name}"))?.len();
-    if size > MOST_BYTES {
-        bail!("--plan: {name}: found {size} bytes, expected at most {MOST_BYTES}");
+    if size > MAX_BYTES {
+        bail!("--plan: {name}: found {size} bytes, expected at most {MAX_BYTES}");
     }
     let text = std::fs::read_to_string(file).with_context(|| format!("--plan: cannot read {name}"))?;
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {

@@ -242,7 +242,7 @@ async fn run(args: ServeArgs) -> Result<()> {
 }
 
 /// Ports that are tried where any is wanted.
-const MOST_PORTS: usize = 32;
+const MAX_PORTS: usize = 32;
 
 /// TCP first: with port 0 it finds one, and UDP takes the same. If that is in use, another.
 async fn listen(
@@ -259,7 +259,7 @@ async fn listen(
         let listener = TcpListener::bind(at).await.with_context(|| format!("--listen {at}, TCP"))?;
         match open::open(plan.clone(), listener.local_addr()?) {
             Err(OpenError::Socket { source, .. })
-                if at.port() == 0 && source.kind() == ErrorKind::AddrInUse && tried < MOST_PORTS =>
+                if at.port() == 0 && source.kind() == ErrorKind::AddrInUse && tried < MAX_PORTS =>
             {
                 tried += 1;
             }

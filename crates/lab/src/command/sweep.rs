@@ -20,7 +20,7 @@ use crate::output::Folder;
 use crate::progress::{Progress, Work};
 use crate::race;
 use crate::setup::Setup;
-use crate::show::sweep::{MOST_CROSSINGS, Sweep};
+use crate::show::sweep::{MAX_CROSSINGS, Sweep};
 use crate::sweep::{self, Point};
 
 /// Options of `sweep`, which are those of its points.
@@ -170,13 +170,13 @@ pub fn run(words: &[String]) -> Result<()> {
 
     let mut table = swept.table();
     let crossings = swept.crossings_in_words();
-    for crossing in crossings.iter().take(MOST_CROSSINGS) {
+    for crossing in crossings.iter().take(MAX_CROSSINGS) {
         table.note(crossing);
     }
-    if crossings.len() > MOST_CROSSINGS {
+    if crossings.len() > MAX_CROSSINGS {
         table.note(&format!(
             "{} more crossings of two schemes: see the report",
-            crossings.len() - MOST_CROSSINGS
+            crossings.len() - MAX_CROSSINGS
         ));
     }
     let document = format::document(&command_line(), &header, &rows)?;

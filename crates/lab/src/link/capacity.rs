@@ -14,9 +14,9 @@ pub const DOWN_CAPACITY: &str = "down could carry, ms:kbit/s";
 pub const UP_CAPACITY: &str = "up could carry, ms:kbit/s";
 
 /// More steps do not fit into a line of a log's header.
-const MOST_STEPS: u64 = 250;
+const MAX_STEPS: u64 = 250;
 /// More steps cannot be distinguished in a picture.
-const MOST_DRAWN: u64 = 2000;
+const MAX_DRAWN: u64 = 2000;
 
 /// A rate that changes in steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Capacity {
         let (steps, period) = match &link.rate {
             LinkRate::Trace(trace) => {
                 let period = trace.period();
-                let millis = (period.as_nanos() / 1_000_000).div_ceil(MOST_STEPS).max(1);
+                let millis = (period.as_nanos() / 1_000_000).div_ceil(MAX_STEPS).max(1);
                 let part = |number: u64| {
                     let (from, to) =
                         (Span::from_millis(number * millis), Span::from_millis((number + 1) * millis));
@@ -54,7 +54,7 @@ impl Capacity {
                 ([(Time::ZERO, *rate)].into_iter().chain(changes).collect::<Vec<_>>(), None)
             }
         };
-        (steps.len() as u64 <= MOST_STEPS).then_some(Self { steps, period })
+        (steps.len() as u64 <= MAX_STEPS).then_some(Self { steps, period })
     }
 
     /// Its highest rate.
@@ -69,7 +69,7 @@ impl Capacity {
     pub fn until(&self, end: Time) -> Vec<(Time, Rate)> {
         let rounds = self.period.map_or(1, |period| end.as_nanos() / period.as_nanos().max(1) + 1);
         if let Some(period) =
-            self.period.filter(|_| rounds.saturating_mul(self.steps.len() as u64) > MOST_DRAWN)
+            self.period.filter(|_| rounds.saturating_mul(self.steps.len() as u64) > MAX_DRAWN)
         {
             let ends = self.steps.iter().skip(1).map(|(at, _)| *at).chain([Time::ZERO + period]);
             let bytes: Bytes =

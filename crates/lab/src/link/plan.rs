@@ -15,7 +15,7 @@ use crate::link::change::{self, Change, Setting};
 use crate::options::{RouterName, path};
 
 /// Schedules larger than this are refused.
-const MOST_SCHEDULE_BYTES: usize = 16 << 20;
+const MAX_SCHEDULE_BYTES: usize = 16 << 20;
 
 /// The path of a link, with its changes.
 ///
@@ -36,7 +36,7 @@ fn apply_changes(plan: &mut PathPlan, args: &LinkArgs) -> Result<()> {
     let mut changes: Vec<Change> = args.how.changes.clone();
     if let Some(file) = &args.how.schedule {
         let name = || format!("--schedule {}", file.display());
-        let text = read_text_at_most(file, MOST_SCHEDULE_BYTES).with_context(name)?;
+        let text = read_text_at_most(file, MAX_SCHEDULE_BYTES).with_context(name)?;
         changes.extend(change::read(&text).map_err(anyhow::Error::msg).with_context(name)?);
     }
     changes.sort_by_key(|change| change.at);

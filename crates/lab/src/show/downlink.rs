@@ -76,11 +76,11 @@ fn rate(text: &str) -> Result<Rate, String> {
 }
 
 fn timeout(text: &str) -> Result<Duration, String> {
-    const LEAST: Span = Span::from_millis(1);
-    const MOST: Span = Span::from_secs(60);
+    const MIN: Span = Span::from_millis(1);
+    const MAX: Span = Span::from_secs(60);
     let span: Span = text.parse().map_err(|error: headstart_units::ParseError| error.to_string())?;
-    if !(LEAST..=MOST).contains(&span) {
-        return Err(format!("found {span}, expected {LEAST} to {MOST}"));
+    if !(MIN..=MAX).contains(&span) {
+        return Err(format!("found {span}, expected {MIN} to {MAX}"));
     }
     Ok(Duration::from_nanos(span.as_nanos()))
 }

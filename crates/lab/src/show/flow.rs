@@ -9,13 +9,13 @@ use crate::flow_trace::{FlowTrace, name};
 use crate::report::Section;
 
 /// Most marks of a kind in a plot: more cannot be distinguished.
-const MOST_MARKS: usize = 3000;
+const MAX_MARKS: usize = 3000;
 
 /// The series of the sender's window.
 const WINDOW: &str = "window";
 
 fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    let step = points.len().div_ceil(MOST_MARKS).max(1);
+    let step = points.len().div_ceil(MAX_MARKS).max(1);
     points.into_iter().step_by(step).collect()
 }
 

@@ -14,9 +14,9 @@ use crate::sweep::Point;
 use crate::table::{Better, Column, Table};
 
 /// Most drawings of a kind; the number left out is printed.
-const MOST_DRAWINGS: usize = 8;
+const MAX_DRAWINGS: usize = 8;
 /// More crossings than this do not stand in the terminal.
-pub const MOST_CROSSINGS: usize = 6;
+pub const MAX_CROSSINGS: usize = 6;
 
 /// Kept results of a point's race: no flows and no distributions.
 #[derive(Clone, Debug)]
@@ -206,7 +206,7 @@ impl Sweep {
             ("mean completion time", "ms", (|row: &Row| row.mean.clone()) as fn(&Row) -> Measured),
             ("harm", "", |row: &Row| row.harm.clone()),
         ];
-        for (others, points) in groups.iter().take(MOST_DRAWINGS) {
+        for (others, points) in groups.iter().take(MAX_DRAWINGS) {
             for (title, unit, of) in picked {
                 let mut figure = Figure::new("", Axis::linear(name, ""), Axis::linear(title, unit));
                 for (slot, scheme) in schemes.iter().enumerate() {
@@ -259,7 +259,7 @@ impl Sweep {
         for (others, points) in &groups {
             for scheme in schemes.iter().filter(|scheme| **scheme != base) {
                 count += 1;
-                if count > MOST_DRAWINGS {
+                if count > MAX_DRAWINGS {
                     continue;
                 }
                 let (columns, rows) = (values(0, points), values(1, points));
@@ -351,7 +351,7 @@ impl Sweep {
 }
 
 fn left_out(count: usize, what: &str) -> Option<Section> {
-    let more = count.checked_sub(MOST_DRAWINGS).filter(|more| *more > 0)?;
+    let more = count.checked_sub(MAX_DRAWINGS).filter(|more| *more > 0)?;
     Some(Section::Text(format!("{more} more {what} are not drawn; sweep.csv has all.")))
 }
 

@@ -75,8 +75,8 @@ pub(super) const ONE: u64 = 1 << 60;
 /// `gain` per second times the nanoseconds from `from` to `to`, in units of [`ONE`].
 pub(super) fn proportional(gain: Ratio, to: Span, from: Span) -> i128 {
     // Capped at a quarter of an hour, which already makes every probability one or zero.
-    const MOST: i128 = 1 << 40;
-    let nanos = (i128::from(to.as_nanos()) - i128::from(from.as_nanos())).clamp(-MOST, MOST);
+    const MAX_NANOS: i128 = 1 << 40;
+    let nanos = (i128::from(to.as_nanos()) - i128::from(from.as_nanos())).clamp(-MAX_NANOS, MAX_NANOS);
     nanos * i128::from(gain.of(ONE)) / 1_000_000_000
 }
 

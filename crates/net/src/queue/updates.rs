@@ -11,7 +11,7 @@ pub(super) struct Updates {
 }
 
 /// Limit of updates computed at once. By then the probability of an idle queue has converged.
-pub(super) const MOST: usize = 4096;
+pub(super) const MAX_UPDATES: usize = 4096;
 
 impl Updates {
     /// The first is one period after time zero.
@@ -20,12 +20,12 @@ impl Updates {
         Self { next: Time::ZERO + period, period }
     }
 
-    /// Updates due at or before `now`, in order; those beyond [`MOST`] are skipped.
+    /// Updates due at or before `now`, in order; those beyond [`MAX_UPDATES`] are skipped.
     pub(super) fn due(&mut self, now: Time) -> impl Iterator<Item = Time> + use<> {
         let (first, period) = (self.next, self.period);
         let count = if first > now { 0 } else { now.since(first).as_nanos() / period.as_nanos() + 1 };
         self.next = first + period * count;
-        (0..count.min(MOST as u64)).map(move |n| first + period * n)
+        (0..count.min(MAX_UPDATES as u64)).map(move |n| first + period * n)
     }
 }
 
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn a_long_idle_time_costs_a_bounded_number_of_steps() {
         let mut updates = Updates::new(Span::ZERO);
-        assert_eq!(updates.due(Time::from_nanos(u64::MAX - 5)).count(), MOST);
+        assert_eq!(updates.due(Time::from_nanos(u64::MAX - 5)).count(), MAX_UPDATES);
         assert!(updates.due(Time::from_nanos(u64::MAX - 5)).count() == 0);
     }
 }

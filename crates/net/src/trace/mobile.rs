@@ -64,8 +64,8 @@ pub struct Mobile {
 
 const TICK_MILLIS: u64 = 20;
 const STEP: Ratio = Ratio::percent(3);
-const LEAST: Ratio = Ratio::percent(60);
-const MOST: Ratio = Ratio::percent(140);
+const MIN_SHARE: Ratio = Ratio::percent(60);
+const MAX_SHARE: Ratio = Ratio::percent(140);
 /// One opportunity per millisecond, in the fixed point of rates.
 const ONE: u64 = 1 << 32;
 
@@ -108,7 +108,7 @@ impl Mobile {
 }
 
 fn stationary(mean: u64, length: u64, source: &mut Xoshiro256PlusPlus) -> Vec<u32> {
-    let (step, least, most) = (STEP.of(mean), LEAST.of(mean), MOST.of(mean));
+    let (step, least, most) = (STEP.of(mean), MIN_SHARE.of(mean), MAX_SHARE.of(mean));
     let slots = most.div_ceil(ONE).max(1) * 4;
     let mut rate = mean;
     let mut times = vec![];

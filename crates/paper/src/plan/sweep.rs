@@ -54,7 +54,7 @@ pub(super) fn axes(table: &Table, study: &StudyEntry) -> Result<Vec<Axis>> {
 }
 
 /// Most combinations that a plan may have.
-pub const MOST_POINTS: usize = 10_000;
+pub const MAX_POINTS: usize = 10_000;
 
 /// All combinations.
 ///
@@ -63,8 +63,8 @@ pub const MOST_POINTS: usize = 10_000;
 pub(super) fn points(axes: &[Axis]) -> Result<Vec<Point>> {
     let count = axes.iter().try_fold(1_usize, |count, (_, values)| count.checked_mul(values.len()));
     ensure!(
-        count.is_some_and(|count| count <= MOST_POINTS),
-        "found {} combinations, expected at most {MOST_POINTS}",
+        count.is_some_and(|count| count <= MAX_POINTS),
+        "found {} combinations, expected at most {MAX_POINTS}",
         count.map_or("too many".into(), |count| count.to_string())
     );
     Ok(axes.iter().fold(vec![Point::default()], |points, (axis, values)| {

@@ -6,7 +6,7 @@ use super::series::{Point, Series};
 use super::{Figure, Guide};
 
 /// Names that a sentence lists before it only counts them.
-const MOST_NAMES: usize = 6;
+const MAX_NAMES: usize = 6;
 
 /// Describes the axes, the number of series, and the extremes.
 pub(super) fn sentence(figure: &Figure) -> String {
@@ -33,7 +33,7 @@ pub(super) fn sentence(figure: &Figure) -> String {
         figure.series.iter().map(|series| series.name.as_str()).filter(|name| !name.is_empty()).collect();
     match names.len() {
         0 => {}
-        1..=MOST_NAMES => text.push_str(&format!(" of {}", names.join(", "))),
+        1..=MAX_NAMES => text.push_str(&format!(" of {}", names.join(", "))),
         count => text.push_str(&format!(" of {count} series")),
     }
     let end = |(series, point): &(&Series, &Point)| {

@@ -17,7 +17,7 @@ const TITLE_FONT: f64 = 15.0;
 const LABEL_FONT: f64 = 11.0;
 
 /// Series of at most so many points have their values written beside their marks.
-const MOST_EXACT: usize = 40;
+const MAX_EXACT: usize = 40;
 
 /// A drawing opened by itself has no page around it and brings its colours.
 pub(super) fn standalone_sheet() -> String {
@@ -162,7 +162,7 @@ fn data_points(figure: &Figure, series: &Series) -> Option<String> {
             |point: &Point| format!("{} {}", value(point.x, point.x_range), value(point.y, point.y_range));
         points.map(point).collect::<Vec<_>>().join(";")
     };
-    (series.points.len() <= MOST_EXACT).then(written).filter(|points| !points.is_empty())
+    (series.points.len() <= MAX_EXACT).then(written).filter(|points| !points.is_empty())
 }
 
 /// Four significant digits: more than a drawing shows.
@@ -192,17 +192,17 @@ fn points(figure: &Figure) -> impl Iterator<Item = &Point> + Clone {
 /// it must not compress the rest. An axis that begins at zero does not go below it for an interval.
 fn stretched(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
     /// On a logarithmic axis.
-    const MOST: f64 = 2.0;
+    const MAX_FACTOR: f64 = 2.0;
     /// Of the values' span, on either side of an axis that is tight around them.
-    const MOST_SHARE: f64 = 0.3;
+    const MAX_SHARE: f64 = 0.3;
     let (low, high) = values
         .filter(|&value| axis.can_show(value))
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
     match (axis.scale, axis.range) {
-        (Scale::Logarithmic, _) => (low / MOST, high * MOST),
+        (Scale::Logarithmic, _) => (low / MAX_FACTOR, high * MAX_FACTOR),
         (Scale::Linear, Range::FromZero) if low >= 0.0 => (0.0, f64::INFINITY),
         (Scale::Linear, Range::Tight) if low < high => {
-            let most = (high - low) * MOST_SHARE;
+            let most = (high - low) * MAX_SHARE;
             (low - most, high + most)
         }
         (Scale::Linear, _) => (f64::NEG_INFINITY, f64::INFINITY),

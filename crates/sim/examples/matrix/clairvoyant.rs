@@ -8,7 +8,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 /// Share of the buffer that it fills: the rest is for bursts that it cannot foresee.
 const FILLED: f64 = 0.5;
 /// Segments that leave at once in any case, as from every other start.
-const LEAST: u64 = 10;
+const MIN_BURST: u64 = 10;
 /// Bytes of a packet on the wire for each 1448 of payload.
 const WIRE: f64 = 1500.0 / 1448.0;
 
@@ -44,12 +44,12 @@ impl InformedStart for Clairvoyant {
         let ahead = seen.queue.get() as f64 + wire(seen.planned);
         let filled = self.buffer.get() as f64 * FILLED;
         let room = (filled - ahead).max(0.0);
-        let burst = ((room / segment) as u64).min((size / segment) as u64 + 1).clamp(LEAST, 1000);
+        let burst = ((room / segment) as u64).min((size / segment) as u64 + 1).clamp(MIN_BURST, 1000);
         let equal = size * (seen.starting as f64 + clocked + 1.0) / rate;
         let seconds = ((size - burst as f64 * segment).max(0.0) + (ahead - filled).max(0.0)) / free;
         // Slow start from ten segments would take this long.
         let doublings =
-            prior.handshake_rtt.as_nanos() as f64 * 1e-9 * (size / segment / LEAST as f64 + 1.0).log2();
+            prior.handshake_rtt.as_nanos() as f64 * 1e-9 * (size / segment / MIN_BURST as f64 + 1.0).log2();
         let seconds = seconds.min(equal).min(doublings).max(1e-6);
         let flight = ((size / segment) as u64 + 1).clamp(burst, 100_000);
         let text = format!(

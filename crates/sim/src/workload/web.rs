@@ -47,7 +47,7 @@ pub struct ParetoTwo {
 }
 
 /// The largest object.
-const MOST_PACKETS: f64 = 16_777_216.0;
+const MAX_PACKETS: f64 = 16_777_216.0;
 
 impl ParetoTwo {
     /// The distribution of this mean, in packets before they are rounded up; the shape must be
@@ -63,7 +63,7 @@ impl ParetoTwo {
         // libm's power, so that every machine draws the same.
         let uniform = unit_above_zero(draw);
         let size = self.scale * (libm::pow(uniform, -1.0 / self.shape) - 1.0);
-        size.ceil().clamp(1.0, MOST_PACKETS) as u64
+        size.ceil().clamp(1.0, MAX_PACKETS) as u64
     }
 }
 

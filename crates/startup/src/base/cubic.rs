@@ -37,7 +37,7 @@ use crate::event::{Ack, Congestion, Timeout};
 /// Multiplicative decrease (RFC 9438 §4.6).
 pub const BETA: Ratio = Ratio::new(7, 10);
 /// Linux, while no maximum is known: acked bytes for each byte of growth.
-const LINUX_LEAST_GROWTH: u64 = 20;
+const LINUX_MIN_GROWTH: u64 = 20;
 
 /// Constants that depend on the number of connections emulated by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +188,7 @@ impl Cubic {
         let target = epoch.cubic(elapsed, mss).clamp(self.window, self.window * Ratio::new(3, 2));
 
         let floor = match is_linux && w_max.is_zero() {
-            true => self.fine_window + (acked.get() << FINE) / LINUX_LEAST_GROWTH,
+            true => self.fine_window + (acked.get() << FINE) / LINUX_MIN_GROWTH,
             false => 0,
         };
         let fine_estimate = epoch.fine_estimate;

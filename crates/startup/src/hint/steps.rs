@@ -28,17 +28,17 @@ pub enum Steps {
 const R10: [u64; 10] = [100, 125, 160, 200, 250, 315, 400, 500, 630, 800];
 
 /// Smallest step: a lower rate would be no faster than an initial window of ten.
-const LEAST_KBIT: u64 = 100;
+const MIN_KBIT: u64 = 100;
 
 /// Largest step: clients above are few enough to be identified by it.
-const MOST_KBIT: u64 = 10_000_000;
+const MAX_KBIT: u64 = 10_000_000;
 
 impl Steps {
     /// The largest step that is not more than `rate`; the largest of all for anything above; `None`
     /// below the smallest.
     #[must_use]
     pub fn floor(self, rate: Rate) -> Option<Rate> {
-        if rate < kbit(LEAST_KBIT) {
+        if rate < kbit(MIN_KBIT) {
             return None;
         }
         let every = match self {
@@ -46,9 +46,9 @@ impl Steps {
             Self::Ten => 1,
             Self::Five => 2,
         };
-        let rate = rate.min(kbit(MOST_KBIT));
+        let rate = rate.min(kbit(MAX_KBIT));
         let mut decade = 1;
-        while kbit(LEAST_KBIT * decade * 10) <= rate {
+        while kbit(MIN_KBIT * decade * 10) <= rate {
             decade *= 10;
         }
         let steps = R10.iter().step_by(every).map(|step| kbit(step * decade));

@@ -10,7 +10,7 @@ use core::fmt::{self, Write};
 use super::{Field, Parameters};
 
 /// Limit on the text in bytes, above the longest scheme.
-pub(crate) const MOST_TEXT: usize = 512;
+pub(crate) const MAX_TEXT: usize = 512;
 /// Characters of a text that an error quotes.
 const QUOTED: usize = 48;
 /// Characters of a name that is compared with others.
@@ -102,7 +102,7 @@ pub(crate) fn shown(text: &str) -> String {
 pub(crate) fn split(text: &str) -> Result<(&str, &str), Error> {
     const SHAPE: &str = "a scheme such as `halfback` or `halfback(additional=25%)`";
     let text = text.trim();
-    if text.is_empty() || text.len() > MOST_TEXT {
+    if text.is_empty() || text.len() > MAX_TEXT {
         return Err(Error::shape(text, SHAPE));
     }
     let (name, rest) = match text.split_once('(') {

@@ -21,7 +21,7 @@ const SHORTEST: u64 = 5;
 const LONGEST: u64 = 16;
 /// Largest multiple of the measured delivery rate that is believed: below the five times by which a
 /// record may be wrong at little cost.
-const MOST: u64 = 4;
+const MAX_FACTOR: u64 = 4;
 
 /// The packet train of a first flight.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,7 +82,7 @@ impl PacketTrain {
         if self.acked < packet * SHORTEST || self.took.is_zero() {
             return measured;
         }
-        measured.max((self.acked / self.took).min(measured * MOST))
+        measured.max((self.acked / self.took).min(measured * MAX_FACTOR))
     }
 }
 

@@ -121,7 +121,7 @@ impl Params {
             algorithm: Algorithm::Target { threshold: Ratio::percent(90) },
             measure: Measure::Peak { interval: Span::from_millis(150), intervals: 5 },
             memory: Span::from_millis(150),
-            memory_bins: recent::MOST_BINS,
+            memory_bins: recent::MAX_BINS,
             granularity: Granularity::Encoded,
             denial: Denial::Zero,
             requests_per_second: None,

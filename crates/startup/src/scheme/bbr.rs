@@ -293,7 +293,7 @@ impl Bbr {
         }
         let least = if self.pace < Rate::from_bits_per_sec(1_200_000) { 1 } else { 2 };
         let bytes = (self.pace.as_bytes_per_sec() >> 10).min(LARGEST_QUANTUM);
-        (bytes / self.mss.get().max(1)).clamp(least, MOST_AT_ONCE)
+        (bytes / self.mss.get().max(1)).clamp(least, MAX_AT_ONCE)
     }
 
     /// BBR §4.2.2 in ngtcp2, in segments: ten at least, and above 24 Mbit/s the data of a round
@@ -484,7 +484,7 @@ const PACING_SHARE: Ratio = Ratio::new(99, 100);
 /// Size of one buffer (skb) in Linux: 64 kB less its headers.
 const LARGEST_QUANTUM: u64 = 65_535 - 320;
 /// Limit of a burst in segments (bbr_tso_segs_goal).
-const MOST_AT_ONCE: u64 = 127;
+const MAX_AT_ONCE: u64 = 127;
 /// BBR §4.2.3.2: twice the BDP, for delayed and aggregated acks.
 const WINDOW_GAIN: Ratio = Ratio::new(2, 1);
 /// BBR §4.3.4.3.

@@ -557,7 +557,7 @@ impl BbrV3 {
     /// IsTimeToProbeBW, with IsRenoCoexistenceProbeTime.
     fn is_time_to_probe(&self, ack: &Ack) -> bool {
         let segments = self.target_inflight().get() / self.mss.get().max(1);
-        ack.now > self.probe_at || u64::from(self.rounds_since_probe) >= segments.min(MOST_ROUNDS)
+        ack.now > self.probe_at || u64::from(self.rounds_since_probe) >= segments.min(MAX_ROUNDS)
     }
 
     fn is_time_to_cruise(&self, ack: &Ack) -> bool {
@@ -1043,7 +1043,7 @@ const FULL_MARKED_ROUNDS: u8 = 2;
 /// BBR3 §5.3.2.
 const DRAIN_ROUNDS: u32 = 3;
 /// BBR3 §5.3.3.8.2.
-const MOST_ROUNDS: u64 = 63;
+const MAX_ROUNDS: u64 = 63;
 /// Half of BBR.ExtraAckedFilterLen (BBR3 §2.12).
 const EXTRA_ROUNDS: u32 = 5;
 /// BBR.MinRTTFilterLen (BBR3 §2.16.1).

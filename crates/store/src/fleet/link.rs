@@ -16,7 +16,7 @@ use crate::slot::{self, Slot};
 /// First bytes of every key, unless the address has others.
 const PREFIX: &str = "headstart:";
 /// Most bytes of a file with a password or a certificate.
-const MOST_FILE_BYTES: usize = 1 << 20;
+const MAX_FILE_BYTES: usize = 1 << 20;
 /// Keys that are read in one step of a listing.
 const LISTED: usize = 1000;
 
@@ -153,7 +153,7 @@ impl FromStr for Address {
 }
 
 fn read(file: &Path) -> Result<String, AddressError> {
-    read_text_at_most(file, MOST_FILE_BYTES)
+    read_text_at_most(file, MAX_FILE_BYTES)
         .map_err(|error| AddressError(format!("{}: {error}", file.display())))
 }
 

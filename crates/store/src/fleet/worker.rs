@@ -19,9 +19,9 @@ use crate::history::History;
 const BATCH: usize = 256;
 /// Peers that wait to be looked up, at most: beyond that a flood of handshakes costs its starts,
 /// and no memory.
-const MOST_WAITING: usize = 8192;
+const MAX_WAITING: usize = 8192;
 /// Leases that are remembered, at most. A peer without one is looked up again.
-const MOST_LEASES: usize = 1 << 16;
+const MAX_LEASES: usize = 1 << 16;
 /// Time between two searches for leases that are over, each of which visits all of them.
 const SWEEP: Duration = Duration::from_millis(500);
 /// First pause after a failure; each further one is twice as long.
@@ -177,11 +177,11 @@ impl Queue {
 
     fn keep_lease(&mut self, peer: IpAddr, lease: KnownLease) {
         let may_sweep = self.swept.is_none_or(|swept| swept.left().is_none());
-        if self.leases.len() >= MOST_LEASES && may_sweep {
+        if self.leases.len() >= MAX_LEASES && may_sweep {
             self.leases.retain(|_, lease| lease.until.left().is_some());
             self.swept = Some(Deadline::after(SWEEP));
         }
-        if self.leases.len() < MOST_LEASES {
+        if self.leases.len() < MAX_LEASES {
             self.leases.insert(peer, lease);
         }
     }
@@ -213,7 +213,7 @@ impl Shared {
         if is_leased || queue.pending.contains(&peer) {
             return;
         }
-        if queue.is_away || queue.wanted.len() >= MOST_WAITING {
+        if queue.is_away || queue.wanted.len() >= MAX_WAITING {
             drop(queue);
             locked(&self.counters).skipped += 1;
             return;

@@ -82,7 +82,7 @@ const JITTER: (f64, f64) = (0.0, 0.2);
 const JITTER_MS: f64 = 20.0;
 const LOSS_PERCENT: [(f64, f64); 3] = [(0.0, 0.0), (0.0, 0.1), (0.1, 5.0)];
 const BUFFER: [(f64, f64); 3] = [(0.3, 0.9), (0.9, 1.1), (1.1, 1.5)];
-const LEAST_BUFFER: Bytes = Bytes::new(3000);
+const MIN_BUFFER: Bytes = Bytes::new(3000);
 /// Length of a scene's trace: a session and its overrun.
 const LENGTH: Span = Span::from_secs(60);
 
@@ -135,7 +135,7 @@ impl Scene {
     #[must_use]
     pub fn options(&self, rest: &PathOptions) -> PathOptions {
         let bdp = (self.rate() * self.rtt).get() as f64;
-        let buffer = Buffer::Bytes(Bytes::new((bdp * self.buffer) as u64).max(LEAST_BUFFER));
+        let buffer = Buffer::Bytes(Bytes::new((bdp * self.buffer) as u64).max(MIN_BUFFER));
         PathOptions {
             rate: self.rate(),
             rtt: Rtts(vec![self.rtt]),

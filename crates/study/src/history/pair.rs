@@ -43,7 +43,7 @@ const WATCHED: Span = Span::from_secs(40);
 /// Plots are coarser.
 const SHOWN_BINS: usize = 5;
 const HOLDS_FOR: usize = 50;
-const LEAST_QUOTIENT: f64 = 0.75;
+const MIN_QUOTIENT: f64 = 0.75;
 
 /// Opening of the second flow.
 #[derive(Args, Clone, Debug)]
@@ -115,7 +115,7 @@ fn numbers(setup: &Setup, rates: &Rates, second_at: Time) -> Vec<(String, f64)> 
     };
     let is_fair = |from: usize| {
         let (one, two) = (sum(0, from, from + HOLDS_FOR), sum(1, from, from + HOLDS_FOR));
-        one.min(two) >= LEAST_QUOTIENT * one.max(two)
+        one.min(two) >= MIN_QUOTIENT * one.max(two)
     };
     let fair = (begin..begin + count - HOLDS_FOR).find(|from| is_fair(*from)).map(|bin| bin - begin);
     let share = |from: usize, to: usize| {

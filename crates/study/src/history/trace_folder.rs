@@ -14,7 +14,7 @@ use crate::options::TraceFile;
 pub struct TraceFolder(pub Vec<TraceFile>);
 
 /// The most files that are read.
-const MOST_FILES: usize = 10_000;
+const MAX_FILES: usize = 10_000;
 
 impl FromStr for TraceFolder {
     type Err = String;
@@ -27,8 +27,8 @@ impl FromStr for TraceFolder {
             if path.is_file() {
                 files.push(path);
             }
-            if files.len() > MOST_FILES {
-                return Err(format!("found more than {MOST_FILES} files in {text}, expected at most these"));
+            if files.len() > MAX_FILES {
+                return Err(format!("found more than {MAX_FILES} files in {text}, expected at most these"));
             }
         }
         files.sort();

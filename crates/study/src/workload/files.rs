@@ -15,7 +15,7 @@ const SIZES: Cap = Cap { bytes: 1 << 20, lines: 10_000 };
 /// The longest file of arrivals, and its most lines.
 const ARRIVALS: Cap = Cap { bytes: 64 << 20, lines: 1_000_000 };
 /// The largest flow.
-const MOST_BYTES: u64 = 1_000_000_000_000;
+const MAX_BYTES: u64 = 1_000_000_000_000;
 /// The latest arrival, in seconds: the longest run.
 const LATEST: f64 = 1e6;
 
@@ -140,10 +140,10 @@ fn rows<'a>(text: &'a str, headers: &[&str], lines: usize) -> Result<Rows<'a>, S
 
 /// A size in whole bytes.
 fn size(at: usize, line: &str, bytes: f64) -> Result<u64, String> {
-    if bytes.fract() == 0.0 && (1.0..=MOST_BYTES as f64).contains(&bytes) {
+    if bytes.fract() == 0.0 && (1.0..=MAX_BYTES as f64).contains(&bytes) {
         return Ok(bytes as u64);
     }
-    Err(wrong(at, line, &format!("a size of 1 to {MOST_BYTES} whole bytes")))
+    Err(wrong(at, line, &format!("a size of 1 to {MAX_BYTES} whole bytes")))
 }
 
 const WEIGHTS: &str = "size_bytes,weight";

@@ -10,14 +10,14 @@ use crate::figure::{Axis, Figure, Mark, PacketKind, Point, Series, Style, Svg};
 use crate::link::capacity::{Capacity, DOWN_CAPACITY, UP_CAPACITY};
 
 /// Most marks of a kind in a plot: more cannot be distinguished.
-const MOST_MARKS: usize = 3000;
+const MAX_MARKS: usize = 3000;
 /// Bins of the throughput's figure.
 const BINS: u64 = 200;
 /// Full packets that a bin of it holds at least, at the highest rate.
 const PACKETS_IN_A_BIN: u64 = 10;
 
 fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    let step = points.len().div_ceil(MOST_MARKS).max(1);
+    let step = points.len().div_ceil(MAX_MARKS).max(1);
     points.into_iter().step_by(step).collect()
 }
 
@@ -194,10 +194,10 @@ fn queue(record: &ParsedLog) -> Svg {
 /// Of neighbouring points the lowest and the highest, where more cannot be distinguished: no peak
 /// is lost.
 fn envelope(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    if points.len() <= MOST_MARKS {
+    if points.len() <= MAX_MARKS {
         return points;
     }
-    let chunk = (2 * points.len()).div_ceil(MOST_MARKS);
+    let chunk = (2 * points.len()).div_ceil(MAX_MARKS);
     let ends = |chunk: &[(f64, f64)]| {
         let by = |one: &(usize, &(f64, f64)), other: &(usize, &(f64, f64))| one.1.1.total_cmp(&other.1.1);
         let low = chunk.iter().enumerate().min_by(by).map_or(0, |(place, _)| place);
@@ -281,7 +281,7 @@ mod tests {
         let points: Vec<(f64, f64)> =
             (0..100_000).map(|n| (f64::from(n), if n == 77_777 { 9.0 } else { f64::from(n % 2) })).collect();
         let thin = envelope(points);
-        assert!(thin.len() <= MOST_MARKS + 2, "{}", thin.len());
+        assert!(thin.len() <= MAX_MARKS + 2, "{}", thin.len());
         assert!(thin.contains(&(77_777.0, 9.0)) && thin.last() == Some(&(99_999.0, 1.0)));
         assert!(thin.is_sorted_by(|one, other| one.0 <= other.0));
     }

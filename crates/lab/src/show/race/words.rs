@@ -9,7 +9,7 @@ use crate::show::counted;
 use crate::verdict::{Harm, Twins, Victims};
 
 /// So many names are listed before the others are only counted.
-const MOST_NAMES: usize = 4;
+const MAX_NAMES: usize = 4;
 /// With so few seeds or fewer, Student's t makes intervals nearly twice as wide as with the default
 /// of eight.
 const FEW_SEEDS: usize = 3;
@@ -127,9 +127,9 @@ fn with_interval(interval: &Interval, decimals: usize) -> String {
 /// `a`, `a and b`, `a, b and c`, or the first of them and the number of the others.
 fn names(race: &Race, places: &[usize]) -> String {
     let mut parts: Vec<String> =
-        places.iter().take(MOST_NAMES).map(|place| race.standings[*place].entry.name.to_string()).collect();
-    if places.len() > MOST_NAMES {
-        parts.push(format!("{} more", places.len() - MOST_NAMES));
+        places.iter().take(MAX_NAMES).map(|place| race.standings[*place].entry.name.to_string()).collect();
+    if places.len() > MAX_NAMES {
+        parts.push(format!("{} more", places.len() - MAX_NAMES));
     }
     let last = parts.pop().unwrap_or_default();
     if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) }

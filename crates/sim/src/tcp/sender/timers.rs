@@ -4,7 +4,7 @@
 use super::*;
 
 /// Linux: least wait of a probe beyond two round trips (TCP_TIMEOUT_MIN_US).
-const LEAST_PROBE_WAIT: Span = Span::from_millis(2);
+const MIN_PROBE_WAIT: Span = Span::from_millis(2);
 
 impl Sender {
     /// Time at which [`Self::on_loss_timer`] is due.
@@ -54,7 +54,7 @@ impl Sender {
             timeout += match (is_single, config.as_linux) {
                 (true, true) => config.min_rto,
                 (true, false) => config.delayed_ack.timeout,
-                (false, true) => LEAST_PROBE_WAIT,
+                (false, true) => MIN_PROBE_WAIT,
                 (false, false) => Span::ZERO,
             };
             let mut probe_at = now + timeout;

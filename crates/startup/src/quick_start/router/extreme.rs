@@ -127,8 +127,8 @@ impl Extreme {
             scores: BTreeMap::new(),
             hosts_by_use: BTreeMap::new(),
             use_count: 0,
-            recent_requests: Recent::new(memory, recent::MOST_BINS),
-            denied_requests: Recent::new(memory, recent::MOST_BINS),
+            recent_requests: Recent::new(memory, recent::MAX_BINS),
+            denied_requests: Recent::new(memory, recent::MAX_BINS),
             most: (0, 0),
         }
     }

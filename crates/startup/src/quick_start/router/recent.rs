@@ -11,8 +11,8 @@
 use headstart_units::{Rate, Span, Time};
 
 /// The most bins there can be.
-pub const MOST_BINS: u8 = 16;
-const ROOM: usize = MOST_BINS as usize + 1;
+pub const MAX_BINS: u8 = 16;
+const ROOM: usize = MAX_BINS as usize + 1;
 
 /// A sum over a sliding memory.
 #[derive(Clone, Copy, Debug)]
@@ -28,10 +28,10 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Without grants; each will count for `memory`, divided into `bins` (1 to [`MOST_BINS`]).
+    /// Without grants; each will count for `memory`, divided into `bins` (1 to [`MAX_BINS`]).
     #[must_use]
     pub fn new(memory: Span, bins: u8) -> Self {
-        let bins = bins.clamp(1, MOST_BINS);
+        let bins = bins.clamp(1, MAX_BINS);
         let bin = Span::from_nanos(memory.as_nanos().div_ceil(u64::from(bins)).max(1));
         let used = usize::from(bins) + 1;
         Self { bin, bins: [0; ROOM], used, sum: 0, at: 0, ends_at: Time::ZERO + bin }

@@ -54,14 +54,14 @@ use headstart_units::Bytes;
 use json::{Content, Entry, Har, Map, PageEntry, Response};
 
 /// Largest file accepted. Bodies saved along with a large page stay well below.
-pub const MOST_FILE_BYTES: u64 = 256 << 20;
+pub const MAX_FILE_BYTES: u64 = 256 << 20;
 /// Most entries or pages accepted. No page makes so many requests, and origins fit a `u16`.
-pub const MOST_ENTRIES: usize = 10_000;
+pub const MAX_ENTRIES: usize = 10_000;
 /// Largest object accepted.
-pub const MOST_OBJECT_BYTES: u64 = 1 << 30;
+pub const MAX_OBJECT_BYTES: u64 = 1 << 30;
 
 /// Longest excerpt of a title, a host or an invalid value.
-const MOST_TEXT: usize = 200;
+const MAX_TEXT: usize = 200;
 
 /// Contents of a HAR file for one page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ pub struct HarError {
 pub enum Problem {
     /// It cannot be read.
     Io(io::Error),
-    /// It is larger than [`MOST_FILE_BYTES`].
+    /// It is larger than [`MAX_FILE_BYTES`].
     TooLarge,
     /// It is not JSON, or cut short.
     NotJson {
@@ -184,11 +184,7 @@ impl fmt::Display for HarError {
         match &self.problem {
             Problem::Io(error) => write!(f, "cannot be read: {error}"),
             Problem::TooLarge => {
-                write!(
-                    f,
-                    "found more than {} MiB, expected a HAR file of at most that",
-                    MOST_FILE_BYTES >> 20
-                )
+                write!(f, "found more than {} MiB, expected a HAR file of at most that", MAX_FILE_BYTES >> 20)
             }
             Problem::NotJson { line, column, message } => {
                 write!(f, "line {line}, column {column}: found no JSON ({message}), expected a HAR file")
@@ -214,7 +210,7 @@ pub fn read(path: &Path, page: Option<&str>) -> Result<Page, HarError> {
         let mut content = Vec::new();
         // Read one byte more than allowed, to detect a file that is too large, whatever its
         // metadata.
-        File::open(path)?.take(MOST_FILE_BYTES + 1).read_to_end(&mut content)?;
+        File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut content)?;
         Ok(content)
     };
     content()
@@ -225,7 +221,7 @@ pub fn read(path: &Path, page: Option<&str>) -> Result<Page, HarError> {
 
 /// Reads a page of the content of a file.
 pub fn parse(content: &[u8], page: Option<&str>) -> Result<Page, HarError> {
-    if content.len() as u64 > MOST_FILE_BYTES {
+    if content.len() as u64 > MAX_FILE_BYTES {
         return Err(Problem::TooLarge.into());
     }
     // Some tools begin their files with a byte-order mark, which JSON does not allow.
@@ -452,8 +448,8 @@ fn check_entry(
             None | Some(0) if status == 0 => Err(Reason::Failed),
             None => Err(Reason::UnknownSize),
             Some(0) => Err(Reason::ZeroBytes),
-            Some(bytes) if bytes > MOST_OBJECT_BYTES => {
-                let expected = format!("at most {MOST_OBJECT_BYTES} bytes");
+            Some(bytes) if bytes > MAX_OBJECT_BYTES => {
+                let expected = format!("at most {MAX_OBJECT_BYTES} bytes");
                 return Err(problem(&key("response"), format!("an object of {bytes} bytes"), &expected));
             }
             Some(bytes) => Ok((origin, Bytes::new(bytes))),
@@ -527,7 +523,7 @@ fn origin(scheme: &str, url: &str) -> Option<String> {
         None => (host_and_port, ""),
     };
     let is_plain = !host.chars().any(|c| c.is_control() || c.is_whitespace());
-    if host.is_empty() || host.len() > MOST_TEXT || !is_plain {
+    if host.is_empty() || host.len() > MAX_TEXT || !is_plain {
         return None;
     }
     let port: u16 = match port {
@@ -619,8 +615,8 @@ fn quoted(text: &str) -> String {
 /// One printable line of bounded length, safe to print on a terminal.
 fn shortened(text: &str) -> String {
     let mut line: String =
-        text.chars().take(MOST_TEXT).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().nth(MOST_TEXT).is_some() {
+        text.chars().take(MAX_TEXT).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(MAX_TEXT).is_some() {
         line.push_str("...");
     }
     line

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::MOST_ENTRIES;
+use super::MAX_ENTRIES;
 
 #[derive(Deserialize)]
 pub(super) struct Har {
@@ -147,9 +147,9 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Reading<List<T>> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut members = Vec::new();
         while let Some(member) = list.next_element()? {
-            if members.len() == MOST_ENTRIES {
+            if members.len() == MAX_ENTRIES {
                 return Err(A::Error::custom(format!(
-                    "more than {MOST_ENTRIES} members, expected at most that many"
+                    "more than {MAX_ENTRIES} members, expected at most that many"
                 )));
             }
             members.push(member);

@@ -330,8 +330,8 @@ fn limits_hold() {
         let list = vec![entry.as_str(); count].join(",");
         parse(format!(r#"{{"log":{{"entries":[{list}]}}}}"#).as_bytes(), None)
     };
-    assert_eq!(with(MOST_ENTRIES).expect("as many as allowed").objects.len(), MOST_ENTRIES);
-    let error = with(MOST_ENTRIES + 1).expect_err("one too many").to_string();
+    assert_eq!(with(MAX_ENTRIES).expect("as many as allowed").objects.len(), MAX_ENTRIES);
+    let error = with(MAX_ENTRIES + 1).expect_err("one too many").to_string();
     assert_eq!(error, "log.entries: found more than 10000 members, expected at most that many");
     let deep = format!(r#"{{"x":{}"#, "[".repeat(1_000_000));
     assert!(parse(deep.as_bytes(), None).is_err(), "depth costs no stack");
@@ -397,7 +397,7 @@ fn check(content: &[u8]) -> bool {
             assert!(!page.objects.is_empty());
             for object in &page.objects {
                 assert!(usize::from(object.origin) < page.origins.len());
-                assert!((1..=MOST_OBJECT_BYTES).contains(&object.bytes.get()));
+                assert!((1..=MAX_OBJECT_BYTES).contains(&object.bytes.get()));
             }
             true
         }
