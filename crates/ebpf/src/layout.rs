@@ -330,7 +330,7 @@ pub const PHASES: [&str; 15] = [
     "first-flight",
 ];
 
-/// Counters of one arm (`struct hs_of_arm`).
+/// Counters of one arm (`struct hs_arm_counters`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArmCounters {
     /// Connections that ended.

@@ -34,7 +34,7 @@ pub use axis::{Axis, Range, Scale, Tick};
 pub use heat::HeatMap;
 pub use legend::Legend;
 pub use palette::Mark;
-pub(crate) use palette::sheet;
+pub(crate) use palette::style_sheet;
 pub use series::{Join, PacketKind, Point, Series, Style, Uncertainty};
 
 /// Everything a drawing shows.
@@ -88,7 +88,7 @@ impl Figure {
     /// The drawing in a sentence: what was said of it, or what its data say.
     #[must_use]
     pub fn description(&self) -> String {
-        if self.says.is_empty() { describe::sentence(self) } else { self.says.clone() }
+        if self.says.is_empty() { describe::description(self) } else { self.says.clone() }
     }
 
     /// Names of series whose lines lie exactly on one another, in groups of two and more.

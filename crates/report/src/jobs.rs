@@ -33,7 +33,7 @@ pub struct JobStore {
     folder: Folder,
     program: String,
     state: Mutex<State>,
-    kept: Arc<AtomicUsize>,
+    result_count: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
@@ -92,8 +92,8 @@ impl JobStore {
             .map(|line| (line.key, line.result))
             .collect();
         let state = State { results, ..State::default() };
-        let kept = Arc::new(AtomicUsize::new(state.results.len()));
-        Ok(Self { folder, program, state: Mutex::new(state), kept })
+        let result_count = Arc::new(AtomicUsize::new(state.results.len()));
+        Ok(Self { folder, program, state: Mutex::new(state), result_count })
     }
 
     /// The file, for messages.
@@ -121,7 +121,7 @@ impl JobStore {
 
     /// True if the job is finished.
     #[must_use]
-    pub fn holds(&self, key: &str) -> bool {
+    pub fn contains(&self, key: &str) -> bool {
         self.state().results.contains_key(key)
     }
 
@@ -130,7 +130,7 @@ impl JobStore {
     ///
     /// # Errors
     /// If it is the first that cannot be written.
-    pub fn keep<R: Serialize>(&self, key: &str, result: &R) -> Result<(), OutputError> {
+    pub fn insert<R: Serialize>(&self, key: &str, result: &R) -> Result<(), OutputError> {
         let path = self.path();
         let cannot = |error| failed("write", &path, error);
         let result = serde_json::value::to_raw_value(result).map_err(|error| cannot(error.into()))?;
@@ -139,27 +139,27 @@ impl JobStore {
         let written = if state.cannot_write { Ok(()) } else { state.append(&path, &line) };
         state.cannot_write |= written.is_err();
         if !state.cannot_write {
-            self.kept.fetch_add(1, Ordering::Relaxed);
+            self.result_count.fetch_add(1, Ordering::Relaxed);
         }
         state.results.insert(key.to_owned(), result);
         state.added.insert(key.to_owned());
         written.map_err(cannot)
     }
 
-    /// How many results are in the file, also while jobs go on.
+    /// Number of results in the file, which grows while jobs run.
     #[must_use]
-    pub fn kept(&self) -> Arc<AtomicUsize> {
-        Arc::clone(&self.kept)
+    pub fn result_count(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.result_count)
     }
 
-    /// Forgets a job's result: something that belongs to it is lost, and it has to be run again.
-    pub fn forget(&self, key: &str) {
+    /// Removes a job's result, if something that belongs to it is lost and it has to run again.
+    pub fn remove(&self, key: &str) {
         self.state().results.remove(key);
     }
 
     /// Number of results taken from an earlier run.
     #[must_use]
-    pub fn reused(&self) -> usize {
+    pub fn reused_count(&self) -> usize {
         self.state().reused.len()
     }
 
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn results_come_back_to_the_last_bit() {
-        let kept = store("bits", "a");
+        let jobs = store("bits", "a");
         let mut state = 1_u64;
         let numbers: Vec<f64> = (0..10_000)
             .map(|_| {
@@ -237,60 +237,60 @@ mod tests {
                 (state >> 11) as f64 / 1e16
             })
             .collect();
-        kept.keep("numbers", &numbers).expect("written");
-        drop(kept.close().expect("written"));
-        let kept = store("bits", "a");
-        let back: Vec<f64> = kept.get("numbers").expect("kept");
+        jobs.insert("numbers", &numbers).expect("written");
+        drop(jobs.close().expect("written"));
+        let jobs = store("bits", "a");
+        let back: Vec<f64> = jobs.get("numbers").expect("kept");
         assert!(back.iter().zip(&numbers).all(|(one, other)| one.to_bits() == other.to_bits()));
-        end(kept);
+        end(jobs);
     }
 
     #[test]
     fn lines_that_are_damaged_or_cut_short_are_run_again() {
-        let kept = store("damaged", "a");
+        let jobs = store("damaged", "a");
         for (number, key) in ["one", "two", "three"].into_iter().enumerate() {
-            kept.keep(key, &(number + 1)).expect("written");
+            jobs.insert(key, &(number + 1)).expect("written");
         }
-        let path = kept.path();
-        drop(kept);
+        let path = jobs.path();
+        drop(jobs);
         let text = fs::read_to_string(&path).expect("written").replacen("\"key\"", "\"k", 1);
         fs::write(&path, &text[..text.len() - 4]).expect("written");
-        let kept = store("damaged", "a");
-        let found: Vec<Option<u32>> = ["one", "two", "three"].map(|key| kept.get(key)).into();
+        let jobs = store("damaged", "a");
+        let found: Vec<Option<u32>> = ["one", "two", "three"].map(|key| jobs.get(key)).into();
         assert_eq!(found, [None, Some(2), None]);
-        assert_eq!(kept.reused(), 1);
-        assert_eq!(kept.get::<String>("two"), None, "a result of another form is none");
-        kept.keep("four", &4).expect("written");
-        drop(kept);
-        let kept = store("damaged", "a");
-        assert_eq!((kept.get("two"), kept.get("four")), (Some(2), Some(4)), "half a line spoils no other");
-        end(kept);
+        assert_eq!(jobs.reused_count(), 1);
+        assert_eq!(jobs.get::<String>("two"), None, "a result of another form is none");
+        jobs.insert("four", &4).expect("written");
+        drop(jobs);
+        let jobs = store("damaged", "a");
+        assert_eq!((jobs.get("two"), jobs.get("four")), (Some(2), Some(4)), "half a line spoils no other");
+        end(jobs);
     }
 
     #[test]
     fn results_of_another_program_are_not_used() {
-        let kept = store("program", "a");
-        kept.keep("one", &1).expect("written");
-        drop(kept);
-        let kept = store("program", "b");
-        assert_eq!(kept.get::<u32>("one"), None);
-        drop(kept);
-        let kept = store("program", "a");
+        let jobs = store("program", "a");
+        jobs.insert("one", &1).expect("written");
+        drop(jobs);
+        let jobs = store("program", "b");
+        assert_eq!(jobs.get::<u32>("one"), None);
+        drop(jobs);
+        let jobs = store("program", "a");
         assert_eq!(
-            kept.get::<u32>("one"),
+            jobs.get::<u32>("one"),
             Some(1),
             "they are there until a run of another program is complete"
         );
-        end(kept);
+        end(jobs);
     }
 
     #[test]
     fn a_closed_store_does_not_depend_on_the_order_of_its_results() {
         let texts = [["one", "two"], ["two", "one"]].map(|keys| {
-            let kept = store("order", "a");
-            keys.iter().for_each(|key| kept.keep(key, &key.len()).expect("written"));
-            let path = kept.path();
-            drop(kept.close().expect("written"));
+            let jobs = store("order", "a");
+            keys.iter().for_each(|key| jobs.insert(key, &key.len()).expect("written"));
+            let path = jobs.path();
+            drop(jobs.close().expect("written"));
             let text = fs::read_to_string(path).expect("written");
             end(store("order", "a"));
             text

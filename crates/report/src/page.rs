@@ -9,7 +9,7 @@
 
 use std::fmt::Write as _;
 
-use crate::figure::{Svg, sheet};
+use crate::figure::{Svg, style_sheet};
 use crate::markup::escape;
 use crate::table::Table;
 
@@ -91,7 +91,7 @@ impl Report {
              script-src 'sha256-{SCRIPT_HASH}'\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <title>{title}</title>\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n",
-            sheet()
+            style_sheet()
         );
         paragraphs(&mut out, &self.lead, " class=\"lead\"");
         self.contents(&mut out);

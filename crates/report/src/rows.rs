@@ -120,7 +120,7 @@ impl RowFile {
             return Err(failed("write", &self.path, io::ErrorKind::IsADirectory.into()));
         }
         let file = File::create(&partial).map_err(|error| failed("create", &self.path, error))?;
-        let guard = Partial { path: partial, is_kept: false };
+        let guard = TemporaryFile { path: partial, is_kept: false };
         let mut to: Box<dyn Sink> = match self.format {
             Format::Csv => Box::new(BufWriter::new(file)),
             #[cfg(feature = "parquet")]
@@ -171,7 +171,7 @@ pub struct RowWriter {
     place: PathBuf,
     columns: usize,
     to: Box<dyn Sink>,
-    guard: Partial,
+    guard: TemporaryFile,
     rows: u64,
 }
 
@@ -216,12 +216,12 @@ impl RowWriter {
 }
 
 /// The file under its temporary name; removed unless it was put in its place.
-struct Partial {
+struct TemporaryFile {
     path: PathBuf,
     is_kept: bool,
 }
 
-impl Drop for Partial {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         if !self.is_kept {
             let _ = fs::remove_file(&self.path);

@@ -43,7 +43,7 @@ pub fn key_of(kind: &str, settings: &str, cast: Cast, seed: u64) -> String {
 pub fn left<J>(store: &JobStore, jobs: &[Keyed<J>]) -> Vec<usize> {
     let mut met = BTreeSet::new();
     let is_left =
-        |number: &usize| jobs[*number].0.as_ref().is_none_or(|key| !store.holds(key) && met.insert(key));
+        |number: &usize| jobs[*number].0.as_ref().is_none_or(|key| !store.contains(key) && met.insert(key));
     (0..jobs.len()).filter(is_left).collect()
 }
 
@@ -83,7 +83,7 @@ where
         let this = progress.run(seconds_of(job));
         let result = run(job, &this)?;
         if let Some(key) = key.as_ref().filter(|_| is_valid(&result))
-            && let Err(error) = store.keep(key, &result)
+            && let Err(error) = store.insert(key, &result)
         {
             progress::clear();
             eprintln!("headstart: {error}: from here on no run is kept");

@@ -144,7 +144,7 @@ fn keyed(setup: &Setup, jobs: &[Job], store: &JobStore, parts: Option<&Parts>) -
     let keyed = |(job, key): (&Job, String)| {
         let place = parts.map(|parts| parts.place(&key));
         if place.as_ref().is_some_and(|place| !place.exists()) {
-            store.forget(&key);
+            store.remove(&key);
         }
         (job.look_at.is_none().then_some(key), (*job, place))
     };

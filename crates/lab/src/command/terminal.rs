@@ -71,7 +71,7 @@ pub fn print_idle_options(setup: &mut Setup, asked: &[String], is_alone: bool) {
 
 /// Notes on kept results: printed before the first run, and again if Ctrl-C ends it.
 pub fn install_interrupt_notice(store: &JobStore) {
-    let (kept, path) = (store.kept(), store.path());
+    let (kept, path) = (store.result_count(), store.path());
     on_interrupt(move || match kept.load(Ordering::Relaxed) {
         0 => "stopped before a run was finished: nothing is kept".to_owned(),
         kept => {
@@ -130,7 +130,7 @@ pub fn written<E: Into<anyhow::Error>>(files: impl IntoIterator<Item = Result<()
 /// # Errors
 /// If the file cannot be written.
 pub fn closed(store: JobStore) -> Result<Folder, OutputError> {
-    match store.reused() {
+    match store.reused_count() {
         0 => {}
         1 => eprintln!("headstart: 1 run was there before, in {}", store.path().display()),
         more => eprintln!("headstart: {more} runs were there before, in {}", store.path().display()),

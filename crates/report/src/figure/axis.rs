@@ -98,14 +98,14 @@ pub struct Tick {
 
 /// An axis with its ends decided: values become shares of its length.
 #[derive(Clone, Debug)]
-pub(super) struct Ruler {
+pub(super) struct FittedAxis {
     scale: Scale,
     low: f64,
     high: f64,
     pub ticks: Vec<Tick>,
 }
 
-impl Ruler {
+impl FittedAxis {
     /// Fits `axis` to `values` on `length` pixels, where a label of a tick takes up `extent` of
     /// them.
     pub fn fit(axis: &Axis, values: impl Iterator<Item = f64>, length: f64, extent: fn(&str) -> f64) -> Self {
@@ -118,7 +118,7 @@ impl Ruler {
             }
             _ => None,
         };
-        let room = Room { length, extent };
+        let room = LabelRoom { length, extent };
         let fit = |fixed| match axis.scale {
             Scale::Linear => Self::fit_linear(axis.range, data, fixed, room),
             Scale::Logarithmic => Self::fit_logarithmic(data, fixed, room),
@@ -130,7 +130,12 @@ impl Ruler {
         }
     }
 
-    fn fit_linear(range: Range, data: Option<(f64, f64)>, fixed: Option<(f64, f64)>, room: Room) -> Self {
+    fn fit_linear(
+        range: Range,
+        data: Option<(f64, f64)>,
+        fixed: Option<(f64, f64)>,
+        room: LabelRoom,
+    ) -> Self {
         let (low, high) = fixed.unwrap_or_else(|| {
             let (mut low, mut high) = data.unwrap_or((0.0, 1.0));
             match range {
@@ -148,7 +153,7 @@ impl Ruler {
         // Fewer and fewer ticks until their labels have room.
         let mut target = (room.length / 56.0).clamp(2.0, 10.0);
         loop {
-            let step = Step::about((high - low) / target);
+            let step = Step::at_least((high - low) / target);
             let mut ends = if fixed.is_some() { (low, high) } else { step.widen(low, high, 0.05) };
             let mut ticks = step.ticks(ends.0, ends.1);
             if ticks.len() < 2 && fixed.is_none() {
@@ -156,14 +161,14 @@ impl Ruler {
                 ticks = step.ticks(ends.0, ends.1);
             }
             let ruler = Self { scale: Scale::Linear, low: ends.0, high: ends.1, ticks };
-            if target <= 2.0 || room.holds(&ruler, 10.0) {
+            if target <= 2.0 || room.fits(&ruler, 10.0) {
                 return ruler;
             }
             target -= 1.0;
         }
     }
 
-    fn fit_logarithmic(data: Option<(f64, f64)>, fixed: Option<(f64, f64)>, room: Room) -> Self {
+    fn fit_logarithmic(data: Option<(f64, f64)>, fixed: Option<(f64, f64)>, room: LabelRoom) -> Self {
         let (low, high) = fixed.unwrap_or_else(|| {
             let (low, high) = data.unwrap_or((1.0, 10.0));
             let (low, high) = (one_two_five(low, false), one_two_five(high, true));
@@ -189,7 +194,7 @@ impl Ruler {
         let fullest = labelled(&[1, 2, 3, 4, 5, 6, 7, 8, 9], 1);
         if fullest.ticks.len() < 4 {
             // Less than about half a decade: equal steps read better.
-            let step = Step::about((high - low) / 4.0);
+            let step = Step::at_least((high - low) / 4.0);
             return Self { ticks: step.ticks(low, high), ..fullest };
         }
         let choices: [(&[u32], i32); 8] = [
@@ -205,7 +210,7 @@ impl Ruler {
         let mut ruler = choices
             .iter()
             .map(|&(digits, every)| labelled(digits, every))
-            .find(|ruler| room.holds(ruler, 10.0))
+            .find(|ruler| room.fits(ruler, 10.0))
             .unwrap_or_else(|| labelled(&[1], 12));
         if decades.1 - decades.0 > 6 {
             ruler.ticks.retain(|tick| !tick.label.is_empty());
@@ -234,16 +239,16 @@ impl Ruler {
 
 /// The pixels that an axis has for its labels.
 #[derive(Clone, Copy)]
-struct Room {
+struct LabelRoom {
     length: f64,
     extent: fn(&str) -> f64,
 }
 
-impl Room {
-    fn holds(self, ruler: &Ruler, gap: f64) -> bool {
+impl LabelRoom {
+    fn fits(self, axis: &FittedAxis, gap: f64) -> bool {
         let mut free_from = f64::NEG_INFINITY;
-        ruler.ticks.iter().filter(|tick| !tick.label.is_empty()).all(|tick| {
-            let centre = ruler.share(tick.at) * self.length;
+        axis.ticks.iter().filter(|tick| !tick.label.is_empty()).all(|tick| {
+            let centre = axis.share(tick.at) * self.length;
             let half = (self.extent)(&tick.label) / 2.0;
             let fits = centre - half >= free_from;
             free_from = centre + half + gap;
@@ -262,7 +267,7 @@ struct Step {
 
 impl Step {
     /// The smallest such step that is not below `size`.
-    fn about(size: f64) -> Self {
+    fn at_least(size: f64) -> Self {
         let power = exponent(size);
         [1, 2, 5]
             .into_iter()
@@ -391,7 +396,7 @@ mod tests {
 
     fn labels(axis: &Axis, low: f64, high: f64, length: f64) -> Vec<String> {
         let ruler =
-            Ruler::fit(axis, [low, high].into_iter(), length, |text| text.chars().count() as f64 * 7.0);
+            FittedAxis::fit(axis, [low, high].into_iter(), length, |text| text.chars().count() as f64 * 7.0);
         ruler.ticks.into_iter().map(|tick| tick.label).filter(|label| !label.is_empty()).collect()
     }
 
@@ -432,7 +437,7 @@ mod tests {
                 let high = scaled(digits, exponent);
                 for axis in [Axis::linear("x", ""), Axis::logarithmic("x", "")] {
                     for low in [high / 1.3, high / 40.0, high / 1e5] {
-                        let ruler = Ruler::fit(&axis, [low, high].into_iter(), 250.0, extent);
+                        let ruler = FittedAxis::fit(&axis, [low, high].into_iter(), 250.0, extent);
                         let labelled: Vec<_> = ruler.ticks.iter().filter(|t| !t.label.is_empty()).collect();
                         assert!(labelled.len() >= 2, "{axis:?} {low} {high}");
                         for pair in labelled.windows(2) {
@@ -450,7 +455,7 @@ mod tests {
         for (low, high) in [(0.0, 10.1), (9.0, 10.0), (-3.0, -2.9), (5.0, 5.0), (0.0, 0.0), (1e-9, 1e9)] {
             for range in [Range::Auto, Range::Tight, Range::FromZero] {
                 let axis = Axis::linear("x", "").with_range(range);
-                let ruler = Ruler::fit(&axis, [low, high].into_iter(), 500.0, |_| 20.0);
+                let ruler = FittedAxis::fit(&axis, [low, high].into_iter(), 500.0, |_| 20.0);
                 assert!(ruler.contains(low) && ruler.contains(high), "{low} {high} {ruler:?}");
                 assert!(axis.range != Range::FromZero || ruler.contains(0.0));
             }
@@ -461,7 +466,7 @@ mod tests {
     fn an_axis_begins_at_zero_unless_half_of_it_would_be_empty() {
         let low_end = |low, high, range| {
             let axis = Axis::linear("x", "").with_range(range);
-            Ruler::fit(&axis, [low, high].into_iter(), 500.0, |_| 20.0).low
+            FittedAxis::fit(&axis, [low, high].into_iter(), 500.0, |_| 20.0).low
         };
         assert_eq!(low_end(50.0, 100.0, Range::Auto), 0.0);
         assert!(low_end(51.0, 100.0, Range::Auto) > 40.0);
@@ -473,20 +478,20 @@ mod tests {
     fn a_range_with_one_fixed_end_is_kept() {
         for axis in [Axis::linear("x", ""), Axis::logarithmic("x", "")] {
             let axis = axis.with_range(Range::From(7.0));
-            let ruler = Ruler::fit(&axis, [3.0, 30.0, 90.0].into_iter(), 500.0, |_| 20.0);
+            let ruler = FittedAxis::fit(&axis, [3.0, 30.0, 90.0].into_iter(), 500.0, |_| 20.0);
             assert!(ruler.low == 7.0 && (90.0..=100.0).contains(&ruler.high), "{ruler:?}");
             assert!(axis.is_beyond(6.9) && !axis.is_beyond(7.0) && !axis.is_beyond(1e9));
         }
         // Above all data it would leave nothing to see.
         let axis = Axis::linear("x", "").with_range(Range::From(200.0));
-        assert!(Ruler::fit(&axis, [30.0, 90.0].into_iter(), 500.0, |_| 20.0).contains(90.0));
+        assert!(FittedAxis::fit(&axis, [30.0, 90.0].into_iter(), 500.0, |_| 20.0).contains(90.0));
     }
 
     #[test]
     fn a_fixed_range_is_kept_and_an_invalid_one_is_not() {
         let fixed = |a, b| {
             let axis = Axis::logarithmic("x", "").with_range(Range::Fixed(a, b));
-            let ruler = Ruler::fit(&axis, [30.0, 50.0].into_iter(), 500.0, |_| 20.0);
+            let ruler = FittedAxis::fit(&axis, [30.0, 50.0].into_iter(), 500.0, |_| 20.0);
             (ruler.low, ruler.high)
         };
         assert_eq!(fixed(7.0, 90.0), (7.0, 90.0));

@@ -9,7 +9,7 @@ use super::{Figure, Guide};
 const MAX_NAMES: usize = 6;
 
 /// Describes the axes, the number of series, and the extremes.
-pub(super) fn sentence(figure: &Figure) -> String {
+pub(super) fn description(figure: &Figure) -> String {
     let mut text = String::new();
     if !figure.title.is_empty() {
         text.push_str(&figure.title);

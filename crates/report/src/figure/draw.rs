@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::axis::{Axis, Range, Ruler, Scale};
+use super::axis::{Axis, FittedAxis, Range, Scale};
 use super::canvas::{Canvas, PathData, Place, shorten, text_width, wrap};
-use super::label::{self, Area, Obstacle, Wanted};
+use super::label::{self, Area, LabelRequest, Obstacle};
 use super::legend::{self, Layout};
 use super::palette::{self, Mark, class, dash};
 use super::series::{Join, Point, Series, Uncertainty};
@@ -24,15 +24,15 @@ pub(super) fn standalone_sheet() -> String {
     format!(
         "<style>svg:root{{color:#222;background:#fff}}\
          @media screen and (prefers-color-scheme:dark){{svg:root{{color:#ddd;background:#161616}}}}{}</style>\n",
-        palette::sheet()
+        palette::style_sheet()
     )
 }
 
 /// The area between the axes, and what places values in it.
 struct Plot {
     area: Area,
-    x: Ruler,
-    y: Ruler,
+    x: FittedAxis,
+    y: FittedAxis,
 }
 
 impl Plot {
@@ -58,7 +58,7 @@ pub(super) fn draw(figure: &Figure) -> String {
 
     let top = MARGIN + title.len() as f64 * 20.0 + y_title.len() as f64 * 16.0 + 8.0;
     let bottom = top + plot_height;
-    let y = Ruler::fit(&figure.y, y_values(figure), plot_height, |_| 15.0);
+    let y = FittedAxis::fit(&figure.y, y_values(figure), plot_height, |_| 15.0);
     let widest = y.ticks.iter().map(|tick| text_width(&tick.label, FONT)).fold(0.0, f64::max);
     let area = Area {
         left: MARGIN + widest + 8.0,
@@ -66,7 +66,8 @@ pub(super) fn draw(figure: &Figure) -> String {
         right: WIDTH - MARGIN - 8.0 - layout.width_beside(),
         bottom,
     };
-    let x = Ruler::fit(&figure.x, x_values(figure), area.right - area.left, |text| text_width(text, FONT));
+    let x =
+        FittedAxis::fit(&figure.x, x_values(figure), area.right - area.left, |text| text_width(text, FONT));
     let x_title = wrap(&figure.x.caption(), FONT, area.right - area.left);
     let height = bottom + 24.0 + x_title.len() as f64 * 16.0 + layout.height_below() + MARGIN;
     let plot = Plot { area, x, y };
@@ -139,7 +140,7 @@ pub(super) fn draw(figure: &Figure) -> String {
 }
 
 /// An axis for a page's script: ends, how values are spread, title and unit, parted by bars.
-fn data_axis(axis: &Axis, ruler: &Ruler) -> String {
+fn data_axis(axis: &Axis, ruler: &FittedAxis) -> String {
     let scale = match axis.scale {
         Scale::Linear => "linear",
         Scale::Logarithmic => "log",
@@ -190,7 +191,7 @@ fn points(figure: &Figure) -> impl Iterator<Item = &Point> + Clone {
 
 /// Limit to which intervals may stretch an axis beyond its values. A wide one is cut at the edge:
 /// it must not compress the rest. An axis that begins at zero does not go below it for an interval.
-fn stretched(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
+fn axis_range(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
     /// On a logarithmic axis.
     const MAX_FACTOR: f64 = 2.0;
     /// Of the values' span, on either side of an axis that is tight around them.
@@ -212,7 +213,7 @@ fn stretched(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
 /// All x values that the axis must hold.
 fn x_values(figure: &Figure) -> impl Iterator<Item = f64> {
     let guides = figure.guides.iter().map(|guide| if let Guide::X(at, _) = guide { *at } else { f64::NAN });
-    let (low, high) = stretched(&figure.x, points(figure).map(|point| point.x));
+    let (low, high) = axis_range(&figure.x, points(figure).map(|point| point.x));
     points(figure)
         .flat_map(move |point| [point.x].into_iter().chain(ends(point.x_range).map(|x| x.clamp(low, high))))
         .chain(guides)
@@ -222,7 +223,7 @@ fn x_values(figure: &Figure) -> impl Iterator<Item = f64> {
 fn y_values(figure: &Figure) -> impl Iterator<Item = f64> {
     let guides =
         figure.guides.iter().filter_map(|guide| if let Guide::Y(at, _) = guide { Some(*at) } else { None });
-    let (low, high) = stretched(&figure.y, points(figure).map(|point| point.y));
+    let (low, high) = axis_range(&figure.y, points(figure).map(|point| point.y));
     let values = points(figure)
         .flat_map(move |point| [point.y].into_iter().chain(ends(point.y_range).map(|y| y.clamp(low, high))));
     let (lowest, highest) = values
@@ -312,14 +313,15 @@ fn guides(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
         return;
     }
     let Area { left, top, right, bottom } = plot.area;
-    let look = [
+    let attributes = [
         ("stroke", "currentColor".into()),
         ("stroke-opacity", "0.7".into()),
         ("stroke-dasharray", "4 3".into()),
     ];
-    let mut taken: Vec<Area> = figure.series.iter().flat_map(|one| footprint(figure, plot, one)).collect();
+    let mut covered: Vec<Area> =
+        figure.series.iter().flat_map(|one| covered_areas(figure, plot, one)).collect();
     let all = figure.series.iter().flat_map(|one| &one.points).filter(|point| is_inside(figure, plot, point));
-    taken.extend(all.flat_map(|point| bar_areas(plot, point)));
+    covered.extend(all.flat_map(|point| bar_areas(plot, point)));
     for guide in &figure.guides {
         let (text, from, to) = match guide {
             Guide::X(at, text) if figure.x.can_show(*at) && plot.x.contains(*at) => {
@@ -330,7 +332,7 @@ fn guides(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
             }
             _ => continue,
         };
-        canvas.line(from, to, &look);
+        canvas.line(from, to, &attributes);
         let text = shorten(text, LABEL_FONT, (right - left) / 2.0);
         let half = (text_width(&text, LABEL_FONT) / 2.0, 7.0);
         let area = (0..=10)
@@ -345,10 +347,10 @@ fn guides(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
                     Area::around((x, from.1 - side * (half.1 + 2.0)), half.0, half.1)
                 }
             })
-            .filter(|area| plot.area.holds(*area))
-            .min_by_key(|area| taken.iter().filter(|other| area.overlap(**other) > 0.0).count());
+            .filter(|area| plot.area.contains(*area))
+            .min_by_key(|area| covered.iter().filter(|other| area.overlap(**other) > 0.0).count());
         let Some(area) = area else { continue };
-        taken.push(area);
+        covered.push(area);
         let at = [
             ("x", f64::midpoint(area.left, area.right).into()),
             ("y", (area.bottom - 3.6).into()),
@@ -436,7 +438,7 @@ fn line(canvas: &mut Canvas, plot: &Plot, runs: &[Vec<&Point>], series: &Series,
     let mut data = PathData::default();
     for run in runs {
         let places = run.iter().map(|point| plot.place(point.x, point.y)).collect();
-        trace(&mut data, &joined(&thinned(places), series.style.join), true);
+        trace(&mut data, &joined(&thin_out(places), series.style.join), true);
     }
     if data.is_empty() {
         return;
@@ -463,7 +465,7 @@ fn band(canvas: &mut Canvas, figure: &Figure, plot: &Plot, runs: &[Vec<&Point>],
             let places = part.iter().filter_map(|point| {
                 shown(point).map(|range| plot.place(point.x, if upper { range.1 } else { range.0 }))
             });
-            joined(&thinned(places.collect()), join)
+            joined(&thin_out(places.collect()), join)
         };
         if part.len() > 1 {
             trace(&mut data, &side(true), true);
@@ -474,9 +476,9 @@ fn band(canvas: &mut Canvas, figure: &Figure, plot: &Plot, runs: &[Vec<&Point>],
         }
     }
     if !data.is_empty() {
-        let look =
+        let attributes =
             [("d", data.as_str().into()), ("fill", "currentColor".into()), ("fill-opacity", "0.18".into())];
-        canvas.empty("path", &look);
+        canvas.empty("path", &attributes);
     }
 }
 
@@ -506,12 +508,12 @@ fn bars(canvas: &mut Canvas, figure: &Figure, plot: &Plot, series: &Series) {
         }
     }
     if !data.is_empty() {
-        let look = [
+        let attributes = [
             ("d", data.as_str().into()),
             ("stroke", "currentColor".into()),
             ("stroke-opacity", "0.7".into()),
         ];
-        canvas.empty("path", &look);
+        canvas.empty("path", &attributes);
     }
 }
 
@@ -542,14 +544,14 @@ fn marks(canvas: &mut Canvas, figure: &Figure, plot: &Plot, series: &Series, mar
 
 /// Marks of one kind.
 pub(super) fn mark_path(canvas: &mut Canvas, data: &PathData, mark: Mark) {
-    let look = if mark.is_filled() {
+    let attributes = if mark.is_filled() {
         [("fill", "currentColor".into()), ("stroke", "none".into())]
     } else {
         // Said outright: in the legend it would inherit the colour of the text.
         [("fill", "none".into()), ("stroke", "currentColor".into())]
     };
     let kind = [("class", "marks".into()), ("d", data.as_str().into())];
-    canvas.empty("path", &[&kind[..], &look[..], &[("stroke-width", 1.7.into())]].concat());
+    canvas.empty("path", &[&kind[..], &attributes[..], &[("stroke-width", 1.7.into())]].concat());
 }
 
 fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
@@ -564,7 +566,7 @@ fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
                 let text = shorten(text, LABEL_FONT, (plot.area.right - plot.area.left) / 2.0);
                 let factor = if series.style.emphasis { 1.08 } else { 1.0 };
                 let width = text_width(&text, LABEL_FONT) * factor;
-                wanted.push(Wanted { point: place, width, height: LABEL_FONT + 3.0 });
+                wanted.push(LabelRequest { point: place, width, height: LABEL_FONT + 3.0 });
                 texts.push((text, series));
                 obstacles.extend(
                     bar_areas(plot, point).map(|area| Obstacle { area, weight: label::STRIKES_THROUGH }),
@@ -593,7 +595,7 @@ fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
     for series in
         figure.series.iter().filter(|series| series.style.join != Join::None && series.points.len() <= 200)
     {
-        let areas = footprint(figure, plot, series);
+        let areas = covered_areas(figure, plot, series);
         obstacles.extend(areas.into_iter().map(|area| Obstacle { area, weight: 10.0 }));
     }
     let areas = label::place(&wanted, bounds, &obstacles);
@@ -639,10 +641,10 @@ fn bar_areas(plot: &Plot, point: &Point) -> [Area; 2] {
 }
 
 /// Small areas that cover a series' marks and line, for texts that had rather not lie on them.
-fn footprint(figure: &Figure, plot: &Plot, series: &Series) -> Vec<Area> {
+fn covered_areas(figure: &Figure, plot: &Plot, series: &Series) -> Vec<Area> {
     let mut out = Vec::new();
     for run in runs(figure, series) {
-        let places = thinned(run.iter().map(|point| plot.place(point.x, point.y)).collect());
+        let places = thin_out(run.iter().map(|point| plot.place(point.x, point.y)).collect());
         if series.style.join == Join::None {
             out.extend(places.iter().map(|place| Area::around(*place, 4.0, 4.0)));
             continue;
@@ -663,7 +665,7 @@ fn footprint(figure: &Figure, plot: &Plot, series: &Series) -> Vec<Area> {
 
 /// At most four places for each half pixel along x: first, lowest, highest, last. A line through
 /// them looks the same, however many points it had.
-fn thinned(places: Vec<Place>) -> Vec<Place> {
+fn thin_out(places: Vec<Place>) -> Vec<Place> {
     if places.len() <= 2000 {
         return places;
     }

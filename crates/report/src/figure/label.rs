@@ -26,7 +26,7 @@ impl Area {
         if width > 0.0 && height > 0.0 { width * height } else { 0.0 }
     }
 
-    pub fn holds(self, other: Self) -> bool {
+    pub fn contains(self, other: Self) -> bool {
         self.left <= other.left
             && self.top <= other.top
             && self.right >= other.right
@@ -65,7 +65,7 @@ pub(super) fn cross(a: Place, b: Place, c: Place, d: Place) -> bool {
 
 /// A label to be placed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct LabelRequest {
     pub point: Place,
     pub width: f64,
     pub height: f64,
@@ -94,7 +94,7 @@ pub(super) fn leader(point: Place, area: Area) -> Option<(Place, Place)> {
 }
 
 /// An area for each label, all within `bounds` where that is possible.
-pub(super) fn place(wanted: &[Wanted], bounds: Area, obstacles: &[Obstacle]) -> Vec<Area> {
+pub(super) fn place(wanted: &[LabelRequest], bounds: Area, obstacles: &[Obstacle]) -> Vec<Area> {
     let candidates: Vec<Vec<(Area, f64)>> = wanted.iter().map(|label| candidates(*label, bounds)).collect();
     let mut placed: Vec<Option<Area>> = vec![None; wanted.len()];
     // The first pass places, the others improve; it settles within a few.
@@ -121,14 +121,14 @@ pub(super) fn place(wanted: &[Wanted], bounds: Area, obstacles: &[Obstacle]) -> 
 }
 
 /// The label in direction (`dx`, `dy`) from its point, `gap` away.
-fn beside(label: Wanted, dx: f64, dy: f64, gap: f64) -> Area {
+fn beside(label: LabelRequest, dx: f64, dy: f64, gap: f64) -> Area {
     let centre =
         (label.point.0 + dx * (gap + label.width / 2.0), label.point.1 + dy * (gap + label.height / 2.0));
     Area::around(centre, label.width / 2.0, label.height / 2.0)
 }
 
 /// Places around a point with what each costs by itself: distance, a poor direction.
-fn candidates(label: Wanted, bounds: Area) -> Vec<(Area, f64)> {
+fn candidates(label: LabelRequest, bounds: Area) -> Vec<(Area, f64)> {
     // Right first, as text is read; then above and below; the left last.
     const DIRECTIONS: [(f64, f64); 20] = [
         (1.0, 0.0),
@@ -158,7 +158,7 @@ fn candidates(label: Wanted, bounds: Area) -> Vec<(Area, f64)> {
     for gap in GAPS {
         for (rank, (dx, dy)) in DIRECTIONS.into_iter().enumerate() {
             let area = beside(label, dx, dy, gap);
-            if bounds.holds(area) {
+            if bounds.contains(area) {
                 out.push((area, (gap - GAPS[0]) * 3.0 + rank as f64));
             }
         }
@@ -166,7 +166,13 @@ fn candidates(label: Wanted, bounds: Area) -> Vec<(Area, f64)> {
     out
 }
 
-fn cost(index: usize, area: Area, wanted: &[Wanted], placed: &[Option<Area>], obstacles: &[Obstacle]) -> f64 {
+fn cost(
+    index: usize,
+    area: Area,
+    wanted: &[LabelRequest],
+    placed: &[Option<Area>],
+    obstacles: &[Obstacle],
+) -> f64 {
     let mine = leader(wanted[index].point, area);
     let mut cost = 0.0;
     for (other, label) in placed.iter().enumerate().filter(|(other, _)| *other != index) {
@@ -209,13 +215,13 @@ mod tests {
 
     const BOUNDS: Area = Area { left: 0.0, top: 0.0, right: 640.0, bottom: 340.0 };
 
-    fn wanted(points: &[Place]) -> Vec<Wanted> {
-        points.iter().map(|&point| Wanted { point, width: 70.0, height: 14.0 }).collect()
+    fn wanted(points: &[Place]) -> Vec<LabelRequest> {
+        points.iter().map(|&point| LabelRequest { point, width: 70.0, height: 14.0 }).collect()
     }
 
     fn assert_clear(areas: &[Area]) {
         for (index, area) in areas.iter().enumerate() {
-            assert!(BOUNDS.holds(*area), "{area:?} is cut off");
+            assert!(BOUNDS.contains(*area), "{area:?} is cut off");
             for other in &areas[..index] {
                 assert!(area.overlap(*other) == 0.0, "{area:?} covers {other:?}");
             }

@@ -162,12 +162,12 @@ fn entry_width(name: &str) -> f64 {
 fn sample(canvas: &mut Canvas, series: &Series, index: usize, (x, y): Place) {
     if series.style.join != Join::None {
         let width = if series.style.emphasis { 3.0 } else { 1.8 };
-        let look = [
+        let attributes = [
             ("stroke", "currentColor".into()),
             ("stroke-width", width.into()),
             ("stroke-dasharray", series_dash(series, index).into()),
         ];
-        canvas.line((x, y), (x + SAMPLE, y), &look);
+        canvas.line((x, y), (x + SAMPLE, y), &attributes);
     }
     if let Some(mark) = series.style.mark {
         let mut data = PathData::default();

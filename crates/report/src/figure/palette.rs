@@ -3,8 +3,8 @@
 //! Eight colours, once for white and once for near-black, chosen so that each stands out on its
 //! background and any two stay apart for readers with protanopia, deuteranopia or tritanopia. The
 //! tests compute both. The dash changes every eight series and the mark with each, so 24 series
-//! have 24 looks. A drawing names its colours by class (`k0` to `k7`); [`sheet`] gives the classes
-//! their values.
+//! have 24 looks. A drawing names its colours by class (`k0` to `k7`); [`style_sheet`] gives the
+//! classes their values.
 
 use std::fmt::Write as _;
 
@@ -96,7 +96,7 @@ pub(super) fn nth_dash(number: usize) -> &'static str {
 }
 
 /// Rules that give the classes their colours, light and dark.
-pub(crate) fn sheet() -> String {
+pub(crate) fn style_sheet() -> String {
     let mut out = String::new();
     // Writing to a string cannot fail, here and below.
     for (class, colour) in CLASSES.iter().zip(ON_WHITE) {
@@ -119,12 +119,12 @@ mod tests {
     use super::*;
 
     /// Red, green and blue in linear light.
-    type Light = [f64; 3];
+    type LinearRgb = [f64; 3];
 
     /// The background of a page in the dark.
     const NEAR_BLACK: &str = "#161616";
 
-    fn light(colour: &str) -> Light {
+    fn linear_rgb(colour: &str) -> LinearRgb {
         [1, 3, 5].map(|at| {
             let share = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).expect("hex digits")) / 255.0;
             if share <= 0.04045 { share / 12.92 } else { libm::pow((share + 0.055) / 1.055, 2.4) }
@@ -134,7 +134,7 @@ mod tests {
     /// Contrast as WCAG 2.2 defines it.
     fn contrast(one: &str, other: &str) -> f64 {
         let luminance = |colour| {
-            let [red, green, blue] = light(colour);
+            let [red, green, blue] = linear_rgb(colour);
             0.2126 * red + 0.7152 * green + 0.0722 * blue
         };
         let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
@@ -143,7 +143,7 @@ mod tests {
 
     /// Colours as a dichromat sees them: G. Machado, M. Oliveira, L. Fernandes, "A
     /// Physiologically-based Model for Simulation of Color Vision Deficiency", 2009, severity 1.0.
-    const VISIONS: [(&str, [Light; 3]); 4] = [
+    const COLOUR_VISIONS: [(&str, [LinearRgb; 3]); 4] = [
         ("usual vision", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
         (
             "protanopia",
@@ -171,8 +171,8 @@ mod tests {
         ),
     ];
 
-    fn seen(colour: &str, vision: &[Light; 3]) -> Lab<D65, f64> {
-        let light = light(colour);
+    fn as_seen(colour: &str, vision: &[LinearRgb; 3]) -> Lab<D65, f64> {
+        let light = linear_rgb(colour);
         let [red, green, blue] = vision.map(|row| {
             row.iter().zip(light).map(|(weight, share)| weight * share).sum::<f64>().clamp(0.0, 1.0)
         });
@@ -182,10 +182,10 @@ mod tests {
     /// The least difference (CIEDE2000) between two of `colours`, and between which, for whom.
     fn least_difference(colours: &[&str]) -> (f64, String) {
         let mut least = (f64::INFINITY, String::new());
-        for (name, vision) in &VISIONS {
+        for (name, vision) in &COLOUR_VISIONS {
             for (index, one) in colours.iter().enumerate() {
                 for other in &colours[..index] {
-                    let difference = seen(one, vision).difference(seen(other, vision));
+                    let difference = as_seen(one, vision).difference(as_seen(other, vision));
                     if difference < least.0 {
                         least = (difference, format!("{one} and {other} with {name}"));
                     }

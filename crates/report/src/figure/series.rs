@@ -197,7 +197,7 @@ impl Series {
     /// The marks of one kind of packet in a time-sequence plot.
     #[must_use]
     pub fn packets<P: Into<Point>>(kind: PacketKind, points: impl IntoIterator<Item = P>) -> Self {
-        let (mark, slot) = kind.look();
+        let (mark, slot) = kind.mark_and_slot();
         Self::new(kind.name(), Style::marks(mark).with_slot(slot), points)
     }
 }
@@ -234,7 +234,7 @@ impl PacketKind {
     }
 
     /// Mark and slot: no two kinds share a shape or a colour.
-    fn look(self) -> (Mark, usize) {
+    fn mark_and_slot(self) -> (Mark, usize) {
         match self {
             Self::Sent => (Mark::Dot, 0),
             Self::Acked => (Mark::Dash, 2),

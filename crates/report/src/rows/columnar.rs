@@ -29,10 +29,10 @@ struct Values {
     name: String,
     /// 1 where there is a value, 0 where there is none.
     levels: Vec<i16>,
-    values: Typed,
+    values: ColumnValues,
 }
 
-enum Typed {
+enum ColumnValues {
     Text(Vec<ByteArray>),
     Count(Vec<i64>),
     Number(Vec<f64>),
@@ -62,9 +62,9 @@ impl<W: Write + Send> Columnar<W> {
             name: column.name.clone(),
             levels: vec![],
             values: match column.kind {
-                Kind::Text => Typed::Text(vec![]),
-                Kind::Count => Typed::Count(vec![]),
-                Kind::Number => Typed::Number(vec![]),
+                Kind::Text => ColumnValues::Text(vec![]),
+                Kind::Count => ColumnValues::Count(vec![]),
+                Kind::Number => ColumnValues::Number(vec![]),
             },
         });
         Ok(Self { writer, kept: kept.collect(), rows: 0 })
@@ -81,15 +81,15 @@ impl<W: Write + Send> Columnar<W> {
                 return Err(io::Error::other("fewer columns than the schema has"));
             };
             match (column.untyped(), values) {
-                (ColumnWriter::ByteArrayColumnWriter(to), Typed::Text(values)) => {
+                (ColumnWriter::ByteArrayColumnWriter(to), ColumnValues::Text(values)) => {
                     to.write_batch(values, Some(levels), None).map_err(other)?;
                     values.clear();
                 }
-                (ColumnWriter::Int64ColumnWriter(to), Typed::Count(values)) => {
+                (ColumnWriter::Int64ColumnWriter(to), ColumnValues::Count(values)) => {
                     to.write_batch(values, Some(levels), None).map_err(other)?;
                     values.clear();
                 }
-                (ColumnWriter::DoubleColumnWriter(to), Typed::Number(values)) => {
+                (ColumnWriter::DoubleColumnWriter(to), ColumnValues::Number(values)) => {
                     to.write_batch(values, Some(levels), None).map_err(other)?;
                     values.clear();
                 }
@@ -136,9 +136,11 @@ impl Values {
         let expected =
             |what: &str| io::Error::other(format!("{}: found `{field}`, expected {what}", self.name));
         match &mut self.values {
-            Typed::Text(values) => values.push(ByteArray::from(field)),
-            Typed::Count(values) => values.push(field.parse().map_err(|_| expected("a whole number"))?),
-            Typed::Number(values) => values.push(field.parse().map_err(|_| expected("a number"))?),
+            ColumnValues::Text(values) => values.push(ByteArray::from(field)),
+            ColumnValues::Count(values) => {
+                values.push(field.parse().map_err(|_| expected("a whole number"))?)
+            }
+            ColumnValues::Number(values) => values.push(field.parse().map_err(|_| expected("a number"))?),
         }
         Ok(())
     }

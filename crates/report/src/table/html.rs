@@ -41,7 +41,7 @@ impl Table {
             out.push_str("<tr>");
             for column in 0..self.columns.len() {
                 let cell = self.cell(row, column);
-                let mut content = escape(&unbroken(&cell.shown()));
+                let mut content = escape(&with_fixed_spaces(&cell.shown()));
                 if best[column][row] {
                     content =
                         format!("<strong class=\"best\" title=\"best of its column\">{content}</strong>");
@@ -76,7 +76,7 @@ impl Table {
 }
 
 /// The same, where a line does not end before a sign of per cent or within an interval.
-fn unbroken(text: &str) -> String {
+fn with_fixed_spaces(text: &str) -> String {
     let mut inside = false;
     let mut before = ' ';
     let mut letters = text.chars().peekable();
@@ -93,7 +93,7 @@ fn unbroken(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::{Better, Cell, Column, Table};
-    use super::unbroken;
+    use super::with_fixed_spaces;
 
     #[test]
     fn a_number_keeps_its_sign_of_per_cent_and_an_interval_its_ends() {
@@ -103,7 +103,7 @@ mod tests {
             ("no % of it", "no % of it"),
             ("a [b", "a [b"),
         ] {
-            assert_eq!(unbroken(text), expected);
+            assert_eq!(with_fixed_spaces(text), expected);
         }
     }
 

@@ -171,7 +171,7 @@ impl Table {
                 out.push_str(&" ".repeat(GAP));
             }
             let (text, is_best) = cell(column);
-            let text = cut(&text, width);
+            let text = truncate(&text, width);
             let padded = pad(&text, width, self.columns[column].align);
             if is_best {
                 // The padding stays plain: some terminals underline or colour bold blanks.
@@ -205,7 +205,7 @@ fn pad(text: &str, width: usize, align: Align) -> String {
     }
 }
 
-fn cut(text: &str, width: usize) -> String {
+fn truncate(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.into();
     }
@@ -232,7 +232,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.push(cut(word, width)),
+            _ => lines.push(truncate(word, width)),
         }
     }
     lines
