@@ -1,7 +1,7 @@
 //! Real transports in real time, over the path's elements on real packets.
 //!
 //! A [`Workload`](headstart_sim::workload::Workload) decides which connections open at which time,
-//! and which messages they request. Here time is that of the real clock ([`player`]). Connections
+//! and which messages they request. Here time is that of the real clock ([`driver`]). Connections
 //! are QUIC's ([`quic`]), through the UDP relay and without privileges, or the kernel's TCP
 //! ([`kernel`]), through TUN devices and as root. The result has the simulator's form, a
 //! [`FlowReport`] for each flow, so that the same code adds both up.
@@ -17,9 +17,9 @@
 //!   results are not reproducible byte by byte.
 //! - Runs follow one another; no other work of this program runs meanwhile.
 
+pub mod driver;
 mod hosts;
 pub mod kernel;
-pub mod player;
 pub mod quic;
 
 use anyhow::{Result, ensure};
@@ -57,7 +57,7 @@ pub struct EmulatedRun {
 
 impl EmulatedRun {
     /// Reports the result to an observer.
-    pub fn tell(&self, observer: &mut dyn Observer) {
+    pub fn report_to(&self, observer: &mut dyn Observer) {
         self.flows.iter().for_each(|flow| observer.flow(flow));
         self.messages.iter().for_each(|message| observer.message(message));
         self.pages.iter().for_each(|page| observer.page(page));

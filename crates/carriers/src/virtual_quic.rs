@@ -8,16 +8,16 @@ use headstart_startup::catalogue::Entry;
 use headstart_startup::history::MemoryStore;
 
 use headstart_study::carrier::{Carrier, Detail, Hosts, Observer, Run, RunResult, Simulator};
-use headstart_study::options::{CryptoName, Home, TransportName, TransportOptions};
-use headstart_study::setup::{Cast, Setup, reference};
+use headstart_study::options::{CryptoName, Environment, TransportName, TransportOptions};
+use headstart_study::setup::{SchemeMix, Setup, reference};
 
 /// The QUIC stack in virtual time.
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualQuic;
 
 impl Carrier for VirtualQuic {
-    fn place(&self) -> (Home, TransportName) {
-        (Home::Simulator, TransportName::Quic)
+    fn selection(&self) -> (Environment, TransportName) {
+        (Environment::Simulator, TransportName::Quic)
     }
 
     fn name(&self) -> &'static str {
@@ -28,7 +28,7 @@ impl Carrier for VirtualQuic {
         Detail::Events
     }
 
-    fn carries(&self, entry: &Entry, _: &TransportOptions) -> Result<()> {
+    fn check_scheme(&self, entry: &Entry, _: &TransportOptions) -> Result<()> {
         carried(entry).map(drop)
     }
 
@@ -43,8 +43,8 @@ impl Carrier for VirtualQuic {
         )
     }
 
-    fn hosts<'a>(&self, setup: &'a Setup, cast: Cast) -> Result<Box<dyn Hosts + 'a>> {
-        let entries = [cast.tested, cast.beside.unwrap_or_else(reference), setup.workload.long_scheme.0];
+    fn hosts<'a>(&self, setup: &'a Setup, mix: SchemeMix) -> Result<Box<dyn Hosts + 'a>> {
+        let entries = [mix.tested, mix.beside.unwrap_or_else(reference), setup.workload.long_scheme.0];
         let choices = entries.into_iter().map(carried).collect::<Result<_>>()?;
         let crypto = match setup.transport.crypto {
             CryptoName::Tls => Crypto::Tls,
@@ -75,8 +75,8 @@ impl Simulator for QuicHosts {
         histories: Vec<(u16, MemoryStore)>,
         recorder: R,
     ) -> Result<Finished<R>> {
-        let cast = simulation::RunOptions { choices: self.choices.clone(), crypto: self.crypto, seed };
-        let simulation = Simulation::new(scenario, &cast, recorder)?;
+        let options = simulation::RunOptions { choices: self.choices.clone(), crypto: self.crypto, seed };
+        let simulation = Simulation::new(scenario, &options, recorder)?;
         let with = |run: Simulation<R>, (group, store)| run.with_history(group, store);
         Ok(histories.into_iter().fold(simulation, with).run())
     }

@@ -14,7 +14,7 @@ use crate::feasible::{self, Point, Rule};
 use crate::progress::Progress;
 use crate::race::entries;
 use crate::runner::{Job, JobResult, run_all, work};
-use crate::setup::{Cast, Setup, TESTED, reference};
+use crate::setup::{SchemeMix, Setup, TESTED, reference};
 
 /// Steps of 5 %.
 const STEP_PERCENT: u32 = 5;
@@ -103,7 +103,7 @@ fn means(setup: &Setup, entries: &[&'static Entry], percent: u32, store: &JobSto
         .iter()
         .flat_map(|entry| {
             (0..u64::from(setup.run.repeats)).map(|number| Job {
-                cast: Cast { tested: entry, beside: None },
+                mix: SchemeMix { tested: entry, beside: None },
                 load: Ratio::percent(percent),
                 seed: setup.run.seed.wrapping_add(number),
                 look_at: None,

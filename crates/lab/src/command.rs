@@ -280,7 +280,7 @@ pub fn main() -> ExitCode {
     let asked = words::names(&asked);
     if let Some((_, given)) = matches.subcommand()
         && let Ok(Some(format)) = given.try_get_one::<format::Format>("format")
-        && let Err(error) = format.ready().or_refuse()
+        && let Err(error) = format.check_available().or_refuse()
     {
         return ended(Err(error));
     }

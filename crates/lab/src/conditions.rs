@@ -80,7 +80,7 @@ pub fn conditions(setup: &Setup) -> Vec<Condition> {
     let Setup { path, transport, workload, run, .. } = setup;
     let mut all = vec![];
     let mut add = |option, name, value| all.push(Condition { option, name, value });
-    add("in", "home", word(run.home));
+    add("in", "home", word(run.environment));
     add("transport", "transport", word(transport.transport));
     of_path(setup, path, &mut add);
     of_workload(setup, workload, &mut add);

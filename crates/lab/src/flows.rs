@@ -63,12 +63,12 @@ impl Flows {
             if results[number].invalid.is_some() {
                 continue;
             }
-            let run = match job.cast.beside {
+            let run = match job.mix.beside {
                 _ if number < references => "reference",
                 None => "alone",
                 Some(_) => "mixed",
             };
-            let mut constants = vec![run.to_owned(), job.cast.tested.name.to_string(), job.seed.to_string()];
+            let mut constants = vec![run.to_owned(), job.mix.tested.name.to_string(), job.seed.to_string()];
             constants.extend(conditions.iter().cloned());
             self.writer.append(&constants, &self.parts.place(&key))?;
         }

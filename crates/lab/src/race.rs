@@ -23,7 +23,7 @@ use crate::options::{RouterName, SchemeName};
 use crate::progress::{Progress, Work};
 use crate::runner::{self, Job, JobResult, run_all};
 use crate::schemes;
-use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
+use crate::setup::{BESIDE, LONG, SchemeMix, Setup, TESTED};
 use crate::statistics::{Interval, mean, positive_mean_interval, positive_ratio_interval, share_interval};
 
 /// A number of a scheme over all seeds.
@@ -182,15 +182,15 @@ fn jobs(setup: &Setup) -> Vec<Job> {
     let load = setup.workload.load;
     let mut jobs = vec![];
     for seed in seeds(setup) {
-        let cast = Cast { tested: reference, beside: Some(reference) };
-        jobs.push(Job { cast, load, seed, look_at: None });
+        let mix = SchemeMix { tested: reference, beside: Some(reference) };
+        jobs.push(Job { mix, load, seed, look_at: None });
     }
     for entry in entries(setup) {
         for (number, seed) in seeds(setup).into_iter().enumerate() {
             let look_at = (number == 0).then(|| traced_serial(setup));
-            jobs.push(Job { cast: Cast { tested: entry, beside: None }, load, seed, look_at });
-            let cast = Cast { tested: entry, beside: Some(reference) };
-            jobs.push(Job { cast, load, seed, look_at: None });
+            jobs.push(Job { mix: SchemeMix { tested: entry, beside: None }, load, seed, look_at });
+            let mix = SchemeMix { tested: entry, beside: Some(reference) };
+            jobs.push(Job { mix, load, seed, look_at: None });
         }
     }
     jobs
@@ -246,7 +246,7 @@ pub fn entries(setup: &Setup) -> Vec<&'static Entry> {
     let has_routers = setup.path.routers != RouterName::None;
     let is_wanted = |entry: &&Entry| {
         let is_able = (entry.needs != Needs::Routers || has_routers)
-            && setup.carrier().carries(entry, &setup.transport).is_ok();
+            && setup.carrier().check_scheme(entry, &setup.transport).is_ok();
         (wanted.is_empty() && is_able) || wanted.iter().any(|name| name.0.name == entry.name)
     };
     let mut entries: Vec<&Entry> = schemes::all().iter().filter(is_wanted).collect();

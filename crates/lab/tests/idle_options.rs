@@ -9,7 +9,7 @@ use headstart::CARRIERS;
 use headstart::progress::{Progress, Work};
 use headstart::runner::{self, Job};
 use headstart::schemes;
-use headstart::setup::{Cast, Setup};
+use headstart::setup::{SchemeMix, Setup};
 use headstart_study::dependencies::{DEPENDENCIES, Dependency, NONE, idle};
 use headstart_study::settings::Settings;
 
@@ -43,7 +43,8 @@ fn result(setup: &Setup) -> String {
         .schemes()
         .first()
         .map_or_else(|| schemes::find("halfback").expect("it is there"), |name| name.0);
-    let job = Job { cast: Cast { tested, beside: None }, load: setup.workload.load, seed: 1, look_at: None };
+    let job =
+        Job { mix: SchemeMix { tested, beside: None }, load: setup.workload.load, seed: 1, look_at: None };
     let result =
         runner::run(setup, &job, None, &Progress::new("", Work::default()).run(0.0)).expect("it runs");
     serde_json::to_string(&result).expect("it can be written")

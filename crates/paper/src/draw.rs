@@ -396,7 +396,7 @@ fn members(value: &Quantity, scope: &Scope<'_>) -> Vec<(String, f64)> {
     let mut found: BTreeMap<String, f64> = BTreeMap::new();
     for scheme in 0..scope.plan.schemes.len() {
         for point in 0..scope.plan.points.len() {
-            for numbers in scope.results.seeds(scope.variant, point, scheme, super::plan::CastName::Alone) {
+            for numbers in scope.results.seeds(scope.variant, point, scheme, super::plan::MixName::Alone) {
                 for name in numbers.keys().filter(|name| name.starts_with(&family)) {
                     if let Ok(x) = name[family.len()..].parse() {
                         found.insert(name.clone(), x);

@@ -16,7 +16,7 @@
 //! command line's names, so that each is declared once. A figure needs code only if
 //!
 //! - a run is not a dumbbell with arriving flows: add a [`Study`](headstart_study::study::Study),
-//!   whose one job is to turn a setup, a cast and a seed into
+//!   whose one job is to turn a setup, a mix and a seed into
 //!   [`Numbers`](headstart_study::study::Numbers) (names and values). Seeds, threads, resuming,
 //!   claims, tables and drawings then work as they are. A population of paths draws one path for
 //!   each seed and runs all schemes on it; quantities are then paired by path, and `draw =

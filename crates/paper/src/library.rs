@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::claim::{self, Claim};
 use super::draw::{self, Drawing};
 use crate::plan::{Paper, Plan, Replacement};
-use headstart_study::options::{Home, TransportName};
+use headstart_study::options::{Environment, TransportName};
 
 /// The files of one figure, as they are in the repository.
 #[derive(Clone, Debug)]
@@ -154,8 +154,8 @@ pub const ALL: &[PaperFiles] = &[
 pub struct Carried {
     /// Of which paper.
     pub paper: &'static str,
-    /// Their home and transport.
-    pub place: (Home, TransportName),
+    /// Their environment and transport.
+    pub selection: (Environment, TransportName),
     /// Their files.
     pub files: PaperFiles,
 }
@@ -164,17 +164,17 @@ pub struct Carried {
 pub const CARRIED: &[Carried] = &[
     Carried {
         paper: "wisestart",
-        place: (Home::Emulator, TransportName::Tcp),
+        selection: (Environment::Emulator, TransportName::Tcp),
         files: paper! { "wisestart-tcp": "figure-9", "contended" },
     },
     Carried {
         paper: "wisestart",
-        place: (Home::Emulator, TransportName::Quic),
+        selection: (Environment::Emulator, TransportName::Quic),
         files: paper! { "wisestart-real-time": "figure-9", "contended" },
     },
     Carried {
         paper: "halfback",
-        place: (Home::Emulator, TransportName::Tcp),
+        selection: (Environment::Emulator, TransportName::Tcp),
         files: paper! { "halfback-tcp": "jump-start", "known-peer" },
     },
 ];

@@ -76,7 +76,7 @@ pub fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T> {
 /// Which flows run what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum CastName {
+pub enum MixName {
     /// Every flow runs the scheme.
     #[default]
     Alone,
@@ -117,7 +117,7 @@ pub struct Plan {
     /// Names of all variants of the full plan: what a claim may name.
     pub known_variants: Vec<String>,
     /// Which mixtures are run.
-    pub casts: Vec<CastName>,
+    pub mixes: Vec<MixName>,
     /// Scheme that runs beside the tested one in a mixture.
     pub beside: Option<Scheme>,
     /// Every combination that is run.
@@ -165,7 +165,7 @@ struct PlanText {
     #[serde(default)]
     variants: Vec<String>,
     #[serde(default)]
-    casts: Vec<CastName>,
+    mixes: Vec<MixName>,
     beside: Option<String>,
     #[serde(default)]
     path: Table,
@@ -278,11 +278,11 @@ impl Plan {
         for variant in &cut.variants {
             variant.settings.check(study).with_context(|| format!("variants.{}", variant.name))?;
         }
-        let casts = if text.casts.is_empty() { vec![CastName::Alone] } else { text.casts };
+        let mixes = if text.mixes.is_empty() { vec![MixName::Alone] } else { text.mixes };
         let beside = text.beside.map(|name| paper.scheme(&name)).transpose().context("beside")?;
         ensure!(
-            beside.is_some() || !casts.contains(&CastName::Mixed),
-            "casts: found `mixed` without the key `beside`"
+            beside.is_some() || !mixes.contains(&MixName::Mixed),
+            "mixes: found `mixed` without the key `beside`"
         );
         ensure!(!cut.schemes.is_empty(), "schemes: found none, expected one at least");
         let mut replaced = paper.replacements(&text.replaced)?;
@@ -306,7 +306,7 @@ impl Plan {
             variants: cut.variants,
             shown,
             known_variants,
-            casts,
+            mixes,
             beside,
             points: points(&cut.axes).context("sweep")?,
             axes,

@@ -11,7 +11,7 @@
 //! | key | meaning |
 //! |---|---|
 //! | `measure` | a number of a run ([`headstart_study::study`]), or `capacity.RULE`, see below |
-//! | `scheme`, `cast`, `at` | whose, in which mixture, at which values of the swept options |
+//! | `scheme`, `mix`, `at` | whose, in which mixture, at which values of the swept options |
 //! | `across` | `mean`, `min` or `max` over the points that `at` leaves open |
 //! | `statistic` | over seeds: `mean` (default), `median`, `p90`, `p95`, `p99`, `deviation` |
 //! | `over` | what it is divided by: the same, but for the keys given here |
@@ -36,7 +36,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use toml::Table;
 
-use crate::plan::{CastName, Fixed, Plan};
+use crate::plan::{Fixed, MixName, Plan};
 use crate::run::Results;
 use capacity::rule;
 use headstart_report::statistics::Interval;
@@ -51,7 +51,7 @@ pub struct QuantityText {
     measure: String,
     scheme: Option<String>,
     #[serde(default)]
-    cast: CastName,
+    mix: MixName,
     #[serde(default)]
     at: Table,
     across: Option<Across>,
@@ -67,7 +67,7 @@ pub struct QuantityText {
 struct OverText {
     measure: Option<String>,
     scheme: Option<String>,
-    cast: Option<CastName>,
+    mix: Option<MixName>,
     #[serde(default)]
     at: Table,
 }
@@ -122,7 +122,7 @@ pub enum ShownAs {
 struct Place {
     measure: String,
     scheme: Option<String>,
-    cast: CastName,
+    mix: MixName,
     at: Fixed,
 }
 
@@ -161,7 +161,7 @@ impl Quantity {
     /// With key, found and expected.
     pub fn read(text: QuantityText, plan: &Plan, is_series: bool) -> Result<Self> {
         let place =
-            Place { measure: text.measure, scheme: text.scheme, cast: text.cast, at: fixed(&text.at, plan)? };
+            Place { measure: text.measure, scheme: text.scheme, mix: text.mix, at: fixed(&text.at, plan)? };
         ensure!(
             is_series || place.scheme.is_some(),
             "found no key `scheme`, expected one of {}",
@@ -173,7 +173,7 @@ impl Quantity {
                 let mut over = place.clone();
                 over.measure = text.measure.unwrap_or(over.measure);
                 over.scheme = text.scheme.or(over.scheme);
-                over.cast = text.cast.unwrap_or(over.cast);
+                over.mix = text.mix.unwrap_or(over.mix);
                 over.at.extend(fixed(&text.at, plan)?);
                 Some(over)
             }
@@ -348,11 +348,7 @@ impl Place {
         if let Some(scheme) = &self.scheme {
             check_scheme(scheme, plan)?;
         }
-        ensure!(
-            plan.casts.contains(&self.cast),
-            "cast: found {:?}, expected one that the plan runs",
-            self.cast
-        );
+        ensure!(plan.mixes.contains(&self.mix), "mix: found {:?}, expected one that the plan runs", self.mix);
         Ok(())
     }
 }

@@ -12,32 +12,32 @@ use headstart_report::jobs::JobStore;
 use headstart_startup::catalogue::Needs;
 use headstart_units::Ratio;
 
-use crate::plan::{CastName, Plan, Scheme};
+use crate::plan::{MixName, Plan, Scheme};
 use cost::{ENOUGH, SetUp, Times};
 use headstart_study::carrier::Carriers;
 use headstart_study::estimate::Estimate;
 use headstart_study::jobs::{self, Keyed};
 use headstart_study::progress::{Progress, RunProgress, Work};
-use headstart_study::setup::{Cast, Setup};
+use headstart_study::setup::{SchemeMix, Setup};
 use headstart_study::study::{INVALID, Numbers, PreparedStudy};
 
 /// Everything that a figure's runs gave.
 #[derive(Clone, Debug)]
 pub struct Results {
-    casts: Vec<CastName>,
+    mixes: Vec<MixName>,
     schemes: usize,
     points: usize,
     repeats: usize,
-    /// Variants outside, then points, schemes, casts, seeds.
+    /// Variants outside, then points, schemes, mixes, seeds.
     runs: Vec<Numbers>,
 }
 
 impl Results {
-    /// Results from runs in order: variants outside, then points, schemes, casts, seeds.
+    /// Results from runs in order: variants outside, then points, schemes, mixes, seeds.
     #[must_use]
     pub fn new(plan: &Plan, repeats: usize, runs: Vec<Numbers>) -> Self {
         Self {
-            casts: plan.casts.clone(),
+            mixes: plan.mixes.clone(),
             schemes: plan.schemes.len(),
             points: plan.points.len(),
             repeats,
@@ -45,11 +45,11 @@ impl Results {
         }
     }
 
-    /// The runs of one point, one for each seed; none of a cast that was not run.
+    /// The runs of one point, one for each seed; none of a mix that was not run.
     #[must_use]
-    pub fn seeds(&self, variant: usize, point: usize, scheme: usize, cast: CastName) -> &[Numbers] {
-        let Some(cast) = self.casts.iter().position(|other| *other == cast) else { return &[] };
-        let place = ((variant * self.points + point) * self.schemes + scheme) * self.casts.len() + cast;
+    pub fn seeds(&self, variant: usize, point: usize, scheme: usize, mix: MixName) -> &[Numbers] {
+        let Some(mix) = self.mixes.iter().position(|other| *other == mix) else { return &[] };
+        let place = ((variant * self.points + point) * self.schemes + scheme) * self.mixes.len() + mix;
         self.runs.get(place * self.repeats..(place + 1) * self.repeats).unwrap_or_default()
     }
 
@@ -65,7 +65,7 @@ struct Job<'a> {
     figure: usize,
     /// Number of the set-up, over all figures.
     set_up: usize,
-    cast: Cast,
+    mix: SchemeMix,
     seed: u64,
 }
 
@@ -101,19 +101,19 @@ pub fn run(
                     keys.push(None);
                     continue;
                 }
-                let beside = plan.beside.as_ref().filter(|_| name == CastName::Mixed);
-                let cast = Cast { tested: scheme.entry, beside: beside.map(|scheme| scheme.entry) };
+                let beside = plan.beside.as_ref().filter(|_| name == MixName::Mixed);
+                let mix = SchemeMix { tested: scheme.entry, beside: beside.map(|scheme| scheme.entry) };
                 // A hint decides nothing where nobody asks for one: a baseline is run once,
                 // whatever is hinted beside it.
                 let long = setup.workload.long_scheme.0;
-                let is_hinted = [Some(cast.tested), cast.beside, Some(long)]
+                let is_hinted = [Some(mix.tested), mix.beside, Some(long)]
                     .into_iter()
                     .flatten()
                     .any(|entry| entry.needs == Needs::Hint);
                 let settings = &settings[usize::from(!is_hinted)];
-                let key = jobs::key_of(&study.kind(is_hinted), settings, cast, seed);
+                let key = jobs::key_of(&study.kind(is_hinted), settings, mix, seed);
                 keys.push(Some(key.clone()));
-                jobs.entry(key.clone()).or_insert(Job { study, figure, set_up, cast, seed });
+                jobs.entry(key.clone()).or_insert(Job { study, figure, set_up, mix, seed });
             }
         }
         wanted.push(keys);
@@ -154,7 +154,7 @@ fn run_estimated(
     let spent_in_all = Mutex::new(0.0);
     let run = |job: &&Job, _: &RunProgress| {
         let (watch, before) = (Stopwatch::start(), processor_time());
-        let numbers = job.study.run(job.cast, job.seed)?;
+        let numbers = job.study.run(job.mix, job.seed)?;
         let is_real_time = job.study.setup.carrier().is_real_time();
         let spent = processor_time().saturating_sub(before);
         let spent = if is_real_time || spent.is_zero() { watch.elapsed() } else { spent };
@@ -210,12 +210,12 @@ fn run_estimated(
 }
 
 /// Everybody's runs at one point, in the order of [`Results`].
-fn runs_of<'a>(plan: &'a Plan, setup: &Setup) -> impl Iterator<Item = (&'a Scheme, CastName, u64)> {
+fn runs_of<'a>(plan: &'a Plan, setup: &Setup) -> impl Iterator<Item = (&'a Scheme, MixName, u64)> {
     let (first, repeats) = (setup.run.seed, u64::from(setup.run.repeats));
     plan.schemes.iter().flat_map(move |scheme| {
-        plan.casts
+        plan.mixes
             .iter()
-            .flat_map(move |cast| (0..repeats).map(move |number| (scheme, *cast, first.wrapping_add(number))))
+            .flat_map(move |mix| (0..repeats).map(move |number| (scheme, *mix, first.wrapping_add(number))))
     })
 }
 

@@ -167,7 +167,7 @@ impl<R: Recorder> Simulation<R> {
         Ok(Self::with_hosts(epoch, path, hosts, workload, until, options, recorder))
     }
 
-    /// A run whose groups are set up with other endpoints than the scenario's; of `cast` only
+    /// A run whose groups are set up with other endpoints than the scenario's; of `options` only
     /// crypto and seed are used.
     pub fn with_endpoints(
         path: Path,

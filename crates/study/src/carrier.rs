@@ -26,9 +26,9 @@ use headstart_startup::history::MemoryStore;
 use headstart_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::options::{Home, TransportName, TransportOptions};
+use crate::options::{Environment, TransportName, TransportOptions};
 use crate::progress::RunProgress;
-use crate::setup::{Cast, GROUPS, Setup, reference};
+use crate::setup::{GROUPS, SchemeMix, Setup, reference};
 
 pub use observer::{AsRecorder, Observer};
 
@@ -61,7 +61,7 @@ impl Detail {
 /// Carries runs.
 pub trait Carrier: Debug + Sync {
     /// The options that select it.
-    fn place(&self) -> (Home, TransportName);
+    fn selection(&self) -> (Environment, TransportName);
 
     /// Its name, for messages.
     fn name(&self) -> &'static str;
@@ -72,14 +72,14 @@ pub trait Carrier: Debug + Sync {
     /// True if it runs in real time: its runs follow one another, and the machine may be too busy
     /// for one.
     fn is_real_time(&self) -> bool {
-        self.place().0 == Home::Emulator
+        self.selection().0 == Environment::Emulator
     }
 
     /// Checks that it carries a scheme with these options.
     ///
     /// # Errors
     /// If it does not, with the reason.
-    fn carries(&self, entry: &Entry, options: &TransportOptions) -> Result<()>;
+    fn check_scheme(&self, entry: &Entry, options: &TransportOptions) -> Result<()>;
 
     /// Refuses options that it cannot carry out, before anything runs.
     ///
@@ -91,7 +91,7 @@ pub trait Carrier: Debug + Sync {
     ///
     /// # Errors
     /// Names the missing requirement.
-    fn ready(&self) -> Result<()> {
+    fn check_available(&self) -> Result<()> {
         Ok(())
     }
 
@@ -111,11 +111,11 @@ pub trait Carrier: Debug + Sync {
         reference()
     }
 
-    /// Hosts for the groups of `cast`.
+    /// Hosts for the groups of `mix`.
     ///
     /// # Errors
     /// If one of its schemes is not carried, or a system call fails.
-    fn hosts<'a>(&self, setup: &'a Setup, cast: Cast) -> Result<Box<dyn Hosts + 'a>>;
+    fn hosts<'a>(&self, setup: &'a Setup, mix: SchemeMix) -> Result<Box<dyn Hosts + 'a>>;
 }
 
 /// Senders and receivers. In real time they persist from one run to the next, with their histories.
@@ -133,7 +133,7 @@ pub struct Run<'a> {
     /// The path, and all other options.
     pub setup: &'a Setup,
     /// Schemes that take part.
-    pub cast: Cast,
+    pub mix: SchemeMix,
     /// The groups of senders.
     pub groups: Vec<Group>,
     /// Data to transfer.
@@ -151,12 +151,18 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     /// A run over the setup's path, of the setup's groups.
     #[must_use]
-    pub fn new(setup: &'a Setup, cast: Cast, workload: Box<dyn Workload>, until: Time, seed: Seed) -> Self {
-        let groups = setup.groups(cast);
+    pub fn new(
+        setup: &'a Setup,
+        mix: SchemeMix,
+        workload: Box<dyn Workload>,
+        until: Time,
+        seed: Seed,
+    ) -> Self {
+        let groups = setup.groups(mix);
         let (has_class_for_each_group, is_checked) = (false, false);
         Self {
             setup,
-            cast,
+            mix,
             groups,
             workload,
             until,
@@ -200,7 +206,7 @@ impl<'a> Run<'a> {
     /// # Errors
     /// As [`Carrier::hosts`] and [`Hosts::run`].
     pub fn observe<O: Observer>(self, observer: O) -> Result<RunResult<O>> {
-        let mut hosts = self.setup.carrier().hosts(self.setup, self.cast)?;
+        let mut hosts = self.setup.carrier().hosts(self.setup, self.mix)?;
         self.observe_on(&mut *hosts, observer)
     }
 
@@ -235,7 +241,7 @@ impl<'a> Run<'a> {
                 bail!(
                     "the checker found {} faults in a run of {}, the first: {first}",
                     faults.len(),
-                    self.cast.tested.name
+                    self.mix.tested.name
                 );
             }
             let Finished { summary, path, histories, .. } = finished;
@@ -360,12 +366,12 @@ pub const ATTEMPTS: u32 = 4;
 /// The first error of any attempt.
 pub fn attempts<O>(
     setup: &Setup,
-    cast: Cast,
+    mix: SchemeMix,
     mut once: impl FnMut(&mut dyn Hosts) -> Result<RunResult<O>>,
 ) -> Result<RunResult<O>> {
     let mut number = 1;
     loop {
-        let result = once(&mut *setup.carrier().hosts(setup, cast)?)?;
+        let result = once(&mut *setup.carrier().hosts(setup, mix)?)?;
         let Some(reason) = &result.invalid else { return Ok(result) };
         eprintln!("headstart: attempt {number} of {ATTEMPTS} is INVALID: {reason}");
         if number == ATTEMPTS {
@@ -390,11 +396,11 @@ impl Carriers {
     ///
     /// # Errors
     /// If this program was built without it.
-    pub fn find(self, home: Home, transport: TransportName) -> Result<&'static dyn Carrier> {
-        self.0.iter().copied().find(|carrier| carrier.place() == (home, transport)).with_context(|| {
+    pub fn find(self, environment: Environment, transport: TransportName) -> Result<&'static dyn Carrier> {
+        self.0.iter().copied().find(|carrier| carrier.selection() == (environment, transport)).with_context(|| {
             let known: Vec<&str> = self.0.iter().map(|carrier| carrier.name()).collect();
             format!(
-                "--in, --transport: found {home:?}, {transport:?}, which this program was built without: expected {}, or {EVERYTHING}",
+                "--in, --transport: found {environment:?}, {transport:?}, which this program was built without: expected {}, or {EVERYTHING}",
                 known.join(" or ")
             )
         })

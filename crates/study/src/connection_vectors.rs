@@ -149,12 +149,12 @@ impl Study for ConnectionVectors {
 }
 
 fn play(params: &ConnectionVectorParams, case: &Case<'_>) -> Vec<(String, f64)> {
-    let Case { setup, cast, seed } = *case;
+    let Case { setup, mix, seed } = *case;
     let seed = Seed(seed);
     let until = Time::ZERO + setup.run.duration;
     let rate = setup.path.rate;
     let chain = dumbbell(setup, rate);
-    let parties = [cast.tested, cast.beside.unwrap_or(cast.tested)];
+    let parties = [mix.tested, mix.beside.unwrap_or(mix.tested)];
     let routers =
         parties.iter().map(|entry| routers(setup, entry)).max_by_key(|name| *name != RouterName::None);
     let routing = &setup.path.routing;
@@ -182,7 +182,7 @@ fn play(params: &ConnectionVectorParams, case: &Case<'_>) -> Vec<(String, f64)> 
     let heard = &finished.recorder;
 
     let is_beside = |group: u16| usize::from(group) >= classes;
-    let mut numbers = heard.party("", |group| cast.beside.is_none() || !is_beside(group));
+    let mut numbers = heard.party("", |group| mix.beside.is_none() || !is_beside(group));
     numbers.extend(heard.party(BESIDE, is_beside));
     let packet_counts = || finished.path.packet_counts().map(|(_, counts)| counts);
     let of_links = |number: u16| {
@@ -387,7 +387,7 @@ mod tests {
     use super::*;
     use crate::catalogue as studies;
     use crate::settings::prepared;
-    use crate::setup::Cast;
+    use crate::setup::SchemeMix;
     use crate::study::{Numbers, PreparedStudy};
 
     fn study(load: &str) -> PreparedStudy {
@@ -404,8 +404,8 @@ mod tests {
 
     fn played(name: &str, beside: Option<&str>, load: &str) -> Numbers {
         let find = |name| schemes::find(name).expect("a scheme");
-        let cast = Cast { tested: find(name), beside: beside.map(find) };
-        study(load).run(cast, 3).expect("it runs")
+        let mix = SchemeMix { tested: find(name), beside: beside.map(find) };
+        study(load).run(mix, 3).expect("it runs")
     }
 
     #[test]
@@ -440,8 +440,8 @@ mod tests {
 
     #[test]
     fn the_load_of_the_link_is_all_that_it_carries_but_what_is_sent_again() {
-        let cast = Cast { tested: schemes::find("iw3").expect("a scheme"), beside: None };
-        let numbers = counting("40 %", "link").run(cast, 3).expect("it runs");
+        let mix = SchemeMix { tested: schemes::find("iw3").expect("a scheme"), beside: None };
+        let numbers = counting("40 %", "link").run(mix, 3).expect("it runs");
         // Eight seeds gave 38.8 to 39.8: the rest of large answers is cut off at the end of the
         // run.
         assert!((37.0..41.5).contains(&numbers["utilisation"]), "{}", numbers["utilisation"]);

@@ -4,7 +4,7 @@
 use headstart_net::QueueDiscipline;
 use headstart_startup::catalogue::{Entry, Needs};
 
-use crate::options::{DetectionName, Home, RouterName, SizeName, TransportName};
+use crate::options::{DetectionName, Environment, RouterName, SizeName, TransportName};
 use crate::setup::Setup;
 
 /// An option, and the runs in which it takes effect.
@@ -67,7 +67,7 @@ pub static DEPENDENCIES: &[Dependency] = &[
         "--router-believes 1mbit", ["--schemes quick-start", "--routers target --schemes quick-start"]),
     row("rcp-gains", "without --routers rcp", |setup| asks_routers(setup) && setup.path.routers == RouterName::Rcp,
         "--rcp-gains 80%,10%", ["--routers target --schemes quick-start", "--routers rcp --schemes rcp"]),
-    row("crypto", "without --transport quic", |setup| setup.carrier().place() == (Home::Simulator, TransportName::Quic),
+    row("crypto", "without --transport quic", |setup| setup.carrier().selection() == (Environment::Simulator, TransportName::Quic),
         "--crypto null", ["", "--transport quic"]),
     row("detection", MODEL, is_model, "--detection rfc6675", ["--transport quic", ""]),
     row("loss-reports", "without --detection udt", |setup| is_model(setup) && setup.transport.detection == DetectionName::Udt,
@@ -147,7 +147,7 @@ fn is_traced(setup: &Setup) -> bool {
 }
 
 fn is_model(setup: &Setup) -> bool {
-    setup.carrier().place() == (Home::Simulator, TransportName::Tcp)
+    setup.carrier().selection() == (Environment::Simulator, TransportName::Tcp)
 }
 
 fn has_distribution(setup: &Setup) -> bool {

@@ -77,12 +77,12 @@ impl Study for Dumbbell {
     }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        let Case { setup, cast, seed } = *case;
+        let Case { setup, mix, seed } = *case;
         let warm_up = Time::ZERO + setup.run.warm_up;
-        let result = attempts(setup, cast, |hosts| {
+        let result = attempts(setup, mix, |hosts| {
             let sizes = BySize { warm_up, bins: BTreeMap::new() };
             let observer = (Collector::new(setup::GROUPS, warm_up), sizes);
-            setup.arrivals(cast, setup.workload.load, Seed(seed)).observe_on(hosts, observer)
+            setup.arrivals(mix, setup.workload.load, Seed(seed)).observe_on(hosts, observer)
         })?;
         let (collector, sizes) = &result.observer;
         let mut measured = Measured { invalid: result.invalid, ..Measured::default() };

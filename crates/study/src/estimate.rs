@@ -237,7 +237,7 @@ mod tests {
     use crate::carrier::{Carriers, Run};
     use crate::schemes;
     use crate::settings::Settings;
-    use crate::setup::Cast;
+    use crate::setup::SchemeMix;
     use headstart_sim::{Collector, Seed};
 
     fn setup(line: &str) -> Setup {
@@ -258,7 +258,8 @@ mod tests {
         ] {
             let setup = setup(line);
             let tested = schemes::find("iw10").expect("it is in the catalogue");
-            let run: Run<'_> = setup.arrivals(Cast { tested, beside: None }, setup.workload.load, Seed(1));
+            let run: Run<'_> =
+                setup.arrivals(SchemeMix { tested, beside: None }, setup.workload.load, Seed(1));
             let found = run.observe(Collector::new(3, headstart_units::Time::ZERO)).expect("it runs").summary;
             let estimate = Estimate::of(&setup, 1);
             for (expected, found) in [(estimate.flows, found.flows), (estimate.packets, found.data_packets)] {

@@ -11,17 +11,17 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::progress::{self, Progress, RunProgress};
-use crate::setup::{Cast, Setup};
+use crate::setup::{SchemeMix, Setup};
 
 /// A job with its key; one without a key is not stored.
 pub type Keyed<J> = (Option<String>, J);
 
-/// All settings of a setup that determine the result of a run, but the cast and the seed: contents
+/// All settings of a setup that determine the result of a run, but the mix and the seed: contents
 /// of files, not their names.
 #[must_use]
 pub fn settings(setup: &Setup) -> String {
     let mut setup = setup.clone();
-    // Cast and seed belong to the job; the number of runs and the place of computation do not
+    // Mix and seed belong to the job; the number of runs and the place of computation do not
     // affect a result. The pages themselves are in the setup.
     setup.run.schemes = None;
     (setup.run.seed, setup.run.repeats, setup.run.threads) = (0, 0, None);
@@ -33,9 +33,9 @@ pub fn settings(setup: &Setup) -> String {
 
 /// The key of a run of `kind` with these settings, as [`settings`] writes them.
 #[must_use]
-pub fn key_of(kind: &str, settings: &str, cast: Cast, seed: u64) -> String {
-    let beside = cast.beside.map_or("-", |entry| entry.name.as_str());
-    key([kind, settings, &cast.tested.name, beside, &seed.to_string()])
+pub fn key_of(kind: &str, settings: &str, mix: SchemeMix, seed: u64) -> String {
+    let beside = mix.beside.map_or("-", |entry| entry.name.as_str());
+    key([kind, settings, &mix.tested.name, beside, &seed.to_string()])
 }
 
 /// The jobs that are to be executed: those without a stored result, each key once.

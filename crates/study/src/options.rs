@@ -2,7 +2,7 @@
 
 pub mod address;
 pub mod carrier;
-pub mod home;
+pub mod environment;
 pub mod path;
 pub mod presets;
 pub mod routers;
@@ -28,7 +28,7 @@ use crate::workload::web::front_pages::PageStatistics;
 
 pub use address::address;
 pub use carrier::{CryptoName, TransportName};
-pub use home::Home;
+pub use environment::Environment;
 pub use path::UpOptions;
 pub use presets::PathPreset;
 pub use routers::RouterOptions;
@@ -246,7 +246,7 @@ pub struct RunOptions {
     /// Place of the runs: simulated, or in real time on real packets, by this machine's TCP or by
     /// the QUIC stack
     #[arg(long = "in", default_value = "simulator", value_name = "WHERE")]
-    pub home: Home,
+    pub environment: Environment,
     /// Schemes to compare [default: all that the routers of the path allow; `headstart schemes`
     /// lists them]
     #[arg(long, value_name = "NAMES")]

@@ -88,7 +88,7 @@ mod tests {
     use crate::catalogue as studies;
     use crate::schemes;
     use crate::settings::prepared;
-    use crate::setup::Cast;
+    use crate::setup::SchemeMix;
     use crate::study::Numbers;
 
     const COMMON: &str = r#"
@@ -98,7 +98,9 @@ mod tests {
 
     fn run(study: &str, scheme: &str, rest: &str) -> Numbers {
         let tested = schemes::find(scheme).expect("it is there");
-        prepared(study, &format!("{COMMON}{rest}")).run(Cast { tested, beside: None }, 1).expect("it runs")
+        prepared(study, &format!("{COMMON}{rest}"))
+            .run(SchemeMix { tested, beside: None }, 1)
+            .expect("it runs")
     }
 
     /// The sender of the Quick-Start paper (§5).

@@ -18,13 +18,13 @@ use crate::flow_rows::{FlowRows, Parts};
 use crate::flow_trace::{FlowTrace, FlowTracer};
 use crate::jobs;
 use crate::progress::{Progress, RunProgress, Work};
-use crate::setup::{Cast, GROUPS, Setup, TESTED};
+use crate::setup::{GROUPS, SchemeMix, Setup, TESTED};
 
 /// One run to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
     /// Schemes that take part.
-    pub cast: Cast,
+    pub mix: SchemeMix,
     /// Offered load.
     pub load: Ratio,
     /// The run's seed.
@@ -74,9 +74,9 @@ pub fn run(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunProgress
     let detail = setup.carrier().detail();
     let warm_up = Time::ZERO + setup.run.warm_up;
     let look_at = job.look_at.filter(|_| detail >= Detail::Events);
-    let result = carrier::attempts(setup, job.cast, |hosts| {
-        let run = setup.arrivals(job.cast, job.load, Seed(job.seed)).told_to(progress);
-        let rows = part.map(|part| rows(setup, job.cast, part)).transpose()?;
+    let result = carrier::attempts(setup, job.mix, |hosts| {
+        let run = setup.arrivals(job.mix, job.load, Seed(job.seed)).told_to(progress);
+        let rows = part.map(|part| rows(setup, job.mix, part)).transpose()?;
         let totals = (Collector::new(GROUPS, warm_up).against(setup.ideal()), rows);
         Ok(match look_at {
             None => run.observe_on(hosts, totals)?.map(|totals| (totals, None)),
@@ -106,9 +106,9 @@ pub fn run(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunProgress
     })
 }
 
-/// Writer of the flows of a run of `cast` to `part`.
-fn rows(setup: &Setup, cast: Cast, part: &Path) -> Result<FlowRows> {
-    let schemes = [cast.tested, cast.beside.unwrap_or(setup.reference()), setup.workload.long_scheme.0];
+/// Writer of the flows of a run of `mix` to `part`.
+fn rows(setup: &Setup, mix: SchemeMix, part: &Path) -> Result<FlowRows> {
+    let schemes = [mix.tested, mix.beside.unwrap_or(setup.reference()), setup.workload.long_scheme.0];
     let has_counts = setup.carrier().detail() >= Detail::Counts;
     let warm_up = Time::ZERO + setup.run.warm_up;
     let names = schemes.map(|entry| entry.name.to_string());
@@ -187,7 +187,7 @@ pub fn keys(setup: &Setup, jobs: &[Job]) -> Vec<String> {
     let key = |job: &Job| {
         let found = settings.iter().find(|(load, _)| *load == job.load);
         let settings = found.map_or("", |(_, settings)| settings);
-        jobs::key_of("race", settings, job.cast, job.seed)
+        jobs::key_of("race", settings, job.mix, job.seed)
     };
     jobs.iter().map(key).collect()
 }

@@ -17,8 +17,8 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::carrier::{Carrier, Carriers, Run};
 use crate::options::{
-    AckName, DetectionName, FetchName, Home, LaterName, OpenerName, PacingName, PathOptions, ProbeName,
-    RunOptions, SizeName, TransportName, TransportOptions, UpOptions, WorkloadOptions,
+    AckName, DetectionName, Environment, FetchName, LaterName, OpenerName, PacingName, PathOptions,
+    ProbeName, RunOptions, SizeName, TransportName, TransportOptions, UpOptions, WorkloadOptions,
 };
 use crate::schemes;
 use crate::workload::files::ArrivalFile;
@@ -66,7 +66,7 @@ pub struct Setup {
 
 /// Schemes that take part in a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Cast {
+pub struct SchemeMix {
     /// The scheme under test.
     pub tested: &'static Entry,
     /// Half of the flows run this instead.
@@ -119,9 +119,9 @@ impl Setup {
             transport.receive_window
         );
         let mut notes = vec![];
-        let carrier = carriers.find(run.home, transport.transport)?;
+        let carrier = carriers.find(run.environment, transport.transport)?;
         for name in run.schemes() {
-            carrier.carries(name.0, &transport)?;
+            carrier.check_scheme(name.0, &transport)?;
         }
         notes.extend(carrier.note().map(str::to_owned));
         let sizes = sizes(&workload)?;
@@ -376,7 +376,7 @@ impl Setup {
     #[must_use]
     pub fn ideal(&self) -> Ideal {
         let tcp = self.tcp();
-        let half_rounds = if self.carrier().place() == (Home::Simulator, TransportName::Tcp) {
+        let half_rounds = if self.carrier().selection() == (Environment::Simulator, TransportName::Tcp) {
             // The sender's SYN, its answer, the data; a receiver opens with a SYN, and then sends a
             // request.
             let asks = u64::from(!self.pages.is_empty() || self.opener() == Opener::Receiver);
@@ -388,13 +388,13 @@ impl Setup {
         Ideal { rate: self.bottleneck(), half_rounds, mss: tcp.mss, header: tcp.header }
     }
 
-    /// A run in which flows of `cast` arrive at `load`: the same seed draws the same arrivals,
-    /// sizes, peers and losses for every cast.
+    /// A run in which flows of `mix` arrive at `load`: the same seed draws the same arrivals,
+    /// sizes, peers and losses for every mix.
     #[must_use]
-    pub fn arrivals(&self, cast: Cast, load: Ratio, seed: Seed) -> Run<'_> {
+    pub fn arrivals(&self, mix: SchemeMix, load: Ratio, seed: Seed) -> Run<'_> {
         let until = Time::ZERO + self.run.duration;
-        let workload = self.build_workload(cast, load, seed, until);
-        Run::new(self, cast, workload, until + self.run.drain, seed)
+        let workload = self.build_workload(mix, load, seed, until);
+        Run::new(self, mix, workload, until + self.run.drain, seed)
     }
 
     /// A run of one flow of the tested scheme, alone from the beginning.
@@ -403,7 +403,7 @@ impl Setup {
         let start = Start { at: Time::ZERO, group: TESTED, class: 0, bytes, size_known: true };
         let workload = Box::new(Listed::new(vec![start], self.opener()));
         let until = Time::ZERO + self.run.duration + self.run.drain;
-        Run::new(self, Cast { tested, beside: None }, workload, until, seed)
+        Run::new(self, SchemeMix { tested, beside: None }, workload, until, seed)
     }
 
     /// True if long flows take part.
@@ -428,9 +428,9 @@ impl Setup {
         self.carrier.reference(&self.transport)
     }
 
-    /// The groups of a run of `cast`, in the order of [`TESTED`], [`BESIDE`], [`LONG`].
+    /// The groups of a run of `mix`, in the order of [`TESTED`], [`BESIDE`], [`LONG`].
     #[must_use]
-    pub fn groups(&self, cast: Cast) -> Vec<Group> {
+    pub fn groups(&self, mix: SchemeMix) -> Vec<Group> {
         let base = self.transport.base.kind();
         let tcp = self.tcp();
         let hint = Hint { bandwidth: self.bottleneck() * self.workload.hint, access: Access::Unknown };
@@ -443,14 +443,14 @@ impl Setup {
         };
         let mut long = group(self.workload.long_scheme.0);
         long.tcp.receive_window = tcp.receive_window.max(self.workload.long_window);
-        vec![group(cast.tested), group(cast.beside.unwrap_or(self.reference())), long]
+        vec![group(mix.tested), group(mix.beside.unwrap_or(self.reference())), long]
     }
 
-    /// The workload of a run of `cast` at `load`, with arrivals until `until`.
+    /// The workload of a run of `mix` at `load`, with arrivals until `until`.
     #[must_use]
-    pub fn build_workload(&self, cast: Cast, load: Ratio, seed: Seed, until: Time) -> Box<dyn Workload> {
+    pub fn build_workload(&self, mix: SchemeMix, load: Ratio, seed: Seed, until: Time) -> Box<dyn Workload> {
         let options = &self.workload;
-        let groups = match cast.beside {
+        let groups = match mix.beside {
             None => vec![(TESTED, 1)],
             Some(_) => vec![(TESTED, 1), (BESIDE, 1)],
         };
@@ -575,9 +575,9 @@ mod tests {
     }
 
     fn arrivals(setup: &Setup, seed: Seed) -> u64 {
-        let cast = Cast { tested: reference(), beside: None };
+        let mix = SchemeMix { tested: reference(), beside: None };
         let mut workload =
-            setup.build_workload(cast, setup.workload.load, seed, Time::ZERO + setup.run.duration);
+            setup.build_workload(mix, setup.workload.load, seed, Time::ZERO + setup.run.duration);
         let mut orders = vec![];
         while workload.next_at() != Time::NEVER {
             workload.on_time(workload.next_at(), &mut orders);

@@ -19,7 +19,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::carrier::{Carrier, Detail};
 use crate::estimate::Estimate;
-use crate::setup::{Cast, Setup};
+use crate::setup::{SchemeMix, Setup};
 
 /// Numbers of a run, without those that were not measured.
 pub type Numbers = BTreeMap<String, f64>;
@@ -78,7 +78,7 @@ pub struct Case<'a> {
     /// Path, transport and workload, and the carrier of the run.
     pub setup: &'a Setup,
     /// Schemes that take part.
-    pub cast: Cast,
+    pub mix: SchemeMix,
     /// Seed of all random draws.
     pub seed: u64,
 }
@@ -344,9 +344,9 @@ impl PreparedStudy {
     ///
     /// # Errors
     /// If it cannot be done, or gives a number that the study does not declare.
-    pub fn run(&self, cast: Cast, seed: u64) -> Result<Numbers> {
+    pub fn run(&self, mix: SchemeMix, seed: u64) -> Result<Numbers> {
         let setup = &self.setup;
-        let measured = self.study.run(&Case { setup, cast, seed })?;
+        let measured = self.study.run(&Case { setup, mix, seed })?;
         if measured.invalid.is_some() {
             return Ok(Numbers::from([(INVALID.to_owned(), 1.0)]));
         }

@@ -18,7 +18,7 @@ use headstart_units::{Bytes, Ratio, Span, Time};
 
 use crate::carrier::{Detail, Observer, Run};
 use crate::schemes;
-use crate::setup::{BESIDE, Cast, Setup, TESTED};
+use crate::setup::{BESIDE, SchemeMix, Setup, TESTED};
 use crate::study::{Case, Declared, Measure, Measured, Study, percent};
 use population::{PathSpec, Population};
 
@@ -84,10 +84,10 @@ impl Study for WideArea {
 
 /// Runs one flow over path number `seed` of a population.
 fn survey(population: Population, case: &Case<'_>) -> Result<Measured> {
-    let Case { setup, cast, seed } = *case;
+    let Case { setup, mix, seed } = *case;
     let path = population.path(seed);
     let on_path = setup.over(path.options())?;
-    let report = one(&on_path, &path, cast, seed)?.context("the flow was not reported")?;
+    let report = one(&on_path, &path, mix, seed)?.context("the flow was not reported")?;
     let acknowledged = report.ended_at.since(report.opened_at);
     let completion = report.completion_time().unwrap_or(acknowledged).as_millis_f64();
     let established = report.established_at.unwrap_or(report.ended_at);
@@ -104,8 +104,8 @@ fn survey(population: Population, case: &Case<'_>) -> Result<Measured> {
         ("is-lossy", percent(report.counts.lost > 0)),
     ];
     let judge = match schemes::find(LOSS_REFERENCE) {
-        Ok(tested) if cast.tested.name != LOSS_REFERENCE => {
-            one(&on_path, &path, Cast { tested, beside: None }, seed)?
+        Ok(tested) if mix.tested.name != LOSS_REFERENCE => {
+            one(&on_path, &path, SchemeMix { tested, beside: None }, seed)?
         }
         _ => Some(report),
     };
@@ -120,7 +120,7 @@ fn survey(population: Population, case: &Case<'_>) -> Result<Measured> {
     Ok(numbers.into_iter().collect())
 }
 
-fn one(setup: &Setup, path: &PathSpec, cast: Cast, seed: u64) -> Result<Option<FlowReport>> {
+fn one(setup: &Setup, path: &PathSpec, mix: SchemeMix, seed: u64) -> Result<Option<FlowReport>> {
     let seed = Seed(seed).child("wide area");
     let bytes = Bytes::new(setup.mean_bytes() as u64);
     let start = |at| Start { at, group: TESTED, class: 0, bytes, size_known: true };
@@ -129,7 +129,7 @@ fn one(setup: &Setup, path: &PathSpec, cast: Cast, seed: u64) -> Result<Option<F
     if path.cross_percent > 0 {
         parts.push(Box::new(cross_traffic(path, seed.child("cross traffic"))));
     }
-    let run = Run::new(setup, cast, Box::new(Mixed::new(parts)), END, seed);
+    let run = Run::new(setup, mix, Box::new(Mixed::new(parts)), END, seed);
     Ok(run.observe(Second::default())?.observer.0)
 }
 

@@ -6,21 +6,21 @@ use headstart_sim::workload::Opener;
 use headstart_sim::{Group, Summary};
 use headstart_startup::catalogue::{Entry, Native};
 
-use super::player::WorkloadRun;
+use super::driver::WorkloadRun;
 use super::{DuplexPath, EmulatedRun, kernel, quic, refuse};
 use crate::virtual_quic::carried;
 use headstart_study::carrier::{Carrier, Detail, Hosts, Observer, Run, RunResult};
-use headstart_study::options::{BaseName, Home, TransportName, TransportOptions};
+use headstart_study::options::{BaseName, Environment, TransportName, TransportOptions};
 use headstart_study::schemes;
-use headstart_study::setup::{Cast, Setup, reference};
+use headstart_study::setup::{SchemeMix, Setup, reference};
 
 /// The QUIC stack over the emulator.
 #[derive(Clone, Copy, Debug)]
 pub struct EmulatedQuic;
 
 impl Carrier for EmulatedQuic {
-    fn place(&self) -> (Home, TransportName) {
-        (Home::Emulator, TransportName::Quic)
+    fn selection(&self) -> (Environment, TransportName) {
+        (Environment::Emulator, TransportName::Quic)
     }
 
     fn name(&self) -> &'static str {
@@ -31,7 +31,7 @@ impl Carrier for EmulatedQuic {
         Detail::Counts
     }
 
-    fn carries(&self, entry: &Entry, _: &TransportOptions) -> Result<()> {
+    fn check_scheme(&self, entry: &Entry, _: &TransportOptions) -> Result<()> {
         carried(entry).map(drop)
     }
 
@@ -43,9 +43,9 @@ impl Carrier for EmulatedQuic {
         Opener::Receiver
     }
 
-    fn hosts<'a>(&self, setup: &'a Setup, cast: Cast) -> Result<Box<dyn Hosts + 'a>> {
-        check_schemes(self, setup, cast)?;
-        Ok(Box::new(EmulatorHosts::<quic::Testbed> { setup, cast, stage: None }))
+    fn hosts<'a>(&self, setup: &'a Setup, mix: SchemeMix) -> Result<Box<dyn Hosts + 'a>> {
+        check_schemes(self, setup, mix)?;
+        Ok(Box::new(EmulatorHosts::<quic::Testbed> { setup, mix, testbed: None }))
     }
 }
 
@@ -54,8 +54,8 @@ impl Carrier for EmulatedQuic {
 pub struct KernelTcp;
 
 impl Carrier for KernelTcp {
-    fn place(&self) -> (Home, TransportName) {
-        (Home::Emulator, TransportName::Tcp)
+    fn selection(&self) -> (Environment, TransportName) {
+        (Environment::Emulator, TransportName::Tcp)
     }
 
     fn name(&self) -> &'static str {
@@ -66,21 +66,21 @@ impl Carrier for KernelTcp {
         Detail::Flows
     }
 
-    fn carries(&self, entry: &Entry, options: &TransportOptions) -> Result<()> {
+    fn check_scheme(&self, entry: &Entry, options: &TransportOptions) -> Result<()> {
         kernel::start(entry, options.base).map(drop)
     }
 
     fn check(&self, setup: &Setup) -> Result<()> {
-        self.carries(self.reference(&setup.transport), &setup.transport)?;
+        self.check_scheme(self.reference(&setup.transport), &setup.transport)?;
         if setup.has_long_flows() {
-            let long = self.carries(setup.workload.long_scheme.0, &setup.transport);
+            let long = self.check_scheme(setup.workload.long_scheme.0, &setup.transport);
             long.map_err(|error| anyhow!("{}", error.to_string().replace("--schemes:", "--long-scheme:")))?;
         }
         refuse(setup)
     }
 
-    fn ready(&self) -> Result<()> {
-        kernel::ready()
+    fn check_available(&self) -> Result<()> {
+        kernel::check_available()
     }
 
     fn opener(&self) -> Opener {
@@ -93,17 +93,17 @@ impl Carrier for KernelTcp {
         linux.unwrap_or_else(reference)
     }
 
-    fn hosts<'a>(&self, setup: &'a Setup, cast: Cast) -> Result<Box<dyn Hosts + 'a>> {
-        check_schemes(self, setup, cast)?;
-        Ok(Box::new(EmulatorHosts::<kernel::Testbed> { setup, cast, stage: None }))
+    fn hosts<'a>(&self, setup: &'a Setup, mix: SchemeMix) -> Result<Box<dyn Hosts + 'a>> {
+        check_schemes(self, setup, mix)?;
+        Ok(Box::new(EmulatorHosts::<kernel::Testbed> { setup, mix, testbed: None }))
     }
 }
 
 /// Checks that the carrier supports the schemes that take part.
-fn check_schemes(carrier: &dyn Carrier, setup: &Setup, cast: Cast) -> Result<()> {
+fn check_schemes(carrier: &dyn Carrier, setup: &Setup, mix: SchemeMix) -> Result<()> {
     let long = setup.has_long_flows().then_some(setup.workload.long_scheme.0);
-    let entries = [Some(cast.tested), cast.beside, long];
-    entries.into_iter().flatten().try_for_each(|entry| carrier.carries(entry, &setup.transport))
+    let entries = [Some(mix.tested), mix.beside, long];
+    entries.into_iter().flatten().try_for_each(|entry| carrier.check_scheme(entry, &setup.transport))
 }
 
 /// Servers with their histories, and the transport.
@@ -112,39 +112,39 @@ pub trait Testbed: Sized {
     ///
     /// # Errors
     /// If the transport cannot carry a scheme, or the machine cannot run the servers.
-    fn new(setup: &Setup, cast: Cast, groups: &[Group]) -> Result<Self>;
+    fn new(setup: &Setup, mix: SchemeMix, groups: &[Group]) -> Result<Self>;
 
     /// Runs a workload over the path.
     ///
     /// # Errors
     /// If a system call fails, or a connection breaks.
-    fn play(&self, way: DuplexPath, piece: WorkloadRun) -> Result<EmulatedRun>;
+    fn run(&self, way: DuplexPath, run: WorkloadRun) -> Result<EmulatedRun>;
 }
 
 /// Hosts whose servers start with the groups of their first run.
 struct EmulatorHosts<'a, S> {
     setup: &'a Setup,
-    cast: Cast,
-    stage: Option<S>,
+    mix: SchemeMix,
+    testbed: Option<S>,
 }
 
 impl<S: Testbed> Hosts for EmulatorHosts<'_, S> {
     fn run(&mut self, run: Run<'_>, observer: &mut dyn Observer) -> Result<RunResult<()>> {
-        let stage = match &self.stage {
-            Some(stage) => stage,
-            None => self.stage.insert(S::new(self.setup, self.cast, &run.groups)?),
+        let testbed = match &self.testbed {
+            Some(testbed) => testbed,
+            None => self.testbed.insert(S::new(self.setup, self.mix, &run.groups)?),
         };
         let way = DuplexPath::new(run.setup, run.seed)?;
         let Run { setup, workload, until, .. } = run;
-        let piece = WorkloadRun { workload, until, clock: Clock::start(), rtt: setup.rtt() };
-        let played = stage.play(way, piece)?;
-        played.tell(observer);
+        let run = WorkloadRun { workload, until, clock: Clock::start(), rtt: setup.rtt() };
+        let result = testbed.run(way, run)?;
+        result.report_to(observer);
         Ok(RunResult {
             observer: (),
-            summary: Summary { flows: played.flows.len() as u64, ..Summary::default() },
-            bottleneck: played.bottleneck(),
+            summary: Summary { flows: result.flows.len() as u64, ..Summary::default() },
+            bottleneck: result.bottleneck(),
             histories: vec![],
-            invalid: played.invalid,
+            invalid: result.invalid,
         })
     }
 }

@@ -39,10 +39,10 @@ use headstart_startup::catalogue::{Entry, Native};
 use headstart_units::Bytes;
 use socket2::SockRef;
 
-use super::player::{ConnectionCounters, FlowEvent, Transport, WorkloadRun, play};
+use super::driver::{ConnectionCounters, FlowEvent, Transport, WorkloadRun, run_workload};
 use super::{DuplexPath, EmulatedRun, missed_deadlines};
 use headstart_study::options::BaseName;
-use headstart_study::setup::{Cast, GROUPS, Setup};
+use headstart_study::setup::{GROUPS, SchemeMix, Setup};
 
 /// The first group's port.
 const PORT: u16 = 8000;
@@ -194,7 +194,7 @@ mod object {
 ///
 /// # Errors
 /// If one is missing, with instructions.
-pub fn ready() -> Result<()> {
+pub fn check_available() -> Result<()> {
     ensure!(
         namespace::is_privileged(),
         "--in emulator: found no right to make network namespaces, which the kernel's TCP needs: expected root, or a shell of `unshare -rn`, \
@@ -212,11 +212,11 @@ pub struct Testbed {
 }
 
 impl super::hosts::Testbed for Testbed {
-    fn new(setup: &Setup, cast: Cast, groups: &[Group]) -> Result<Self> {
-        ready()?;
+    fn new(setup: &Setup, mix: SchemeMix, groups: &[Group]) -> Result<Self> {
+        check_available()?;
         let base = setup.transport.base;
-        let tested = start(cast.tested, base)?;
-        let beside = cast.beside.map(|entry| start(entry, base)).transpose()?.unwrap_or(tested);
+        let tested = start(mix.tested, base)?;
+        let beside = mix.beside.map(|entry| start(entry, base)).transpose()?.unwrap_or(tested);
         // Groups without flows have servers too, which remain idle.
         let long = start(setup.workload.long_scheme.0, base)
             .ok()
@@ -230,24 +230,24 @@ impl super::hosts::Testbed for Testbed {
         Ok(Self { controllers: starts.map(Start::control).to_vec(), receive_window, _object: object })
     }
 
-    fn play(&self, DuplexPath { up, down }: DuplexPath, piece: WorkloadRun) -> Result<EmulatedRun> {
-        let clock = piece.clock;
+    fn run(&self, DuplexPath { up, down }: DuplexPath, run: WorkloadRun) -> Result<EmulatedRun> {
+        let clock = run.clock;
         let block = Block::candidates(None).next().context("no address is left")?;
         let (outside, inside) = (block.outside(), block.inside());
-        let (tell, heard): (Sender<FlowEvent>, Receiver<FlowEvent>) = channel();
-        let servers = Servers::start(outside, inside, &self.controllers, tell.clone(), clock)
+        let (event_sender, events): (Sender<FlowEvent>, Receiver<FlowEvent>) = channel();
+        let servers = Servers::start(outside, inside, &self.controllers, event_sender.clone(), clock)
             .context("the server's namespace")?;
-        let mut clients = Clients::start(inside, outside, self.receive_window, tell, clock)
+        let mut clients = Clients::start(inside, outside, self.receive_window, event_sender, clock)
             .context("the clients' namespace")?;
         let stop = Stop::new()?;
         let device = clients.device.take().context("the clients' device")?;
         let ends = TunnelEnds::new(device.descriptor, servers.device.descriptor.try_clone()?, stop.clone());
         let relay = Relay::new(ends, up, down, clock, relay::Settings::default()).start(stop)?;
-        let mut played = play(piece, &mut clients, &heard)?;
+        let mut result = run_workload(run, &mut clients, &events)?;
         drop((clients, servers));
-        played.path = relay.stop().context("the path")?;
-        played.invalid = missed_deadlines(&played.path);
-        Ok(played)
+        result.path = relay.stop().context("the path")?;
+        result.invalid = missed_deadlines(&result.path);
+        Ok(result)
     }
 }
 
@@ -291,7 +291,7 @@ impl Servers {
         ours: Ipv4Addr,
         peer: Ipv4Addr,
         controllers: &[&'static str],
-        tell: Sender<FlowEvent>,
+        event_sender: Sender<FlowEvent>,
         clock: Clock,
     ) -> io::Result<Self> {
         let controllers = controllers.to_vec();
@@ -311,24 +311,24 @@ impl Servers {
                     )
                 })?;
                 listeners.push(listener.try_clone()?);
-                let tell = tell.clone();
-                thread::spawn(move || accept(&listener, &tell, clock));
+                let event_sender = event_sender.clone();
+                thread::spawn(move || accept(&listener, &event_sender, clock));
             }
             Ok(Self { device, listeners })
         })
     }
 }
 
-fn accept(listener: &TcpListener, tell: &Sender<FlowEvent>, clock: Clock) {
+fn accept(listener: &TcpListener, event_sender: &Sender<FlowEvent>, clock: Clock) {
     prepare_thread(Urgency::End);
     while let Ok((stream, _)) = listener.accept() {
-        let (tell, established_at) = (tell.clone(), clock.now());
+        let (event_sender, established_at) = (event_sender.clone(), clock.now());
         thread::spawn(move || {
             prepare_thread(Urgency::End);
             let counters =
                 ConnectionCounters { established_at: Some(established_at), ..ConnectionCounters::default() };
             if let Some(flow) = answer(stream) {
-                let _ = tell.send(FlowEvent::Served { flow, counters });
+                let _ = event_sender.send(FlowEvent::Served { flow, counters });
             }
         });
     }
@@ -372,7 +372,7 @@ impl Clients {
         ours: Ipv4Addr,
         peer: Ipv4Addr,
         window: Bytes,
-        tell: Sender<FlowEvent>,
+        event_sender: Sender<FlowEvent>,
         clock: Clock,
     ) -> io::Result<Self> {
         let (dial, dialled) = channel::<OpenRequest>();
@@ -383,11 +383,11 @@ impl Clients {
             // Threads started here inherit the namespace.
             thread::spawn(move || {
                 while let Ok((flow, server, asked)) = dialled.recv() {
-                    let tell = tell.clone();
+                    let event_sender = event_sender.clone();
                     thread::spawn(move || {
                         prepare_thread(Urgency::End);
-                        if let Err(error) = run_connection(flow, server, asked, &tell, clock) {
-                            let _ = tell.send(FlowEvent::Failed { flow, reason: error.to_string() });
+                        if let Err(error) = run_connection(flow, server, asked, &event_sender, clock) {
+                            let _ = event_sender.send(FlowEvent::Failed { flow, reason: error.to_string() });
                         }
                     });
                 }
@@ -401,7 +401,7 @@ impl Clients {
 impl Transport for Clients {
     fn open(&mut self, flow: u32, spec: &FlowSpec) {
         let (orders, asked) = channel();
-        // Fails only if the namespace's thread has ended; the player then receives no event and
+        // Fails only if the namespace's thread has ended; the driver then receives no event and
         // reports that.
         let _ = orders.send(spec.bytes);
         let server = SocketAddr::from((self.server, PORT + spec.group.min(GROUPS as u16 - 1)));
@@ -409,7 +409,7 @@ impl Transport for Clients {
         self.flows.insert(flow, orders);
     }
 
-    fn ask(&mut self, flow: u32, bytes: Bytes) {
+    fn request(&mut self, flow: u32, bytes: Bytes) {
         if let Some(orders) = self.flows.get(&flow) {
             let _ = orders.send(bytes);
         }
@@ -425,7 +425,7 @@ fn run_connection(
     flow: u32,
     server: SocketAddr,
     asked: Receiver<Bytes>,
-    tell: &Sender<FlowEvent>,
+    event_sender: &Sender<FlowEvent>,
     clock: Clock,
 ) -> io::Result<()> {
     let mut stream = TcpStream::connect(server)?;
@@ -457,9 +457,9 @@ fn run_connection(
                 ));
             }
             left -= length as u64;
-            let _ = tell.send(FlowEvent::Read { flow, at: clock.now(), bytes: length as u32 });
+            let _ = event_sender.send(FlowEvent::Read { flow, at: clock.now(), bytes: length as u32 });
         }
-        let _ = tell.send(FlowEvent::Message { flow, at: clock.now() });
+        let _ = event_sender.send(FlowEvent::Message { flow, at: clock.now() });
     }
     Ok(())
 }

@@ -32,10 +32,10 @@ use noq::{Connection, Endpoint, EndpointConfig, VarInt};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::player::{ConnectionCounters, FlowEvent, Transport, WorkloadRun, play};
+use super::driver::{ConnectionCounters, FlowEvent, Transport, WorkloadRun, run_workload};
 use super::{DuplexPath, EmulatedRun, missed_deadlines};
 use crate::virtual_quic::carried;
-use headstart_study::setup::{Cast, GROUPS, Setup};
+use headstart_study::setup::{GROUPS, SchemeMix, Setup};
 
 /// The second byte of a client's address is this and its group's number.
 const FIRST_NET: u8 = 16;
@@ -50,8 +50,8 @@ pub struct Testbed {
     server: Endpoint,
     served: SocketAddr,
     clients: Vec<ClientSetup>,
-    /// Destination of the servers' accounts: the current run.
-    tell: EventSender,
+    /// Destination of the servers' counters: the current run.
+    event_sender: EventSender,
 }
 
 impl Drop for Testbed {
@@ -61,7 +61,7 @@ impl Drop for Testbed {
 }
 
 impl super::hosts::Testbed for Testbed {
-    fn new(setup: &Setup, cast: Cast, groups: &[Group]) -> Result<Self> {
+    fn new(setup: &Setup, mix: SchemeMix, groups: &[Group]) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -75,7 +75,7 @@ impl super::hosts::Testbed for Testbed {
         let crypto = QuicServerConfig::try_from(Arc::clone(&tls_server)).context("TLS")?;
         let base = noq::ServerConfig::with_crypto(Arc::new(crypto));
         let precise = PreciseRuntime::new();
-        let entries = [cast.tested, cast.beside.unwrap_or(setup.reference()), setup.workload.long_scheme.0];
+        let entries = [mix.tested, mix.beside.unwrap_or(setup.reference()), setup.workload.long_scheme.0];
         let (mut servers, mut clients) = (vec![], vec![]);
         for (entry, group) in entries.iter().zip(groups) {
             // Configure the stack exactly as in the simulator, packet sizes included, so that only
@@ -104,38 +104,38 @@ impl super::hosts::Testbed for Testbed {
         let socket = open::socket(SocketAddr::from(([127, 0, 0, 1], 0))).context("the server's socket")?;
         let server = Endpoint::new(EndpointConfig::default(), Some(base), socket, precise)?;
         let served = server.local_addr()?;
-        let tell = EventSender::default();
-        tokio::spawn(serve(server.clone(), Arc::new(servers), Arc::clone(&tell)));
+        let event_sender = EventSender::default();
+        tokio::spawn(serve(server.clone(), Arc::new(servers), Arc::clone(&event_sender)));
         drop(_within);
-        Ok(Self { runtime, server, served, clients, tell })
+        Ok(Self { runtime, server, served, clients, event_sender })
     }
 
-    fn play(&self, DuplexPath { up, down }: DuplexPath, piece: WorkloadRun) -> Result<EmulatedRun> {
-        let clock = piece.clock;
+    fn run(&self, DuplexPath { up, down }: DuplexPath, run: WorkloadRun) -> Result<EmulatedRun> {
+        let clock = run.clock;
         let _within = self.runtime.enter();
         let mut ends = udp::Settings::before(self.served);
         (ends.most_clients, ends.keeps_addresses) = (1 << 16, true);
         let (address, relay) = udp::start(ends, up, down, clock, relay::Settings::default(), None)
             .context("no port for the path")?;
-        let (tell, heard): (Sender<FlowEvent>, Receiver<FlowEvent>) = channel();
-        *locked(&self.tell) = Some((tell.clone(), clock));
+        let (event_sender, events): (Sender<FlowEvent>, Receiver<FlowEvent>) = channel();
+        *locked(&self.event_sender) = Some((event_sender.clone(), clock));
         let mut carrier = Clients {
             remote: address,
             setups: &self.clients,
             endpoints: BTreeMap::new(),
             flows: BTreeMap::new(),
-            tell,
+            event_sender,
             clock,
         };
-        let played = play(piece, &mut carrier, &heard);
-        *locked(&self.tell) = None;
+        let result = run_workload(run, &mut carrier, &events);
+        *locked(&self.event_sender) = None;
         for endpoint in carrier.endpoints.values() {
             endpoint.close(VarInt::from_u32(0), b"");
         }
-        let mut played = played?;
-        played.path = relay.stop().context("the path")?;
-        played.invalid = missed_deadlines(&played.path);
-        Ok(played)
+        let mut result = result?;
+        result.path = relay.stop().context("the path")?;
+        result.invalid = missed_deadlines(&result.path);
+        Ok(result)
     }
 }
 
@@ -152,15 +152,15 @@ fn group_of(address: IpAddr) -> usize {
     }
 }
 
-async fn serve(endpoint: Endpoint, setups: Arc<Vec<ServerSetup>>, tell: EventSender) {
+async fn serve(endpoint: Endpoint, setups: Arc<Vec<ServerSetup>>, event_sender: EventSender) {
     while let Some(incoming) = endpoint.accept().await {
         let setup = &setups[group_of(incoming.remote_address().ip())];
         let Ok(accepted) = setup.accept(incoming) else { continue };
-        let tell = Arc::clone(&tell);
+        let event_sender = Arc::clone(&event_sender);
         tokio::spawn(async move {
             let handle = accepted.handle.clone();
             let Ok(connection) = accepted.connecting.await else { return };
-            let Some((tell, clock)) = locked(&tell).clone() else { return };
+            let Some((event_sender, clock)) = locked(&event_sender).clone() else { return };
             let established_at = clock.now();
             let flow = answer(&connection, &handle).await;
             handle.finish();
@@ -171,7 +171,7 @@ async fn serve(endpoint: Endpoint, setups: Arc<Vec<ServerSetup>>, tell: EventSen
                 counters.counts.lost = path.lost_packets;
             }
             if let Some(flow) = flow {
-                let _ = tell.send(FlowEvent::Served { flow, counters });
+                let _ = event_sender.send(FlowEvent::Served { flow, counters });
             }
         });
     }
@@ -238,7 +238,7 @@ struct Clients<'a> {
     setups: &'a [ClientSetup],
     endpoints: BTreeMap<Ipv4Addr, Endpoint>,
     flows: BTreeMap<u32, UnboundedSender<Bytes>>,
-    tell: Sender<FlowEvent>,
+    event_sender: Sender<FlowEvent>,
     clock: Clock,
 }
 
@@ -262,24 +262,24 @@ impl Transport for Clients<'_> {
         let (orders, ordered) = unbounded_channel();
         let _ = orders.send(spec.bytes);
         self.flows.insert(flow, orders);
-        let (tell, clock) = (self.tell.clone(), self.clock);
-        let failed = move |tell: &Sender<FlowEvent>, reason: String| {
-            let _ = tell.send(FlowEvent::Failed { flow, reason });
+        let (event_sender, clock) = (self.event_sender.clone(), self.clock);
+        let failed = move |event_sender: &Sender<FlowEvent>, reason: String| {
+            let _ = event_sender.send(FlowEvent::Failed { flow, reason });
         };
         let endpoint = match self.endpoint(spec) {
             Ok(endpoint) => endpoint,
-            Err(error) => return failed(&tell, format!("no socket: {error}")),
+            Err(error) => return failed(&event_sender, format!("no socket: {error}")),
         };
         let setup = &self.setups[usize::from(spec.group).min(GROUPS - 1)];
         let connecting = match setup.connect(&endpoint, self.remote, "localhost") {
             Ok(dialling) => dialling.connecting,
-            Err(error) => return failed(&tell, error.to_string()),
+            Err(error) => return failed(&event_sender, error.to_string()),
         };
         let announces_size = spec.size_known;
         tokio::spawn(async move {
             let connection = match connecting.await {
                 Ok(connection) => connection,
-                Err(error) => return failed(&tell, error.to_string()),
+                Err(error) => return failed(&event_sender, error.to_string()),
             };
             let mut ordered = ordered;
             while let Some(bytes) = ordered.recv().await {
@@ -288,7 +288,7 @@ impl Transport for Clients<'_> {
                     flow,
                     bytes,
                     announces_size,
-                    tell: tell.clone(),
+                    event_sender: event_sender.clone(),
                     clock,
                 };
                 tokio::spawn(one.run());
@@ -297,7 +297,7 @@ impl Transport for Clients<'_> {
         });
     }
 
-    fn ask(&mut self, flow: u32, bytes: Bytes) {
+    fn request(&mut self, flow: u32, bytes: Bytes) {
         if let Some(orders) = self.flows.get(&flow) {
             let _ = orders.send(bytes);
         }
@@ -314,31 +314,31 @@ struct MessageRequest {
     flow: u32,
     bytes: Bytes,
     announces_size: bool,
-    tell: Sender<FlowEvent>,
+    event_sender: Sender<FlowEvent>,
     clock: Clock,
 }
 
 impl MessageRequest {
     async fn run(self) {
         let Self { flow, clock, .. } = self;
-        let heard = match self.fetch().await {
+        let event = match self.fetch().await {
             Ok(()) => FlowEvent::Message { flow, at: clock.now() },
             Err(reason) => FlowEvent::Failed { flow, reason },
         };
-        let _ = self.tell.send(heard);
+        let _ = self.event_sender.send(event);
     }
 
     async fn fetch(&self) -> Result<(), String> {
-        let told = |error: &dyn std::fmt::Display| error.to_string();
+        let text = |error: &dyn std::fmt::Display| error.to_string();
         let request = TransferRequest::tagged(self.bytes, self.flow, self.announces_size);
-        let (mut send, mut receive) = self.connection.open_bi().await.map_err(|error| told(&error))?;
-        send.write_all(&request.emit()).await.map_err(|error| told(&error))?;
-        send.finish().map_err(|error| told(&error))?;
+        let (mut send, mut receive) = self.connection.open_bi().await.map_err(|error| text(&error))?;
+        send.write_all(&request.emit()).await.map_err(|error| text(&error))?;
+        send.finish().map_err(|error| text(&error))?;
         let mut left = self.bytes.get();
-        while let Some(chunk) = receive.read_chunk(READ_AT_ONCE).await.map_err(|error| told(&error))? {
+        while let Some(chunk) = receive.read_chunk(READ_AT_ONCE).await.map_err(|error| text(&error))? {
             left = left.saturating_sub(chunk.len() as u64);
             let (flow, at, bytes) = (self.flow, self.clock.now(), chunk.len() as u32);
-            let _ = self.tell.send(FlowEvent::Read { flow, at, bytes });
+            let _ = self.event_sender.send(FlowEvent::Read { flow, at, bytes });
         }
         if left > 0 { Err(format!("the server ended {left} bytes short")) } else { Ok(()) }
     }

@@ -1,4 +1,4 @@
-//! Tests of the options that the emulator refuses, and of its player.
+//! Tests of the options that the emulator refuses, and of its driver.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Sender, channel};
@@ -8,12 +8,12 @@ use headstart_sim::workload::FlowSpec;
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_units::{Bytes, Span};
 
-use super::player::{FlowEvent, Transport, WorkloadRun, play};
+use super::driver::{FlowEvent, Transport, WorkloadRun, run_workload};
 use super::*;
 use headstart_study::carrier::{Carrier as _, Run};
 use headstart_study::catalogue;
 use headstart_study::settings::{Settings, Tables};
-use headstart_study::setup::Cast;
+use headstart_study::setup::SchemeMix;
 
 fn setup(text: &str) -> Result<Setup> {
     let tables: Tables = toml::from_str(text)?;
@@ -65,10 +65,10 @@ fn a_scheme_or_a_study_that_is_not_supported_is_refused_by_name() {
     let quic = setup(QUIC).expect("fine");
     let entry = |name| headstart_study::schemes::find(name).expect("it is in the catalogue");
     for name in ["rcp", "pcp", "quick-start"] {
-        let error = format!("{:#}", EmulatedQuic.carries(entry(name), &quic.transport).expect_err(name));
+        let error = format!("{:#}", EmulatedQuic.check_scheme(entry(name), &quic.transport).expect_err(name));
         assert!(error.contains(name), "{error}");
     }
-    EmulatedQuic.carries(entry("halfback"), &quic.transport).expect("QUIC carries it");
+    EmulatedQuic.check_scheme(entry("halfback"), &quic.transport).expect("QUIC carries it");
     for name in ["web", "pair", "scenarios", "wide-area", "attack"] {
         let study = catalogue::find(name).expect("a study");
         let error = study.check(&EmulatedQuic).expect_err("refused").to_string();
@@ -90,34 +90,34 @@ impl Observer for Reports {
 
 /// Answers at once, and records the calls.
 struct Echo {
-    tell: Sender<FlowEvent>,
+    event_sender: Sender<FlowEvent>,
     clock: Clock,
-    told: VecDeque<(u32, &'static str)>,
+    calls: VecDeque<(u32, &'static str)>,
 }
 
 impl Transport for Echo {
     fn open(&mut self, flow: u32, spec: &FlowSpec) {
-        self.told.push_back((flow, "open"));
-        self.ask(flow, spec.bytes);
+        self.calls.push_back((flow, "open"));
+        self.request(flow, spec.bytes);
     }
-    fn ask(&mut self, flow: u32, bytes: Bytes) {
+    fn request(&mut self, flow: u32, bytes: Bytes) {
         let at = self.clock.now();
         let bytes = bytes.get() as u32;
-        self.tell.send(FlowEvent::Read { flow, at, bytes }).expect("the player listens");
-        self.tell.send(FlowEvent::Message { flow, at }).expect("the player listens");
+        self.event_sender.send(FlowEvent::Read { flow, at, bytes }).expect("the driver listens");
+        self.event_sender.send(FlowEvent::Message { flow, at }).expect("the driver listens");
     }
     fn close(&mut self, flow: u32) {
-        self.told.push_back((flow, "close"));
-        let counters = player::ConnectionCounters::default();
-        self.tell.send(FlowEvent::Served { flow, counters }).expect("the player listens");
+        self.calls.push_back((flow, "close"));
+        let counters = driver::ConnectionCounters::default();
+        self.event_sender.send(FlowEvent::Served { flow, counters }).expect("the driver listens");
     }
 }
 
 #[test]
 fn a_workload_runs_to_its_end_and_each_flow_is_reported() {
     let clock = Clock::start();
-    let (tell, heard) = channel();
-    let mut echo = Echo { tell, clock, told: VecDeque::new() };
+    let (event_sender, events) = channel();
+    let mut echo = Echo { event_sender, clock, calls: VecDeque::new() };
     let starts = [(0, 100), (3, 200)].map(|(ms, bytes)| Start {
         at: Time::from_millis(ms),
         group: 0,
@@ -127,16 +127,16 @@ fn a_workload_runs_to_its_end_and_each_flow_is_reported() {
     });
     let workload = Box::new(Listed::new(starts.to_vec(), headstart_sim::workload::Opener::Receiver));
     let rtt = Span::from_millis(10);
-    let piece = WorkloadRun { workload, until: Time::from_millis(60_000), clock, rtt };
-    let played = play(piece, &mut echo, &heard).expect("it plays");
-    assert_eq!(played.flows.len(), 2);
-    for (flow, bytes) in played.flows.iter().zip([100, 200]) {
+    let run = WorkloadRun { workload, until: Time::from_millis(60_000), clock, rtt };
+    let result = run_workload(run, &mut echo, &events).expect("it runs");
+    assert_eq!(result.flows.len(), 2);
+    for (flow, bytes) in result.flows.iter().zip([100, 200]) {
         assert_eq!((flow.written, flow.read), (Bytes::new(bytes), Bytes::new(bytes)));
         assert!(flow.completed_at.is_some());
         assert_eq!(flow.min_rtt, rtt, "nobody measured one");
     }
-    assert!(played.flows[1].opened_at >= Time::from_millis(3), "not before its time");
-    assert_eq!(echo.told, [(0, "open"), (0, "close"), (1, "open"), (1, "close")]);
+    assert!(result.flows[1].opened_at >= Time::from_millis(3), "not before its time");
+    assert_eq!(echo.calls, [(0, "open"), (0, "close"), (1, "open"), (1, "close")]);
 }
 
 #[test]
@@ -146,10 +146,10 @@ fn real_quic_takes_at_least_the_minimum_rtt_and_delivers_all_requested_bytes() {
     );
     let setup = setup(&text).expect("fine");
     let entry = headstart_study::schemes::find("jump-start").expect("it is in the catalogue");
-    let cast = Cast { tested: entry, beside: None };
+    let mix = SchemeMix { tested: entry, beside: None };
     let start = Start { at: Time::ZERO, group: 0, class: 0, bytes: Bytes::new(200_000), size_known: true };
     let workload = Box::new(Listed::new(vec![start], setup.opener()));
-    let run = Run::new(&setup, cast, workload, Time::from_millis(60_000), Seed(1));
+    let run = Run::new(&setup, mix, workload, Time::from_millis(60_000), Seed(1));
     let reports = run.observe(Reports::default()).expect("it runs").observer.0;
     let [flow] = &reports[..] else { panic!("one flow: {reports:?}") };
     assert_eq!(flow.read, Bytes::new(200_000));

@@ -30,7 +30,7 @@ impl Format {
     ///
     /// # Errors
     /// If not; says what to do.
-    pub fn ready(self) -> Result<()> {
+    pub fn check_available(self) -> Result<()> {
         if self != Self::Parquet {
             return Ok(());
         }

@@ -66,7 +66,7 @@ pub fn prepare(args: RaceArgs) -> Result<(Setup, Estimate, Rest)> {
         ))
         .or_refuse();
     }
-    setup.carrier().ready().or_refuse()?;
+    setup.carrier().check_available().or_refuse()?;
     let mut estimate = race::estimate(&setup);
     if args.capacity {
         estimate = estimate.and(capacity::estimate(&setup));

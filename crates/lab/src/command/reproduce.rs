@@ -9,7 +9,7 @@ use headstart_report::jobs::JobStore;
 use super::terminal::{self, print, print_table};
 use crate::errors::Refuse as _;
 use crate::estimate::Estimate;
-use crate::options::{Home, TransportName};
+use crate::options::{Environment, TransportName};
 use crate::output::Folder;
 use crate::show::reproduce::set_ups::SetUps;
 use crate::show::reproduce::{self, Judged};
@@ -31,7 +31,7 @@ pub struct ReproduceArgs {
     /// beside the simulator. Those over the kernel's TCP need root and a build with `--features
     /// full,tcp`
     #[arg(long = "in", value_enum, default_value_t)]
-    pub home: Home,
+    pub environment: Environment,
     /// Their transport in the emulator: the kernel's TCP with the starts of `headstart tcp`, or
     /// QUIC
     #[arg(long, value_enum, default_value_t)]
@@ -193,10 +193,10 @@ fn under_all_set_ups(args: &ReproduceArgs, mut experiments: Vec<Experiment>, sto
 fn wanted(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Experiment>)> {
     // A name with more than one component is a path: a paper of the user's own.
     let is_path = Path::new(name).components().count() > 1;
-    let files = match (args.home, args.transport) {
-        (Home::Simulator, TransportName::Tcp) if is_path => library::open(Path::new(name))?,
-        (Home::Simulator, TransportName::Tcp) => built_in(name)?.clone(),
-        (Home::Simulator, other) => bail!(
+    let files = match (args.environment, args.transport) {
+        (Environment::Simulator, TransportName::Tcp) if is_path => library::open(Path::new(name))?,
+        (Environment::Simulator, TransportName::Tcp) => built_in(name)?.clone(),
+        (Environment::Simulator, other) => bail!(
             "--transport: found {} with --in simulator, expected it with --in emulator: in the simulator a figure's plan says what carries it",
             value_name(other)
         ),
@@ -213,9 +213,9 @@ fn wanted(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
     for asked in &args.figure {
         if !files.figures.iter().any(|figure| is_asked(asked, &figure.name)) {
             let known: Vec<&str> = files.figures.iter().map(|figure| figure.name.as_ref()).collect();
-            let place = match args.home {
-                Home::Simulator => String::new(),
-                Home::Emulator => format!(
+            let place = match args.environment {
+                Environment::Simulator => String::new(),
+                Environment::Emulator => format!(
                     ", for --in emulator --transport {} carries no others of {name}",
                     value_name(args.transport)
                 ),
@@ -240,7 +240,7 @@ fn wanted(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
     // anything runs.
     for one in &experiments {
         let setups = one.plan.setups(crate::CARRIERS).with_context(|| one.name.clone())?;
-        setups.iter().try_for_each(|(_, study)| study.setup.carrier().ready())?;
+        setups.iter().try_for_each(|(_, study)| study.setup.carrier().check_available())?;
     }
     Ok((files, paper, experiments))
 }
@@ -257,13 +257,13 @@ fn built_in(name: &str) -> Result<&'static PaperFiles> {
 }
 
 /// Points of a paper that something other than the simulator carries.
-fn carried(name: &str, place: (Home, TransportName)) -> Result<&'static PaperFiles> {
-    let at_place = || library::CARRIED.iter().filter(|carried| carried.place == place);
+fn carried(name: &str, place: (Environment, TransportName)) -> Result<&'static PaperFiles> {
+    let at_place = || library::CARRIED.iter().filter(|carried| carried.selection == place);
     let found = at_place().find(|carried| carried.paper == name).with_context(|| {
         let known: Vec<&str> = at_place().map(|carried| carried.paper).collect();
-        let (home, transport) = (value_name(place.0), value_name(place.1));
+        let (environment, transport) = (value_name(place.0), value_name(place.1));
         format!(
-            "--in: found the paper `{name}` with --in {home} --transport {transport}, which carries points of {}",
+            "--in: found the paper `{name}` with --in {environment} --transport {transport}, which carries points of {}",
             known.join(" and ")
         )
     })?;
@@ -291,10 +291,10 @@ fn list_papers() -> Result<()> {
     print_table(&table)?;
     print("\nIn real time, beside the simulator:\n")?;
     for carried in library::CARRIED {
-        let (home, transport) = (value_name(carried.place.0), value_name(carried.place.1));
+        let (environment, transport) = (value_name(carried.selection.0), value_name(carried.selection.1));
         let figures: Vec<&str> = carried.files.figures.iter().map(|figure| figure.name.as_ref()).collect();
         print(&format!(
-            "  headstart reproduce {} --in {home} --transport {transport}   {}\n",
+            "  headstart reproduce {} --in {environment} --transport {transport}   {}\n",
             carried.paper,
             figures.join(", ")
         ))?;

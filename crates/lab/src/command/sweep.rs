@@ -93,7 +93,7 @@ pub fn prepare(words: &[String]) -> Result<Prepared> {
             Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
         prepared.points.push((point, setup));
     }
-    prepared.format.ready().or_refuse()?;
+    prepared.format.check_available().or_refuse()?;
     let points = &prepared.points;
     // An option in use at one point may have no effect at another.
     let asked = super::words::names(words);
@@ -102,7 +102,7 @@ pub fn prepare(words: &[String]) -> Result<Prepared> {
     let notes =
         idle_at.fold(first, |notes: Vec<_>, at| notes.into_iter().filter(|note| at.contains(note)).collect());
     let setups = || points.iter().map(|(_, setup)| setup);
-    setups().try_for_each(|setup| setup.carrier().ready()).or_refuse()?;
+    setups().try_for_each(|setup| setup.carrier().check_available()).or_refuse()?;
     let estimate = setups().map(race::estimate).fold(Estimate::default(), Estimate::and);
     estimate.check(setups().any(|setup| setup.run.large)).or_refuse()?;
     Ok(Prepared { notes, estimate, ..prepared })

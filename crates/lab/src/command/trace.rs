@@ -17,7 +17,7 @@ use crate::options::{PathOptions, RunOptions, SchemeName, SchemeNames, Transport
 use crate::output::{Folder, write_file};
 use crate::progress::{Progress, RunProgress, Work};
 use crate::runner::{self, Job};
-use crate::setup::{Cast, Setup};
+use crate::setup::{SchemeMix, Setup};
 use crate::show;
 use crate::show::qlog::Form;
 
@@ -82,7 +82,7 @@ pub fn prepare(args: TraceArgs) -> Result<Prepared> {
         }
     }
     for entry in &entries {
-        setup.carrier().carries(entry, &setup.transport).or_refuse()?;
+        setup.carrier().check_scheme(entry, &setup.transport).or_refuse()?;
     }
     let one = match args.flow {
         None => Estimate::traced(&setup, Bytes::new(setup.mean_bytes() as u64)),
@@ -183,7 +183,7 @@ fn flow(
     progress: &RunProgress,
 ) -> Result<FlowTrace> {
     let Some(number) = number else { return runner::run_alone(setup, entry) };
-    let cast = Cast { tested: entry, beside: None };
-    let job = Job { cast, load: setup.workload.load, seed: setup.run.seed, look_at: Some(number) };
+    let mix = SchemeMix { tested: entry, beside: None };
+    let job = Job { mix, load: setup.workload.load, seed: setup.run.seed, look_at: Some(number) };
     Ok(runner::run(setup, &job, None, progress)?.view.unwrap_or_default())
 }

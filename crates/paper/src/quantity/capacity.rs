@@ -2,7 +2,7 @@
 
 use super::value::Sample;
 use super::{Quantity, Scope, UNKNOWN};
-use crate::plan::{CastName, number_of};
+use crate::plan::{MixName, number_of};
 use headstart_report::statistics::{Interval, mean};
 use headstart_study::feasible::{self, Point, Rule};
 use headstart_study::setup::REFERENCE;
@@ -23,7 +23,7 @@ impl Scope<'_> {
         &self,
         rule: Rule,
         scheme: usize,
-        cast: CastName,
+        mix: MixName,
         points: &[usize],
     ) -> Option<Sample> {
         let curve = |scheme: usize| -> Option<Vec<(f64, Vec<f64>)>> {
@@ -31,7 +31,7 @@ impl Scope<'_> {
                 .iter()
                 .map(|point| {
                     let load = number_of(self.plan.points[*point].value("load")?)?.0;
-                    Some((load, self.numbers("mean", scheme, cast, *point)?))
+                    Some((load, self.numbers("mean", scheme, mix, *point)?))
                 })
                 .collect::<Option<Vec<_>>>()?;
             curve.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -74,10 +74,10 @@ impl Scope<'_> {
         let mut curve = vec![];
         for point in self.points(&quantity.place) {
             let x = self.plan.points[point].value(axis).and_then(number_of);
-            let cast = quantity.place.cast;
+            let mix = quantity.place.mix;
             let measure = quantity.measure();
             if let (Some((x, _)), Some(a), Some(b)) =
-                (x, self.numbers(measure, one, cast, point), self.numbers(measure, two, cast, point))
+                (x, self.numbers(measure, one, mix, point), self.numbers(measure, two, mix, point))
             {
                 curve.push((x, a, b));
             }

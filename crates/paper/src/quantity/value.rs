@@ -2,7 +2,7 @@
 
 use super::capacity::rule;
 use super::{Across, Place, Quantity, Scope, ShownAs, Statistic, UNKNOWN};
-use crate::plan::{CastName, Point};
+use crate::plan::{MixName, Point};
 use headstart_report::statistics::{
     Interval, mean, mean_interval, quantile, ratio_interval, standard_deviation,
 };
@@ -30,9 +30,7 @@ impl Quantity {
         let points = context.points(&self.place);
         let scheme = self.place.scheme.as_deref().or(context.scheme).and_then(|name| context.scheme_of(name));
         match (&points[..], scheme) {
-            ([point], Some(scheme)) => {
-                context.results.seeds(context.variant, *point, scheme, self.place.cast)
-            }
+            ([point], Some(scheme)) => context.results.seeds(context.variant, *point, scheme, self.place.mix),
             _ => &[],
         }
     }
@@ -60,8 +58,7 @@ impl Quantity {
                 .filter(move |number| of_place.is_none_or(|name| context.plan.schemes[*number].name == name));
             let points = context.points(place);
             schemes.flat_map(move |scheme| {
-                let seeds =
-                    |point: &usize| context.results.seeds(context.variant, *point, scheme, place.cast);
+                let seeds = |point: &usize| context.results.seeds(context.variant, *point, scheme, place.mix);
                 points.iter().flat_map(seeds).collect::<Vec<_>>()
             })
         });
@@ -202,10 +199,10 @@ impl Scope<'_> {
         &self,
         measure: &str,
         scheme: usize,
-        cast: CastName,
+        mix: MixName,
         point: usize,
     ) -> Option<Vec<f64>> {
-        let seeds = self.results.seeds(self.variant, point, scheme, cast);
+        let seeds = self.results.seeds(self.variant, point, scheme, mix);
         // A run for which the machine was too busy says nothing, and what is left would be another
         // sample.
         if seeds.iter().any(|numbers| numbers.contains_key(INVALID)) {
@@ -223,10 +220,10 @@ impl Scope<'_> {
     fn sample(&self, place: &Place, points: &[usize], statistic: Statistic) -> Option<Sample> {
         let scheme = self.scheme_of(place.scheme.as_deref().or(self.scheme)?)?;
         if let Some(rule) = rule(&place.measure) {
-            return self.capacity(rule, scheme, place.cast, points);
+            return self.capacity(rule, scheme, place.mix, points);
         }
         let [point] = points else { return None };
-        let by_seed = self.numbers(&place.measure, scheme, place.cast, *point)?;
+        let by_seed = self.numbers(&place.measure, scheme, place.mix, *point)?;
         let pooled = match statistic {
             Statistic::Mean => mean(&by_seed),
             Statistic::Median => quantile(&by_seed, 0.5),

@@ -1,6 +1,6 @@
 //! Cost of a paper's runs, estimated from some of them before the others begin.
 //!
-//! A set-up is a point of a figure under one variant. Its runs, which differ in scheme, cast and
+//! A set-up is a point of a figure under one variant. Its runs, which differ in scheme, mix and
 //! seed, cost about the same; runs of different set-ups may differ a thousandfold. So one run of
 //! each set-up is timed, until [`ENOUGH`] is spent; other set-ups are scaled from the one of the
 //! same figure that is nearest in work. Timed runs are kept like any other.

@@ -6,16 +6,16 @@ use headstart_startup::catalogue::Entry;
 use headstart_startup::history::MemoryStore;
 
 use super::{AsRecorder, Carrier, Detail, Hosts, Observer, Run, RunResult, Simulator};
-use crate::options::{Home, TransportName, TransportOptions};
-use crate::setup::{Cast, Setup};
+use crate::options::{Environment, TransportName, TransportOptions};
+use crate::setup::{SchemeMix, Setup};
 
 /// The simulator's TCP model: it carries every scheme and every option.
 #[derive(Clone, Copy, Debug)]
 pub struct Model;
 
 impl Carrier for Model {
-    fn place(&self) -> (Home, TransportName) {
-        (Home::Simulator, TransportName::Tcp)
+    fn selection(&self) -> (Environment, TransportName) {
+        (Environment::Simulator, TransportName::Tcp)
     }
 
     fn name(&self) -> &'static str {
@@ -26,7 +26,7 @@ impl Carrier for Model {
         Detail::Topology
     }
 
-    fn carries(&self, _: &Entry, _: &TransportOptions) -> Result<()> {
+    fn check_scheme(&self, _: &Entry, _: &TransportOptions) -> Result<()> {
         Ok(())
     }
 
@@ -34,7 +34,7 @@ impl Carrier for Model {
         Ok(())
     }
 
-    fn hosts<'a>(&self, _: &'a Setup, _: Cast) -> Result<Box<dyn Hosts + 'a>> {
+    fn hosts<'a>(&self, _: &'a Setup, _: SchemeMix) -> Result<Box<dyn Hosts + 'a>> {
         Ok(Box::new(Self))
     }
 }

@@ -142,19 +142,19 @@ impl Study for Anatomy {
 /// If the path cannot be built; if the carrier cannot set and read histories, and records are to be
 /// others than connections leave.
 fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<Measured> {
-    let Case { setup, cast, seed } = *case;
+    let Case { setup, mix, seed } = *case;
     let seed = Seed(seed).child("changed path");
     let mut path = setup.path.clone();
     path.rate = setup.bottleneck() * options.changed;
     let now = setup.over(path)?;
     // Ideal's record is that of the path itself, for any `records` of the others (WS §4.4.1).
-    let records = if cast.tested.scheme().holds_record() { Records::Exact } else { options.records.records };
+    let records = if mix.tested.scheme().holds_record() { Records::Exact } else { options.records.records };
     let carrier = setup.carrier();
     let has_histories = carrier.detail() >= Detail::Events;
     ensure!(
         has_histories || records == Records::Previous,
         "--records: found {records:?} ({}), expected previous over {}: records are what connections leave",
-        cast.tested.name,
+        mix.tested.name,
         carrier.name()
     );
     ensure!(
@@ -175,11 +175,11 @@ fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<M
         }
     }
     let (drift, known) = drawn;
-    let result = attempts(setup, cast, |hosts| {
+    let result = attempts(setup, mix, |hosts| {
         let (mut record, mut invalid) = (known, None);
         if records == Records::Previous {
             let bytes = Bytes::new(setup.mean_bytes() as u64);
-            let mut before = setup.alone(cast.tested, bytes, seed.child("before"));
+            let mut before = setup.alone(mix.tested, bytes, seed.child("before"));
             if !has_histories {
                 before.workload = single(setup);
             }
@@ -196,7 +196,7 @@ fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<M
             single(&now)
         };
         let until = Time::ZERO + now.run.duration + now.run.drain;
-        let mut run = Run::new(&now, cast, workload, until, seed);
+        let mut run = Run::new(&now, mix, workload, until, seed);
         if let Some(record) = record {
             run = run.with_history(TESTED, history_of(Some(record)));
         }

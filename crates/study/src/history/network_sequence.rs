@@ -32,7 +32,7 @@ use super::networks::{Rates, SCENES, Scene};
 use super::trace_folder::TraceFolder;
 use super::{RecordParams, Records, history_of, record_left};
 use crate::carrier::{Detail, Run};
-use crate::setup::{Cast, Setup, TESTED, reference};
+use crate::setup::{SchemeMix, Setup, TESTED, reference};
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study, percent};
 
 /// The numbers of a run.
@@ -153,10 +153,10 @@ impl Study for NetworkSequence {
     }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        let Case { setup, cast, seed } = *case;
+        let Case { setup, mix, seed } = *case;
         let number = seed.saturating_sub(1);
         let (row, at) = (number / SCENES, (number % SCENES) as usize);
-        let own = self.scene_of(setup, cast.tested, row, at)?;
+        let own = self.scene_of(setup, mix.tested, row, at)?;
         let other = self.scene_of(setup, reference(), row, at)?;
         let below = |name: &str| 100.0 * (1.0 - of(&own, name) / of(&other, name));
         let mut numbers = own.clone();
@@ -274,7 +274,7 @@ fn one(
     let screen = first_screen(&messages);
     let workload = Replay::new(messages.clone(), From::FirstRead, TESTED, Opener::Receiver, Time::ZERO);
     let until = Time::ZERO + SESSION + setup.run.drain;
-    let run = Run::new(setup, Cast { tested, beside: None }, Box::new(workload), until, seed);
+    let run = Run::new(setup, SchemeMix { tested, beside: None }, Box::new(workload), until, seed);
     let mut result = run.with_history(TESTED, history_of(record)).observe(Watch::default())?;
     let left = record_left(&mut result.histories, TESTED);
     let watch = result.observer;

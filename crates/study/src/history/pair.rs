@@ -76,7 +76,7 @@ impl Study for Pair {
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
         let mut measured: Measured = one(case, self.0.apart, false)?.into_iter().collect();
-        if case.cast.beside.is_some() {
+        if case.mix.beside.is_some() {
             let swapped = one(case, self.0.apart, true)?;
             measured.extend(swapped.into_iter().map(|(name, value)| (format!("first.{name}"), value)));
         }
@@ -85,18 +85,18 @@ impl Study for Pair {
 }
 
 fn one(case: &Case<'_>, apart: Span, is_tested_first: bool) -> Result<Vec<(String, f64)>> {
-    let Case { setup, cast, seed } = *case;
+    let Case { setup, mix, seed } = *case;
     let seed = Seed(seed).child("pair");
     let within = if apart.is_zero() { Span::from_millis(10) } else { Span::from_secs(1) };
     let second_at = Time::ZERO + apart + Span::from_nanos(Random::new(seed).below(within.as_nanos()));
     let until = second_at + WATCHED;
     let bytes = setup.bottleneck() * until.since(Time::ZERO) * 2;
-    let other = if cast.beside.is_some() { BESIDE } else { TESTED };
+    let other = if mix.beside.is_some() { BESIDE } else { TESTED };
     let (first, second) = if is_tested_first { (TESTED, other) } else { (other, TESTED) };
     let start = |at, group| Start { at, group, class: 0, bytes, size_known: false };
     let starts = vec![start(Time::ZERO, first), start(second_at, second)];
-    let mut run = Run::new(setup, cast, Box::new(Listed::new(starts, Opener::Sender)), until, seed);
-    for (group, entry) in [(TESTED, Some(cast.tested)), (BESIDE, cast.beside)] {
+    let mut run = Run::new(setup, mix, Box::new(Listed::new(starts, Opener::Sender)), until, seed);
+    for (group, entry) in [(TESTED, Some(mix.tested)), (BESIDE, mix.beside)] {
         let Some(entry) = entry else { continue };
         let alone = setup.alone(entry, Bytes::new(setup.mean_bytes() as u64), seed.child("alone"));
         let mut histories = alone.observe(())?.histories;

@@ -30,7 +30,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::carrier::{Detail, Run, attempts};
 use crate::newcomers::NewcomerParams;
-use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
+use crate::setup::{BESIDE, LONG, SchemeMix, Setup, TESTED};
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 use delivery_log::DeliveryLog;
 use flows::{Arrival, Flows, Role};
@@ -252,16 +252,16 @@ struct FinishedRun {
 
 impl FinishedRun {
     fn run(params: &RequestParams, case: &Case<'_>) -> Result<Self> {
-        let Case { setup, cast, seed } = *case;
+        let Case { setup, mix, seed } = *case;
         let seed = Seed(seed);
         let began_at = params.began_at(seed);
         let until = began_at + setup.run.duration;
         let hint = params.hinted(setup, seed);
-        let arrivals = params.arrivals(setup, cast, began_at);
+        let arrivals = params.arrivals(setup, mix, began_at);
         let first = arrivals.iter().filter(|arrival| arrival.role != Role::Newcomer).count() as u64;
-        let result = attempts(setup, cast, |hosts| {
+        let result = attempts(setup, mix, |hosts| {
             let workload = Box::new(Flows::new(arrivals.clone()));
-            let mut run = Run::new(setup, cast, workload, until, seed).with_a_class_for_each_group();
+            let mut run = Run::new(setup, mix, workload, until, seed).with_a_class_for_each_group();
             for group in [TESTED, BESIDE] {
                 if let Some(told) = &mut run.groups[usize::from(group)].hint {
                     told.bandwidth = hint;
@@ -354,12 +354,12 @@ impl RequestParams {
         told.min(bandwidth)
     }
 
-    fn arrivals(&self, setup: &Setup, cast: Cast, began_at: Time) -> Vec<Arrival> {
+    fn arrivals(&self, setup: &Setup, mix: SchemeMix, began_at: Time) -> Vec<Arrival> {
         let options = &setup.workload;
         let mut arrivals = vec![];
         let needs_record =
             |entry: &headstart_startup::catalogue::Entry| matches!(entry.needs, Needs::Hint | Needs::History);
-        let groups = [(TESTED, Some(cast.tested)), (BESIDE, cast.beside)];
+        let groups = [(TESTED, Some(mix.tested)), (BESIDE, mix.beside)];
         for (number, (group, entry)) in (0..).zip(groups) {
             if entry.is_some_and(needs_record) {
                 let at = Time::ZERO + Span::from_secs(5) * number;
@@ -376,7 +376,7 @@ impl RequestParams {
         let bytes = Bytes::new(setup.mean_bytes() as u64);
         arrivals.extend((0..u64::from(self.flows.newcomers)).map(|number| Arrival {
             at: began_at + self.newcomer_gap * number,
-            group: if cast.beside.is_some() && number % 2 == 1 { BESIDE } else { TESTED },
+            group: if mix.beside.is_some() && number % 2 == 1 { BESIDE } else { TESTED },
             bytes,
             role: Role::Newcomer,
         }));

@@ -84,7 +84,7 @@ impl Study for Throughput {
 }
 
 fn watch(case: &Case<'_>, newcomers: u64) -> Result<Vec<(String, f64)>> {
-    let Case { setup, cast, seed } = *case;
+    let Case { setup, mix, seed } = *case;
     let seed = Seed(seed);
     let began_at =
         START + Span::from_micros(Random::new(seed.child("newcomer")).below(PHASES.as_nanos() / 1_000));
@@ -100,7 +100,7 @@ fn watch(case: &Case<'_>, newcomers: u64) -> Result<Vec<(String, f64)>> {
         bytes,
         size_known: true,
     }));
-    let run = Run::new(setup, cast, Box::new(Listed::new(starts, Opener::Sender)), until, seed);
+    let run = Run::new(setup, mix, Box::new(Listed::new(starts, Opener::Sender)), until, seed);
     let throughput = Bins::new(began_at - BIN * (OWN_BINS as u64));
     let Bins { bins, newcomer, .. } = run.observe(throughput)?.observer;
     let rate = |number: usize, is_ongoing: bool| -> f64 {

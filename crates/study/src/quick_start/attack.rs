@@ -108,7 +108,7 @@ impl Study for Attack {
 }
 
 fn mount(params: &AttackParams, case: &Case<'_>) -> Vec<(String, f64)> {
-    let Case { setup, cast, seed } = *case;
+    let Case { setup, mix, seed } = *case;
     let seed = Seed(seed);
     let options = &setup.workload;
     let chain = spec(setup, vec![Access::default()], vec![]);
@@ -145,7 +145,7 @@ fn mount(params: &AttackParams, case: &Case<'_>) -> Vec<(String, f64)> {
     let Chain { path, links, .. } = build(setup, &chain, seed);
     let scenario = Scenario {
         path,
-        groups: vec![group(setup, cast.tested, rtt)],
+        groups: vec![group(setup, mix.tested, rtt)],
         workload: Box::new(Mixed::new(parts)),
         until: until + setup.run.drain,
     };

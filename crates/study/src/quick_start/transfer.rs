@@ -71,7 +71,7 @@ impl Study for Transfer {
 }
 
 fn send(params: &TransferParams, case: &Case<'_>) -> Vec<(String, f64)> {
-    let Case { setup, cast, seed } = *case;
+    let Case { setup, mix, seed } = *case;
     let seed = Seed(seed);
     let bytes = Bytes::new(setup.mean_bytes() as u64);
     let burst = params.cross_burst;
@@ -80,7 +80,7 @@ fn send(params: &TransferParams, case: &Case<'_>) -> Vec<(String, f64)> {
     // Both have a handshake of one round trip; the burst arrives within the flight's first tenth of
     // a round trip, at a moment drawn by seed.
     let jitter = Span::from_nanos(Random::new(seed.child("burst")).below(rtt.as_nanos() / 10 + 1));
-    let size_known = knows_flow_size(cast.tested);
+    let size_known = knows_flow_size(mix.tested);
     let mut starts = vec![Start { at: Time::ZERO, group: 0, class: 0, bytes, size_known }];
     let mut left = burst;
     while left > 0 {
@@ -88,11 +88,11 @@ fn send(params: &TransferParams, case: &Case<'_>) -> Vec<(String, f64)> {
         starts.push(Start { at: Time::ZERO + jitter, group: 1, class: 0, bytes, size_known: true });
         left = left.saturating_sub(AT_ONCE);
     }
-    let burst = schemes::find(BURST).unwrap_or(cast.tested);
+    let burst = schemes::find(BURST).unwrap_or(mix.tested);
     let Chain { path, .. } = build(setup, &chain, seed);
     let scenario = Scenario {
         path,
-        groups: vec![group(setup, cast.tested, rtt), group(setup, burst, rtt)],
+        groups: vec![group(setup, mix.tested, rtt), group(setup, burst, rtt)],
         workload: Box::new(Listed::new(starts, Opener::Sender)),
         until: Time::ZERO + setup.run.duration,
     };

@@ -140,7 +140,7 @@ impl Study for Web {
 }
 
 fn browse(params: &WebParams, case: &Case<'_>) -> Vec<(String, f64)> {
-    let Case { setup, cast, seed } = *case;
+    let Case { setup, mix, seed } = *case;
     let is_first = seed == setup.run.seed;
     let seed = Seed(seed);
     let (forward, backward) = (params.web_sessions, params.web_sessions / 2);
@@ -149,7 +149,7 @@ fn browse(params: &WebParams, case: &Case<'_>) -> Vec<(String, f64)> {
         |count: u32| -> Vec<Access> { (0..count).map(|_| access(params.web_hosts, &mut random)).collect() };
     let chain = spec(setup, hosts(forward), hosts(backward));
     let classes = (forward + backward) as usize;
-    let groups = (0..classes).map(|class| group(setup, cast.tested, chain.rtt(class))).collect();
+    let groups = (0..classes).map(|class| group(setup, mix.tested, chain.rtt(class))).collect();
     let until = Time::ZERO + setup.run.duration;
     let sessions = |sessions: u32, first: u32, name: &str| -> Box<dyn Workload> {
         let spec = WebSpec {
@@ -163,7 +163,7 @@ fn browse(params: &WebParams, case: &Case<'_>) -> Vec<(String, f64)> {
             mss: MSS,
             servers: sessions as u16,
             first: first as u16,
-            size_known: knows_flow_size(cast.tested),
+            size_known: knows_flow_size(mix.tested),
         };
         Box::new(WebSessions::new(spec, seed.child(name)))
     };

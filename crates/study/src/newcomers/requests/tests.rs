@@ -20,16 +20,16 @@ fn params(words: &str) -> RequestParams {
     trace(words).0.requests
 }
 
-fn contest(setup: &Setup, words: &str, cast: Cast, seed: u64) -> FinishedRun {
-    FinishedRun::run(&params(words), &Case { setup, cast, seed }).expect("runs")
+fn contest(setup: &Setup, words: &str, mix: SchemeMix, seed: u64) -> FinishedRun {
+    FinishedRun::run(&params(words), &Case { setup, mix, seed }).expect("runs")
 }
 
-fn run(setup: &Setup, words: &str, cast: Cast, seed: u64) -> Measured {
-    Requests(params(words)).run(&Case { setup, cast, seed }).expect("runs")
+fn run(setup: &Setup, words: &str, mix: SchemeMix, seed: u64) -> Measured {
+    Requests(params(words)).run(&Case { setup, mix, seed }).expect("runs")
 }
 
-fn cast(name: &str) -> Cast {
-    Cast { tested: schemes::find(name).expect("a scheme"), beside: None }
+fn mix(name: &str) -> SchemeMix {
+    SchemeMix { tested: schemes::find(name).expect("a scheme"), beside: None }
 }
 
 fn number(measured: &Measured, name: &str) -> f64 {
@@ -38,7 +38,7 @@ fn number(measured: &Measured, name: &str) -> f64 {
 
 #[test]
 fn a_newcomer_on_an_empty_path_takes_its_round_trip_and_its_bytes() {
-    let found = run(&setup("background = 0"), "", cast("blitzstart"), 1);
+    let found = run(&setup("background = 0"), "", mix("blitzstart"), 1);
     // 70 kB with headers at 8 Mbit/s are 73 ms, and the window of one BDP leaves over 75 % of a
     // round trip.
     let request = number(&found, "request");
@@ -49,7 +49,7 @@ fn a_newcomer_on_an_empty_path_takes_its_round_trip_and_its_bytes() {
 
 #[test]
 fn every_byte_is_accounted_to_its_group() {
-    let contest = contest(&setup("background = 2"), "--newcomers 3", cast("google-quic"), 1);
+    let contest = contest(&setup("background = 2"), "--newcomers 3", mix("google-quic"), 1);
     assert_eq!(contest.newcomers(TESTED).count(), 3);
     let (from, to) = contest.stretch();
     let wire = contest.tape.bytes(TESTED, from - Span::from_secs(1), to);
@@ -61,7 +61,7 @@ fn every_byte_is_accounted_to_its_group() {
 
 #[test]
 fn a_run_ends_soon_after_its_newcomers() {
-    let contest = contest(&setup("background = 1"), "", cast("google-quic"), 1);
+    let contest = contest(&setup("background = 1"), "", mix("google-quic"), 1);
     let (_, to) = contest.stretch();
     let last = contest.tape.delivered.last().expect("packets").0;
     assert!(last < to + Span::from_secs(12), "{last:?} is long after {to:?}");
@@ -72,7 +72,7 @@ fn a_run_ends_soon_after_its_newcomers() {
 fn the_same_seed_is_the_same_contest_and_another_enters_at_another_moment() {
     let setup = setup("background = 1");
     let numbers = |seed| {
-        let found = run(&setup, "", cast("blitzstart"), seed);
+        let found = run(&setup, "", mix("blitzstart"), seed);
         found.numbers.into_iter().filter(|(_, value)| value.is_finite()).collect::<Vec<_>>()
     };
     assert_eq!(numbers(1), numbers(1));
@@ -81,7 +81,7 @@ fn the_same_seed_is_the_same_contest_and_another_enters_at_another_moment() {
 
 #[test]
 fn a_mixture_has_newcomers_of_both_schemes() {
-    let both = Cast { beside: schemes::find("google-quic").ok(), ..cast("blitzstart") };
+    let both = SchemeMix { beside: schemes::find("google-quic").ok(), ..mix("blitzstart") };
     let found = run(&setup("background = 1"), "--newcomers 4 --newcomer-gap 100ms", both, 3);
     assert!(number(&found, "request") > 0.0 && number(&found, "beside.request") > 0.0);
     assert!(number(&found, "slowest") >= number(&found, "request"));
@@ -112,7 +112,7 @@ fn without_a_step_the_hint_is_exact() {
 #[test]
 fn a_trace_picks_by_quantile_and_shows_both_flows() {
     let setup = setup("background = 1");
-    let case = Case { setup: &setup, cast: cast("google-quic"), seed: 1 };
+    let case = Case { setup: &setup, mix: mix("google-quic"), seed: 1 };
     let shown = |pick: &str| trace(&format!("--candidates 5 --pick {pick}")).run(&case).expect("runs");
     let (fastest, slowest) = (shown("0%"), shown("100%"));
     assert!(number(&fastest, "request") < number(&slowest, "request"));
@@ -123,7 +123,7 @@ fn a_trace_picks_by_quantile_and_shows_both_flows() {
 
 #[test]
 fn a_response_is_shorter_than_its_request_by_a_round_trip() {
-    let contest = contest(&setup("background = 0"), "", cast("blitzstart"), 1);
+    let contest = contest(&setup("background = 0"), "", mix("blitzstart"), 1);
     let named = numbers(&setup("background = 0"), &contest).into_iter().collect();
     let gap = number(&named, "request") - number(&named, "response");
     // 50 ms and the first packet's own 1.5 ms.

@@ -1,10 +1,10 @@
-//! Place of a comparison: simulator or emulator.
+//! Environment of a comparison: simulator or emulator.
 
 use clap::ValueEnum;
 
-/// Place of a comparison.
+/// Environment of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Home {
+pub enum Environment {
     /// In virtual time.
     #[default]
     Simulator,

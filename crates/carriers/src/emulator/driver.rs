@@ -1,6 +1,6 @@
 //! Runs a workload in real time.
 //!
-//! The player holds no socket: a [`Transport`] opens connections and requests messages, and reports
+//! The driver holds no socket: a [`Transport`] opens connections and requests messages, and reports
 //! events over a channel.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub trait Transport {
     /// Opens a connection, and requests its first message.
     fn open(&mut self, flow: u32, spec: &FlowSpec);
     /// Requests another message.
-    fn ask(&mut self, flow: u32, bytes: Bytes);
+    fn request(&mut self, flow: u32, bytes: Bytes);
     /// Closes the connection; data in flight is discarded.
     fn close(&mut self, flow: u32);
 }
@@ -126,15 +126,15 @@ impl Flow {
     }
 }
 
-/// Time allowed for servers' accounts once all messages have been read.
-const ACCOUNT_TIMEOUT: Span = Span::from_secs(2);
+/// Time allowed for servers' counters once all messages have been read.
+const COUNTERS_TIMEOUT: Span = Span::from_secs(2);
 
 struct WorkloadDriver<'a> {
     transport: &'a mut dyn Transport,
     workload: Box<dyn Workload>,
     clock: Clock,
     flows: BTreeMap<u32, Flow>,
-    played: EmulatedRun,
+    result: EmulatedRun,
 }
 
 /// A workload with its clock and end.
@@ -153,48 +153,48 @@ pub struct WorkloadRun {
 ///
 /// # Errors
 /// If a connection breaks, or the workload orders an action of which a client is incapable.
-pub fn play(
+pub fn run_workload(
     WorkloadRun { workload, until, clock, rtt }: WorkloadRun,
     transport: &mut dyn Transport,
     events: &Receiver<FlowEvent>,
 ) -> Result<EmulatedRun> {
-    let mut player =
-        WorkloadDriver { transport, workload, clock, flows: BTreeMap::new(), played: EmulatedRun::default() };
+    let mut driver =
+        WorkloadDriver { transport, workload, clock, flows: BTreeMap::new(), result: EmulatedRun::default() };
     loop {
         let now = clock.now();
-        if now >= until || player.is_through() {
+        if now >= until || driver.is_complete() {
             break;
         }
-        if player.workload.next_at() <= now {
+        if driver.workload.next_at() <= now {
             let mut orders = vec![];
-            player.workload.on_time(now, &mut orders);
-            player.execute(orders)?;
+            driver.workload.on_time(now, &mut orders);
+            driver.execute(orders)?;
             continue;
         }
-        let wake_at = player.workload.next_at().min(until);
-        player.receive_events(events, wake_at.since(now).min(Span::from_secs(3600)))?;
+        let wake_at = driver.workload.next_at().min(until);
+        driver.receive_events(events, wake_at.since(now).min(Span::from_secs(3600)))?;
     }
     let ended_at = clock.now();
-    // Close the connections that are still open; then collect the servers' accounts.
+    // Close the connections that are still open; then collect the servers' counters.
     let open: Vec<u32> =
-        player.flows.iter().filter(|(_, flow)| !flow.closing).map(|(number, _)| *number).collect();
+        driver.flows.iter().filter(|(_, flow)| !flow.closing).map(|(number, _)| *number).collect();
     for flow in open {
-        player.close(flow);
+        driver.close(flow);
     }
-    let patience = clock.now() + ACCOUNT_TIMEOUT;
-    while player.flows.values().any(|flow| flow.counters.is_none()) && clock.now() < patience {
-        player.receive_events(events, patience.since(clock.now()))?;
+    let patience = clock.now() + COUNTERS_TIMEOUT;
+    while driver.flows.values().any(|flow| flow.counters.is_none()) && clock.now() < patience {
+        driver.receive_events(events, patience.since(clock.now()))?;
     }
-    for (number, flow) in &player.flows {
-        player.played.flows.push(flow.report(u64::from(*number), ended_at, rtt));
+    for (number, flow) in &driver.flows {
+        driver.result.flows.push(flow.report(u64::from(*number), ended_at, rtt));
     }
-    player.played.read.sort_by_key(|(at, ..)| *at);
-    Ok(player.played)
+    driver.result.read.sort_by_key(|(at, ..)| *at);
+    Ok(driver.result)
 }
 
 impl WorkloadDriver<'_> {
     /// No more arrivals, and all requested messages have been read.
-    fn is_through(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.workload.next_at() == Time::NEVER && self.flows.values().all(|flow| flow.closing)
     }
 
@@ -235,11 +235,11 @@ impl WorkloadDriver<'_> {
                     if let Some(found) = self.flows.get_mut(&flow.slot) {
                         found.pending_requests.push_back((self.clock.now(), bytes));
                         found.written += bytes;
-                        self.transport.ask(flow.slot, bytes);
+                        self.transport.request(flow.slot, bytes);
                     }
                 }
                 Order::Close(flow) => self.close(flow.slot),
-                Order::PageDone(page) => self.played.pages.push(page),
+                Order::PageDone(page) => self.result.pages.push(page),
                 Order::Write { .. } => {
                     bail!(
                         "the workload lets the server send what nobody asked for, which no client here can do"
@@ -268,7 +268,7 @@ impl WorkloadDriver<'_> {
             FlowEvent::Read { flow, at, bytes } => {
                 if let Some(found) = self.flows.get_mut(&flow) {
                     found.read += Bytes::new(u64::from(bytes));
-                    self.played.read.push((at, found.spec.group, bytes));
+                    self.result.read.push((at, found.spec.group, bytes));
                 }
             }
             FlowEvent::Message { flow, at } => {
@@ -276,7 +276,7 @@ impl WorkloadDriver<'_> {
                 let Some((requested_at, bytes)) = found.pending_requests.pop_front() else { return Ok(()) };
                 found.completed_at = Some(at);
                 let (spec, serial) = (found.spec, u64::from(flow));
-                self.played.messages.push(MessageReport {
+                self.result.messages.push(MessageReport {
                     serial,
                     group: spec.group,
                     requested_at,
