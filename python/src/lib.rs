@@ -17,7 +17,7 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Metadata, Schema};
 use headstart::command::call::{self, Answer};
-use headstart::progress::{State, Stopped, Watch};
+use headstart::progress::{ProgressState, RunMonitor, StoppedRun};
 use headstart_report::rows::Kind;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -152,15 +152,15 @@ fn run(py: Python<'_>, name: &str, options: Vec<String>, report: Option<Py<PyAny
             return Err(PyValueError::new_err(format!("found `{other}`, expected race, sweep or trace")));
         }
     };
-    let watch = Arc::new(Watch::default());
-    let watched = Arc::clone(&watch);
+    let monitor = Arc::new(RunMonitor::default());
+    let monitored = Arc::clone(&monitor);
     let (ended, mut wait) = mpsc::channel::<()>();
     let work = thread::spawn(move || {
         let _ended = ended;
         let scratch = Scratch::new();
-        watched.over(|| command(&options, &scratch.0))
+        monitored.run(|| command(&options, &scratch.0))
     });
-    let mut last: Option<State> = None;
+    let mut last: Option<ProgressState> = None;
     let mut raised = None;
     let mut goes_on = || {
         let wait = &mut wait;
@@ -169,8 +169,8 @@ fn run(py: Python<'_>, name: &str, options: Vec<String>, report: Option<Py<PyAny
     while raised.is_none() && goes_on() {
         let mut tell = || -> PyResult<()> {
             py.check_signals()?;
-            let state = watch.state();
-            if let (Some(report), Some(State { title, finished, runs, share })) = (&report, &state)
+            let state = monitor.state();
+            if let (Some(report), Some(ProgressState { title, finished, runs, share })) = (&report, &state)
                 && state != last
             {
                 report.call1(py, (title, finished, runs, share))?;
@@ -181,7 +181,7 @@ fn run(py: Python<'_>, name: &str, options: Vec<String>, report: Option<Py<PyAny
         raised = tell().err();
     }
     if raised.is_some() {
-        watch.stop();
+        monitor.stop();
     }
     let outcome = py.detach(|| work.join());
     if let Some(error) = raised {
@@ -190,7 +190,7 @@ fn run(py: Python<'_>, name: &str, options: Vec<String>, report: Option<Py<PyAny
     match outcome {
         Ok(Ok(answer)) => results(answer).map_err(failed),
         Ok(Err(error)) => Err(PyValueError::new_err(call::message(&error))),
-        Err(panic) if panic.is::<Stopped>() => Err(failed("stopped")),
+        Err(panic) if panic.is::<StoppedRun>() => Err(failed("stopped")),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             Err(failed(text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("the simulator is wrong")))

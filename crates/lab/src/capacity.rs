@@ -60,7 +60,7 @@ pub fn estimate(setup: &Setup) -> Estimate {
     let runs = u64::from(setup.run.repeats) * (1 + entries(setup).len() as u64);
     let loads = (STEP_PERCENT..=TOP_PERCENT).step_by(STEP_PERCENT as usize);
     let costs = loads.map(|percent| Estimate::at(setup, Ratio::percent(percent), runs));
-    costs.fold(Estimate::default(), Estimate::and)
+    costs.fold(Estimate::default(), Estimate::plus)
 }
 
 /// Searches for the capacity of every requested scheme.

@@ -11,7 +11,7 @@ use headstart_report::jobs::JobStore;
 use headstart_report::rows::{Column, Kind, RowFile, RowWriter};
 
 use crate::conditions::conditions;
-use crate::flow_rows::{self, Parts};
+use crate::flow_rows::{self, PartFolder};
 use crate::runner::{Job, JobResult, keys};
 use crate::setup::Setup;
 
@@ -23,7 +23,7 @@ pub const RUN_COLUMNS: [(&str, Kind); 3] =
 #[derive(Debug)]
 pub struct Flows {
     writer: RowWriter,
-    parts: Parts,
+    parts: PartFolder,
 }
 
 impl Flows {
@@ -37,12 +37,12 @@ impl Flows {
         let of_setup = conditions(setup).into_iter().map(|one| Column::new(one.name, one.value.kind()));
         let of_flow = flow_rows::COLUMNS.map(|(name, kind)| Column::new(name, kind));
         let writer = file.create(of_run.into_iter().chain(of_setup).chain(of_flow).collect())?;
-        Ok(Some(Self { writer, parts: Parts::open(store.folder())? }))
+        Ok(Some(Self { writer, parts: PartFolder::open(store.folder())? }))
     }
 
     /// Parts that runs write.
     #[must_use]
-    pub const fn parts(&self) -> &Parts {
+    pub const fn parts(&self) -> &PartFolder {
         &self.parts
     }
 
@@ -70,7 +70,7 @@ impl Flows {
             };
             let mut constants = vec![run.to_owned(), job.mix.tested.name.to_string(), job.seed.to_string()];
             constants.extend(conditions.iter().cloned());
-            self.writer.append(&constants, &self.parts.place(&key))?;
+            self.writer.append(&constants, &self.parts.file(&key))?;
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use crate::plan::{MixName, Plan, Scheme};
 use cost::{ENOUGH, SetUp, Times};
 use headstart_study::carrier::Carriers;
 use headstart_study::estimate::Estimate;
-use headstart_study::jobs::{self, Keyed};
+use headstart_study::jobs::{self, KeyedJob};
 use headstart_study::progress::{Progress, RunProgress, Work};
 use headstart_study::setup::{SchemeMix, Setup};
 use headstart_study::study::{INVALID, Numbers, PreparedStudy};
@@ -95,7 +95,7 @@ pub fn run(
             let setup = &study.setup;
             let (variant, point) =
                 (&plan.variants[number / plan.points.len()], &plan.points[number % plan.points.len()]);
-            let settings = [jobs::settings(setup), jobs::settings(&unhinted(setup))];
+            let settings = [jobs::settings(setup), jobs::settings(&without_hint(setup))];
             for (scheme, name, seed) in runs_of(plan, setup) {
                 if !variant.only.includes(scheme, point) {
                     keys.push(None);
@@ -124,7 +124,7 @@ pub fn run(
         jobs.into_iter().partition(|(_, job)| job.study.setup.carrier().is_real_time());
     let mut done: BTreeMap<String, Numbers> = BTreeMap::new();
     for (jobs, threads) in [(real, Some(1)), (simulated, threads)] {
-        let jobs: Vec<Keyed<Job>> = jobs.into_iter().map(|(key, job)| (Some(key), job)).collect();
+        let jobs: Vec<KeyedJob<Job>> = jobs.into_iter().map(|(key, job)| (Some(key), job)).collect();
         let results = run_estimated(store, &jobs, threads, announce)?;
         done.extend(jobs.into_iter().filter_map(|(key, _)| key).zip(results));
     }
@@ -146,7 +146,7 @@ pub fn run(
 /// Times some runs, announces the cost of those that are left, and runs them.
 fn run_estimated(
     store: &JobStore,
-    jobs: &[Keyed<Job>],
+    jobs: &[KeyedJob<Job>],
     threads: Option<usize>,
     announce: &dyn Fn(&Estimate) -> Result<()>,
 ) -> Result<Vec<Numbers>> {
@@ -165,12 +165,12 @@ fn run_estimated(
     };
     // A run for which the machine was too busy is run again next time.
     let is_valid = |numbers: &Numbers| !numbers.contains_key(INVALID);
-    let jobs: Vec<Keyed<&Job>> = jobs.iter().map(|(key, job)| (key.clone(), job)).collect();
-    let left = || jobs::left(store, &jobs).into_iter().map(|number| &jobs[number]);
+    let jobs: Vec<KeyedJob<&Job>> = jobs.iter().map(|(key, job)| (key.clone(), job)).collect();
+    let left = || jobs::unfinished(store, &jobs).into_iter().map(|number| &jobs[number]);
     let at_once = threads.unwrap_or_else(jobs::all_threads);
 
     // Keys are hashes: the first run of a set-up is of any scheme.
-    let mut first: BTreeMap<usize, &Keyed<&Job>> = BTreeMap::new();
+    let mut first: BTreeMap<usize, &KeyedJob<&Job>> = BTreeMap::new();
     for job in left() {
         first.entry(job.1.set_up).or_insert(job);
     }
@@ -187,7 +187,8 @@ fn run_estimated(
     let mut timed = 0;
     while timed < order.len() {
         let next = if timed == 0 { figures } else { (timed + 2 * at_once).min(order.len()) };
-        let some: Vec<Keyed<&Job>> = order[timed..next].iter().map(|number| first[number].clone()).collect();
+        let some: Vec<KeyedJob<&Job>> =
+            order[timed..next].iter().map(|number| first[number].clone()).collect();
         jobs::run_all(store, &some, threads, &progress, |_| each, run, is_valid)?;
         timed = next;
         if *locked(&spent_in_all) > ENOUGH {
@@ -220,7 +221,7 @@ fn runs_of<'a>(plan: &'a Plan, setup: &Setup) -> impl Iterator<Item = (&'a Schem
 }
 
 /// The same setup without the clients' hint.
-fn unhinted(setup: &Setup) -> Setup {
+fn without_hint(setup: &Setup) -> Setup {
     let mut setup = setup.clone();
     setup.workload.hint = Ratio::ONE;
     setup

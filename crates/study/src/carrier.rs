@@ -30,7 +30,7 @@ use crate::options::{Environment, TransportName, TransportOptions};
 use crate::progress::RunProgress;
 use crate::setup::{GROUPS, SchemeMix, Setup, reference};
 
-pub use observer::{AsRecorder, Observer};
+pub use observer::{Observer, ObserverRecorder};
 
 /// Level of detail that a carrier shows of a run, each including those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -189,8 +189,8 @@ impl<'a> Run<'a> {
 
     /// Reports progress by the workload's arrivals.
     #[must_use]
-    pub fn told_to(mut self, progress: &RunProgress) -> Self {
-        self.workload = progress.watch(self.workload, Time::ZERO + self.setup.run.duration);
+    pub fn with_progress(mut self, progress: &RunProgress) -> Self {
+        self.workload = progress.wrap(self.workload, Time::ZERO + self.setup.run.duration);
         self
     }
 
@@ -234,7 +234,7 @@ impl<'a> Run<'a> {
         let Self { groups, workload, until, seed, histories, .. } = self;
         let scenario = Scenario { path, groups, workload, until };
         if self.is_checked {
-            let recorder = Checker::new(&models, AsRecorder::<true>::new(observer));
+            let recorder = Checker::new(&models, ObserverRecorder::<true>::new(observer));
             let finished = simulator.simulate(scenario, seed, histories, recorder)?;
             let (faults, _) = finished.recorder.finish(&finished.path);
             if let Some(first) = faults.first() {
@@ -247,11 +247,11 @@ impl<'a> Run<'a> {
             let Finished { summary, path, histories, .. } = finished;
             Ok(RunResult::of(summary, &path, histories))
         } else if observer.watches() {
-            let recorder = AsRecorder::<true>::new(observer);
+            let recorder = ObserverRecorder::<true>::new(observer);
             let finished = simulator.simulate(scenario, seed, histories, recorder)?;
             Ok(RunResult::of(finished.summary, &finished.path, finished.histories))
         } else {
-            let recorder = AsRecorder::<false>::new(observer);
+            let recorder = ObserverRecorder::<false>::new(observer);
             let finished = simulator.simulate(scenario, seed, histories, recorder)?;
             Ok(RunResult::of(finished.summary, &finished.path, finished.histories))
         }

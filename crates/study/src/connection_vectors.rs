@@ -179,11 +179,11 @@ fn play(params: &ConnectionVectorParams, case: &Case<'_>) -> Vec<(String, f64)> 
     };
     let epochs = Epochs { warm_up: Time::ZERO + setup.run.warm_up, ..Epochs::default() };
     let finished = model::simulate(scenario, epochs);
-    let heard = &finished.recorder;
+    let recorder = &finished.recorder;
 
     let is_beside = |group: u16| usize::from(group) >= classes;
-    let mut numbers = heard.party("", |group| mix.beside.is_none() || !is_beside(group));
-    numbers.extend(heard.party(BESIDE, is_beside));
+    let mut numbers = recorder.party("", |group| mix.beside.is_none() || !is_beside(group));
+    numbers.extend(recorder.party(BESIDE, is_beside));
     let packet_counts = || finished.path.packet_counts().map(|(_, counts)| counts);
     let of_links = |number: u16| {
         let there = |(there, back): &(u16, u16)| [*there, *back].contains(&number);
@@ -204,9 +204,9 @@ fn play(params: &ConnectionVectorParams, case: &Case<'_>) -> Vec<(String, f64)> 
         ]
         .map(|(name, value)| (name.to_owned(), value)),
     );
-    numbers.extend(heard.of_run());
+    numbers.extend(recorder.of_run());
     let rtts: Vec<Span> = (0..classes).map(|class| chain.rtt(class)).collect();
-    numbers.extend(heard.profiles(|group| rtts[usize::from(group) % classes]));
+    numbers.extend(recorder.profiles(|group| rtts[usize::from(group) % classes]));
     numbers
 }
 

@@ -12,7 +12,7 @@ use headstart_sim::workload::page::{Fetch, Object};
 use headstart_units::{Bytes, Ratio};
 
 use crate::options::{CryptoName, TransportName};
-use crate::progress::Roughly;
+use crate::progress::ApproximateDuration;
 use crate::setup::Setup;
 
 /// Processor time (in real time: elapsed time) beyond which runs need `--large`: four hours.
@@ -128,7 +128,7 @@ impl Estimate {
 
     /// The sum of both, run one after the other.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Self {
             runs: self.runs + other.runs,
             flows: self.flows + other.flows,
@@ -172,7 +172,7 @@ impl Estimate {
     }
 
     fn time(&self) -> String {
-        let time = Roughly(std::time::Duration::from_secs_f64(self.seconds.min(1e15)));
+        let time = ApproximateDuration(std::time::Duration::from_secs_f64(self.seconds.min(1e15)));
         if self.is_real_time { format!("{time} of real time") } else { format!("{time} of processor time") }
     }
 }
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn points_of_a_sweep_add_time_but_not_memory() {
         let one = Estimate::of(&setup(""), 10);
-        let two = one.and(one);
+        let two = one.plus(one);
         assert_eq!((two.runs, two.memory), (20.0, one.memory));
         assert!((two.seconds - 2.0 * one.seconds).abs() < 1e-9);
     }

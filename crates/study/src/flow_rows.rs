@@ -49,11 +49,11 @@ pub const ROLES: [&str; crate::setup::GROUPS] = ["tested", "beside", "long"];
 
 /// Folder of the parts of runs until they are joined.
 #[derive(Debug)]
-pub struct Parts {
+pub struct PartFolder {
     folder: PathBuf,
 }
 
-impl Parts {
+impl PartFolder {
     /// Opens them in a folder of results. Parts of an interrupted command are found again.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Parts {
 
     /// The part of the run with this key.
     #[must_use]
-    pub fn place(&self, key: &str) -> PathBuf {
+    pub fn file(&self, key: &str) -> PathBuf {
         self.folder.join(format!("{key}.csv"))
     }
 
@@ -112,7 +112,7 @@ impl FlowRows {
         self.writer.finish()
     }
 
-    fn who(&self, group: u16) -> [String; 2] {
+    fn scheme_and_role(&self, group: u16) -> [String; 2] {
         let group = usize::from(group);
         let of = |names: &[&str]| (*names.get(group).unwrap_or(&"")).to_owned();
         [self.schemes.get(group).cloned().unwrap_or_default(), of(&ROLES)]
@@ -144,7 +144,7 @@ fn flag(is: bool) -> String {
 
 impl Observer for FlowRows {
     fn flow(&mut self, report: &FlowReport) {
-        let [scheme, role] = self.who(report.group);
+        let [scheme, role] = self.scheme_and_role(report.group);
         let counts = &report.counts;
         let counted = |count: u64| if self.has_counts { count.to_string() } else { String::new() };
         let row: [String; COLUMNS.len()] = [
@@ -179,7 +179,7 @@ impl Observer for FlowRows {
     }
 
     fn page(&mut self, report: &PageReport) {
-        let [scheme, role] = self.who(report.group);
+        let [scheme, role] = self.scheme_and_role(report.group);
         let mut row: [String; COLUMNS.len()] = Default::default();
         let told = [
             ("scheme", scheme),

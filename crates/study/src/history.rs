@@ -67,7 +67,7 @@ pub fn history_of(record: Option<Record>) -> MemoryStore {
 
 /// The record that a run left for the only peer of `group`.
 #[must_use]
-pub fn record_left(histories: &mut [MemoryStore], group: u16) -> Option<Record> {
+pub fn last_record(histories: &mut [MemoryStore], group: u16) -> Option<Record> {
     let history = histories.get_mut(usize::from(group))?;
     let (known, lease) = history.open(peer_address(0));
     history.close(lease, RecordUpdate::Keep);

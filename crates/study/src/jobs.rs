@@ -14,7 +14,7 @@ use crate::progress::{self, Progress, RunProgress};
 use crate::setup::{SchemeMix, Setup};
 
 /// A job with its key; one without a key is not stored.
-pub type Keyed<J> = (Option<String>, J);
+pub type KeyedJob<J> = (Option<String>, J);
 
 /// All settings of a setup that determine the result of a run, but the mix and the seed: contents
 /// of files, not their names.
@@ -40,7 +40,7 @@ pub fn key_of(kind: &str, settings: &str, mix: SchemeMix, seed: u64) -> String {
 
 /// The jobs that are to be executed: those without a stored result, each key once.
 #[must_use]
-pub fn left<J>(store: &JobStore, jobs: &[Keyed<J>]) -> Vec<usize> {
+pub fn unfinished<J>(store: &JobStore, jobs: &[KeyedJob<J>]) -> Vec<usize> {
     let mut met = BTreeSet::new();
     let is_left =
         |number: &usize| jobs[*number].0.as_ref().is_none_or(|key| !store.contains(key) && met.insert(key));
@@ -57,7 +57,7 @@ pub fn left<J>(store: &JobStore, jobs: &[Keyed<J>]) -> Vec<usize> {
 /// The first error of any job; results finished before it stay stored.
 pub fn run_all<J, R>(
     store: &JobStore,
-    jobs: &[Keyed<J>],
+    jobs: &[KeyedJob<J>],
     threads: Option<usize>,
     progress: &Arc<Progress>,
     seconds_of: impl Fn(&J) -> f64 + Sync,
@@ -95,7 +95,7 @@ where
     let pool = match threads {
         None => None,
         Some(threads) => {
-            let threads = useful(threads, left.len());
+            let threads = useful_threads(threads, left.len());
             Some(rayon::ThreadPoolBuilder::new().num_threads(threads).build()?)
         }
     };
@@ -116,7 +116,7 @@ pub fn all_threads() -> usize {
 }
 
 /// The threads that have work, of the given number.
-fn useful(threads: usize, jobs: usize) -> usize {
+fn useful_threads(threads: usize, jobs: usize) -> usize {
     threads.min(jobs).max(1)
 }
 
@@ -136,7 +136,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("headstart-run-all-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         let runs = AtomicUsize::new(0);
-        let jobs: Vec<Keyed<u32>> =
+        let jobs: Vec<KeyedJob<u32>> =
             [(Some("a"), 1), (Some("b"), 2), (Some("a"), 1), (None, 3), (Some("odd"), 5)]
                 .map(|(key, job)| (key.map(str::to_owned), job))
                 .into();
@@ -147,7 +147,7 @@ mod tests {
         for expected in [4, 2] {
             let store = JobStore::open(Folder::open(&path).expect("ours")).expect("readable");
             runs.store(0, Ordering::Relaxed);
-            assert_eq!(left(&store, &jobs).len(), expected, "before they run");
+            assert_eq!(unfinished(&store, &jobs).len(), expected, "before they run");
             let progress = Progress::new("", Work::default());
             let results = run_all(&store, &jobs, Some(2), &progress, |_| 1.0, double, |result| *result != 10)
                 .expect("fine");
@@ -159,7 +159,10 @@ mod tests {
 
     #[test]
     fn no_idle_thread_is_started() {
-        assert_eq!((useful(100_000, 3), useful(2, 3), useful(0, 3), useful(8, 0)), (3, 2, 1, 1));
+        assert_eq!(
+            (useful_threads(100_000, 3), useful_threads(2, 3), useful_threads(0, 3), useful_threads(8, 0)),
+            (3, 2, 1, 1)
+        );
     }
 
     fn settings_of(line: &str) -> String {

@@ -53,7 +53,7 @@ pub struct Work {
 impl Work {
     /// The work of both.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Self {
             runs: self.runs + other.runs,
             seconds: self.seconds + other.seconds,
@@ -68,20 +68,20 @@ impl Work {
 }
 
 thread_local! {
-    /// The watch over the runs that this thread starts.
-    static WATCH: RefCell<Option<Arc<Watch>>> = const { RefCell::new(None) };
+    /// The monitor of the runs that this thread starts.
+    static MONITOR: RefCell<Option<Arc<RunMonitor>>> = const { RefCell::new(None) };
 }
 
 /// A caller's view of runs, in place of standard error, and its means to stop them.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub struct RunMonitor {
     is_stopped: Arc<AtomicBool>,
     current: Mutex<Option<Arc<Progress>>>,
 }
 
 /// The progress of runs at one instant.
 #[derive(Clone, Debug, PartialEq)]
-pub struct State {
+pub struct ProgressState {
     /// The work in words, such as "racing".
     pub title: String,
     /// Runs that are finished.
@@ -94,27 +94,27 @@ pub struct State {
 
 /// The payload of the panic that ends a stopped run.
 #[derive(Clone, Copy, Debug)]
-pub struct Stopped;
+pub struct StoppedRun;
 
-impl Watch {
+impl RunMonitor {
     /// Does the work, whose runs on this thread and its pools are watched.
-    pub fn over<R>(self: &Arc<Self>, work: impl FnOnce() -> R) -> R {
-        let before = WATCH.with(|watch| watch.borrow_mut().replace(Arc::clone(self)));
+    pub fn run<R>(self: &Arc<Self>, work: impl FnOnce() -> R) -> R {
+        let before = MONITOR.with(|monitor| monitor.borrow_mut().replace(Arc::clone(self)));
         let result = work();
-        WATCH.with(|watch| *watch.borrow_mut() = before);
+        MONITOR.with(|monitor| *monitor.borrow_mut() = before);
         result
     }
 
-    /// Ends all runs at their next arrival, by a panic with [`Stopped`] that no hook reports.
+    /// Ends all runs at their next arrival, by a panic with [`StoppedRun`] that no hook reports.
     pub fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
     }
 
     /// The runs at present; `None` before the first.
     #[must_use]
-    pub fn state(&self) -> Option<State> {
+    pub fn state(&self) -> Option<ProgressState> {
         let current = locked(&self.current);
-        current.as_ref().map(|progress| State {
+        current.as_ref().map(|progress| ProgressState {
             title: progress.title.clone(),
             finished: progress.finished.load(Ordering::Relaxed),
             runs: progress.work.runs as u64,
@@ -132,7 +132,7 @@ pub struct Progress {
     /// Work done in all runs, of [`ALL`] parts.
     covered: AtomicU64,
     began: Stopwatch,
-    /// Set by the watch over these runs, if there is one.
+    /// Set by the monitor of these runs, if there is one.
     is_stopped: Option<Arc<AtomicBool>>,
 }
 
@@ -149,17 +149,17 @@ impl Progress {
     /// Starts the progress of runs with this work.
     #[must_use]
     pub fn new(title: &str, work: Work) -> Arc<Self> {
-        let watch = WATCH.with(|watch| watch.borrow().clone());
+        let monitor = MONITOR.with(|monitor| monitor.borrow().clone());
         let progress = Arc::new(Self {
             title: title.to_owned(),
             work,
             finished: AtomicU64::new(0),
             covered: AtomicU64::new(0),
             began: Stopwatch::start(),
-            is_stopped: watch.as_ref().map(|watch| Arc::clone(&watch.is_stopped)),
+            is_stopped: monitor.as_ref().map(|monitor| Arc::clone(&monitor.is_stopped)),
         });
-        if let Some(watch) = watch {
-            *locked(&watch.current) = Some(Arc::clone(&progress));
+        if let Some(monitor) = monitor {
+            *locked(&monitor.current) = Some(Arc::clone(&progress));
         }
         progress
     }
@@ -185,7 +185,7 @@ impl Progress {
         let (finished, share) = (self.finished.load(Ordering::Relaxed), self.share());
         // By the estimate at first, and more and more by the time that the work has taken so far.
         let all = (elapsed.as_secs_f64() + TRUST * self.work.time()) / (share + TRUST);
-        let left = Roughly(Duration::from_secs_f64(((1.0 - share) * all).clamp(0.0, 1e12)));
+        let left = ApproximateDuration(Duration::from_secs_f64(((1.0 - share) * all).clamp(0.0, 1e12)));
         let Work { runs, .. } = self.work;
         let of = if runs == 1 { "run" } else { "runs" };
         format!("{finished} of {runs} {of} done, {:.1} % in all, about {left} left", 100.0 * share)
@@ -240,22 +240,22 @@ impl RunProgress {
     /// earlier progress.
     ///
     /// # Panics
-    /// With [`Stopped`], if the watch over it has stopped it.
-    pub fn reach(&self, now: Time, end: Time) {
+    /// With [`StoppedRun`], if the monitor of it has stopped it.
+    pub fn advance_to(&self, now: Time, end: Time) {
         if self.all.is_stopped.as_ref().is_some_and(|is_stopped| is_stopped.load(Ordering::Relaxed)) {
-            resume_unwind(Box::new(Stopped));
+            resume_unwind(Box::new(StoppedRun));
         }
         let share = now.as_nanos() as f64 / end.as_nanos().max(1) as f64;
-        self.cover(share.min(1.0));
+        self.add_share(share.min(1.0));
     }
 
     /// Records the end of the run.
     pub fn finish(&self) {
-        self.cover(1.0);
+        self.add_share(1.0);
         self.all.finished.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn cover(&self, share: f64) {
+    fn add_share(&self, share: f64) {
         let covered = (share * self.parts) as u64;
         let before = self.covered.fetch_max(covered, Ordering::Relaxed);
         self.all.covered.fetch_add(covered.saturating_sub(before), Ordering::Relaxed);
@@ -263,7 +263,7 @@ impl RunProgress {
 
     /// A workload that reports progress; arrivals end at `end`.
     #[must_use]
-    pub fn watch(&self, workload: Box<dyn Workload>, end: Time) -> Box<dyn Workload> {
+    pub fn wrap(&self, workload: Box<dyn Workload>, end: Time) -> Box<dyn Workload> {
         Box::new(ProgressWorkload { workload, end, progress: self.clone() })
     }
 }
@@ -282,7 +282,7 @@ impl Workload for ProgressWorkload {
     }
 
     fn on_time(&mut self, now: Time, orders: &mut Vec<Order>) {
-        self.progress.reach(now, self.end);
+        self.progress.advance_to(now, self.end);
         self.workload.on_time(now, orders);
     }
 
@@ -297,9 +297,9 @@ impl Workload for ProgressWorkload {
 
 /// A rounded duration: `40 s`, `12 min`, `3 h 20 min`.
 #[derive(Clone, Copy, Debug)]
-pub struct Roughly(pub Duration);
+pub struct ApproximateDuration(pub Duration);
 
-impl fmt::Display for Roughly {
+impl fmt::Display for ApproximateDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const DAY: u64 = 24 * 3600;
         // Never "0 s" before the end.
@@ -333,7 +333,7 @@ mod tests {
         let words = |elapsed| progress.words(Duration::from_secs(elapsed));
         // 400 s of processor time on two threads.
         assert_eq!(words(0), "0 of 10 runs done, 0.0 % in all, about 4 min left");
-        progress.run(40.0).reach(Time::from_millis(1), Time::from_millis(100));
+        progress.run(40.0).advance_to(Time::from_millis(1), Time::from_millis(100));
         assert_eq!(words(1), "0 of 10 runs done, 0.1 % in all, about 4 min left");
     }
 
@@ -344,8 +344,8 @@ mod tests {
         let words = |elapsed| progress.words(Duration::from_secs(elapsed));
         short.finish();
         assert_eq!(words(10), "1 of 4 runs done, 10.0 % in all, about 82 s left");
-        long.reach(Time::from_millis(50_000), Time::from_millis(100_000));
-        long.reach(Time::from_millis(20_000), Time::from_millis(100_000));
+        long.advance_to(Time::from_millis(50_000), Time::from_millis(100_000));
+        long.advance_to(Time::from_millis(20_000), Time::from_millis(100_000));
         assert!(words(90).contains("55.0 %"), "a run that begins anew takes nothing back: {}", words(90));
         // 55 % took 90 s, not the 27 s of the estimate.
         assert!(words(90).ends_with("about 71 s left"), "{}", words(90));
@@ -356,10 +356,10 @@ mod tests {
     #[test]
     fn the_remaining_time_is_never_zero() {
         let progress = progress(1, 0.0);
-        progress.run(0.0).reach(Time::from_millis(999), Time::from_millis(1000));
+        progress.run(0.0).advance_to(Time::from_millis(999), Time::from_millis(1000));
         let words = progress.words(Duration::from_millis(10));
         assert!(words.ends_with("about 1 s left"), "{words}");
-        let said = |seconds| Roughly(Duration::from_secs(seconds)).to_string();
+        let said = |seconds| ApproximateDuration(Duration::from_secs(seconds)).to_string();
         assert_eq!([said(99), said(3000), said(12_000)], ["99 s", "50 min", "3 h 20 min"]);
         assert_eq!(said(14_400), "4 h");
         assert_eq!(said(1_000_000), "12 days");
@@ -367,22 +367,22 @@ mod tests {
 
     #[test]
     fn a_watch_has_the_progress_of_its_own_runs_and_stops_them() {
-        let watch = Arc::new(Watch::default());
-        assert_eq!(watch.state(), None, "nothing was started");
+        let monitor = Arc::new(RunMonitor::default());
+        assert_eq!(monitor.state(), None, "nothing was started");
         let work = |runs| Work { runs, seconds: 0.0, at_once: 1 };
         let other = Progress::new("sweeping", work(3));
-        let progress = watch.over(|| Progress::new("racing", work(2)));
-        let second = |run: &RunProgress| run.reach(Time::from_millis(1000), Time::from_millis(2000));
+        let progress = monitor.run(|| Progress::new("racing", work(2)));
+        let second = |run: &RunProgress| run.advance_to(Time::from_millis(1000), Time::from_millis(2000));
         second(&progress.run(0.0));
-        let state = watch.state().expect("runs began");
-        assert_eq!(state, State { title: "racing".to_owned(), finished: 0, runs: 2, share: 0.25 });
-        watch.stop();
+        let state = monitor.state().expect("runs began");
+        assert_eq!(state, ProgressState { title: "racing".to_owned(), finished: 0, runs: 2, share: 0.25 });
+        monitor.stop();
         let run = progress.run(0.0);
         let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| second(&run)));
-        assert!(ended.expect_err("it was stopped").is::<Stopped>());
+        assert!(ended.expect_err("it was stopped").is::<StoppedRun>());
         second(&other.run(0.0));
         let after = Progress::new("racing", work(1));
-        assert!(after.is_stopped.is_none(), "the watch ended with its work");
+        assert!(after.is_stopped.is_none(), "the monitor ended with its work");
     }
 
     #[test]
@@ -396,7 +396,7 @@ mod tests {
             Box::new(Arrivals::new(spec, Seed(1)))
         };
         let progress = progress(1, 5.0);
-        let (mut alone, mut watched) = (arrivals(), progress.run(5.0).watch(arrivals(), end));
+        let (mut alone, mut watched) = (arrivals(), progress.run(5.0).wrap(arrivals(), end));
         let (mut ours, mut theirs) = (vec![], vec![]);
         while alone.next_at() != Time::NEVER {
             let now = alone.next_at();

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::carrier::{self, Detail, RandomLoss};
 use crate::estimate::Estimate;
-use crate::flow_rows::{FlowRows, Parts};
+use crate::flow_rows::{FlowRows, PartFolder};
 use crate::flow_trace::{FlowTrace, FlowTracer};
 use crate::jobs;
 use crate::progress::{Progress, RunProgress, Work};
@@ -75,7 +75,7 @@ pub fn run(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunProgress
     let warm_up = Time::ZERO + setup.run.warm_up;
     let look_at = job.look_at.filter(|_| detail >= Detail::Events);
     let result = carrier::attempts(setup, job.mix, |hosts| {
-        let run = setup.arrivals(job.mix, job.load, Seed(job.seed)).told_to(progress);
+        let run = setup.arrivals(job.mix, job.load, Seed(job.seed)).with_progress(progress);
         let rows = part.map(|part| rows(setup, job.mix, part)).transpose()?;
         let totals = (Collector::new(GROUPS, warm_up).against(setup.ideal()), rows);
         Ok(match look_at {
@@ -118,9 +118,9 @@ fn rows(setup: &Setup, mix: SchemeMix, part: &Path) -> Result<FlowRows> {
 /// Work of the runs that are not stored; those whose flows are needed and not among the parts are
 /// to be executed again.
 #[must_use]
-pub fn work(setup: &Setup, jobs: &[Job], store: &JobStore, parts: Option<&Parts>) -> Work {
+pub fn work(setup: &Setup, jobs: &[Job], store: &JobStore, parts: Option<&PartFolder>) -> Work {
     let keyed = keyed(setup, jobs, store, parts);
-    let left = jobs::left(store, &keyed);
+    let left = jobs::unfinished(store, &keyed);
     let seconds = left.iter().map(|number| seconds(setup, &jobs[*number])).sum();
     let at_once = threads(setup).unwrap_or_else(jobs::all_threads);
     Work { runs: left.len(), seconds, at_once }
@@ -137,12 +137,17 @@ fn threads(setup: &Setup) -> Option<usize> {
 }
 
 /// A run with the file for its flows.
-type Placed = (Job, Option<PathBuf>);
+type PlacedJob = (Job, Option<PathBuf>);
 
-fn keyed(setup: &Setup, jobs: &[Job], store: &JobStore, parts: Option<&Parts>) -> Vec<jobs::Keyed<Placed>> {
+fn keyed(
+    setup: &Setup,
+    jobs: &[Job],
+    store: &JobStore,
+    parts: Option<&PartFolder>,
+) -> Vec<jobs::KeyedJob<PlacedJob>> {
     // Runs with a trace are not stored.
     let keyed = |(job, key): (&Job, String)| {
-        let place = parts.map(|parts| parts.place(&key));
+        let place = parts.map(|parts| parts.file(&key));
         if place.as_ref().is_some_and(|place| !place.exists()) {
             store.remove(&key);
         }
@@ -161,11 +166,11 @@ pub fn run_all(
     jobs: &[Job],
     progress: &Arc<Progress>,
     store: &JobStore,
-    parts: Option<&Parts>,
+    parts: Option<&PartFolder>,
 ) -> Result<Vec<JobResult>> {
     let is_valid = |result: &JobResult| result.invalid.is_none();
-    let one = |(job, place): &Placed, progress: &RunProgress| run(setup, job, place.as_deref(), progress);
-    let seconds_of = |(job, _): &Placed| seconds(setup, job);
+    let one = |(job, place): &PlacedJob, progress: &RunProgress| run(setup, job, place.as_deref(), progress);
+    let seconds_of = |(job, _): &PlacedJob| seconds(setup, job);
     let keyed = keyed(setup, jobs, store, parts);
     jobs::run_all(store, &keyed, threads(setup), progress, seconds_of, one, is_valid)
 }
@@ -206,7 +211,7 @@ pub fn run_alone(setup: &Setup, tested: &'static Entry) -> Result<FlowTrace> {
 /// If the checker found a fault.
 pub fn run_alone_counted(setup: &Setup, tested: &'static Entry) -> Result<(FlowTrace, u64)> {
     let bytes = Bytes::new(setup.mean_bytes() as u64);
-    let run = setup.alone(tested, bytes, Seed(setup.run.seed)).checked();
+    let run = setup.single_flow(tested, bytes, Seed(setup.run.seed)).checked();
     let result = run.observe(FlowTracer::new(0))?;
     Ok((result.observer.view, result.bottleneck.dropped))
 }

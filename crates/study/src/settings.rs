@@ -41,7 +41,7 @@ pub struct Tables {
 pub struct Settings(BTreeMap<String, Vec<String>>);
 
 #[derive(Parser, Debug)]
-struct Everything {
+struct AllOptions {
     #[command(flatten)]
     path: PathOptions,
     #[command(flatten)]
@@ -199,7 +199,7 @@ fn matches<'a>(
     study: Option<&StudyEntry>,
 ) -> Result<ArgMatches> {
     let line = std::iter::once("").chain(arguments.map(String::as_str));
-    let mut command = Everything::augment_args(Command::new("").no_binary_name(false));
+    let mut command = AllOptions::augment_args(Command::new("").no_binary_name(false));
     if let Some(study) = study {
         command = study.augment(command);
     }
@@ -207,8 +207,8 @@ fn matches<'a>(
 }
 
 fn setup(matches: &ArgMatches, carriers: Carriers) -> Result<Setup> {
-    let Everything { path, transport, workload, run } =
-        Everything::from_arg_matches(matches).map_err(|error| plain(&error))?;
+    let AllOptions { path, transport, workload, run } =
+        AllOptions::from_arg_matches(matches).map_err(|error| plain(&error))?;
     Setup::new(carriers, path, transport, workload, run)
 }
 

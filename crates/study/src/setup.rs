@@ -185,7 +185,7 @@ impl Setup {
     /// The load that a file of arrivals makes.
     fn load_of_arrivals(&mut self) -> Result<()> {
         let Some(file) = &self.workload.arrivals else { return Ok(()) };
-        let (count, bytes) = arriving(file, self.run.duration);
+        let (count, bytes) = count_arrivals(file, self.run.duration);
         ensure!(
             count > 0,
             "--arrivals: found no flow of {} before the end of --duration {}, expected one at least",
@@ -224,7 +224,7 @@ impl Setup {
     ///
     /// # Errors
     /// If no such path exists.
-    pub fn over(&self, path: PathOptions) -> Result<Self> {
+    pub fn with_path(&self, path: PathOptions) -> Result<Self> {
         path.plan(&UpOptions::default())?;
         let setup = Self { path, ..self.clone() };
         self.carrier.check(&setup)?;
@@ -287,7 +287,7 @@ impl Setup {
     #[must_use]
     pub fn mean_bytes(&self) -> f64 {
         if let Some(file) = &self.workload.arrivals {
-            let (count, bytes) = arriving(file, self.run.duration);
+            let (count, bytes) = count_arrivals(file, self.run.duration);
             return bytes as f64 / (count as f64).max(1.0);
         }
         if self.pages.is_empty() {
@@ -399,7 +399,7 @@ impl Setup {
 
     /// A run of one flow of the tested scheme, alone from the beginning.
     #[must_use]
-    pub fn alone(&self, tested: &'static Entry, bytes: Bytes, seed: Seed) -> Run<'_> {
+    pub fn single_flow(&self, tested: &'static Entry, bytes: Bytes, seed: Seed) -> Run<'_> {
         let start = Start { at: Time::ZERO, group: TESTED, class: 0, bytes, size_known: true };
         let workload = Box::new(Listed::new(vec![start], self.opener()));
         let until = Time::ZERO + self.run.duration + self.run.drain;
@@ -530,7 +530,7 @@ impl Setup {
 }
 
 /// Number of a file's flows that arrive in that time, and their bytes.
-fn arriving(file: &ArrivalFile, duration: Span) -> (usize, u64) {
+fn count_arrivals(file: &ArrivalFile, duration: Span) -> (usize, u64) {
     let until = Time::ZERO + duration;
     let count = file.arrivals.partition_point(|(at, _)| *at < until);
     (count, file.arrivals[..count].iter().map(|(_, bytes)| bytes.get()).sum())

@@ -43,7 +43,7 @@ pub trait Study: Sized + Send + Sync + 'static {
 
     /// The parameters of a run without a scheme that uses hints: runs that differ in nothing else
     /// are one.
-    fn unhinted(params: Self::Params) -> Self::Params {
+    fn without_hint(params: Self::Params) -> Self::Params {
         params
     }
 
@@ -105,7 +105,7 @@ impl Measure {
 
     /// One that needs more detail; a carrier that does not show it leaves it out.
     #[must_use]
-    pub const fn needing(self, needs: Detail) -> Self {
+    pub const fn with_detail(self, needs: Detail) -> Self {
         Self { needs, ..self }
     }
 }
@@ -245,7 +245,7 @@ impl StudyEntry {
             augment: S::Params::augment_args,
             prepare: |matches| {
                 let params = S::Params::from_arg_matches(matches)?;
-                let texts = [format!("{:?}", S::unhinted(params.clone())), format!("{params:?}")];
+                let texts = [format!("{:?}", S::without_hint(params.clone())), format!("{params:?}")];
                 Ok((Box::new(S::new(params)), texts))
             },
         }

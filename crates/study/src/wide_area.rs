@@ -78,16 +78,16 @@ impl Study for WideArea {
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
         let population = self.0.population.context("population: found none, expected a population's name")?;
-        survey(population, case)
+        run_path(population, case)
     }
 }
 
 /// Runs one flow over path number `seed` of a population.
-fn survey(population: Population, case: &Case<'_>) -> Result<Measured> {
+fn run_path(population: Population, case: &Case<'_>) -> Result<Measured> {
     let Case { setup, mix, seed } = *case;
     let path = population.path(seed);
-    let on_path = setup.over(path.options())?;
-    let report = one(&on_path, &path, mix, seed)?.context("the flow was not reported")?;
+    let on_path = setup.with_path(path.options())?;
+    let report = run_flow(&on_path, &path, mix, seed)?.context("the flow was not reported")?;
     let acknowledged = report.ended_at.since(report.opened_at);
     let completion = report.completion_time().unwrap_or(acknowledged).as_millis_f64();
     let established = report.established_at.unwrap_or(report.ended_at);
@@ -105,7 +105,7 @@ fn survey(population: Population, case: &Case<'_>) -> Result<Measured> {
     ];
     let judge = match schemes::find(LOSS_REFERENCE) {
         Ok(tested) if mix.tested.name != LOSS_REFERENCE => {
-            one(&on_path, &path, SchemeMix { tested, beside: None }, seed)?
+            run_flow(&on_path, &path, SchemeMix { tested, beside: None }, seed)?
         }
         _ => Some(report),
     };
@@ -120,7 +120,7 @@ fn survey(population: Population, case: &Case<'_>) -> Result<Measured> {
     Ok(numbers.into_iter().collect())
 }
 
-fn one(setup: &Setup, path: &PathSpec, mix: SchemeMix, seed: u64) -> Result<Option<FlowReport>> {
+fn run_flow(setup: &Setup, path: &PathSpec, mix: SchemeMix, seed: u64) -> Result<Option<FlowReport>> {
     let seed = Seed(seed).child("wide area");
     let bytes = Bytes::new(setup.mean_bytes() as u64);
     let start = |at| Start { at, group: TESTED, class: 0, bytes, size_known: true };
@@ -130,7 +130,7 @@ fn one(setup: &Setup, path: &PathSpec, mix: SchemeMix, seed: u64) -> Result<Opti
         parts.push(Box::new(cross_traffic(path, seed.child("cross traffic"))));
     }
     let run = Run::new(setup, mix, Box::new(Mixed::new(parts)), END, seed);
-    Ok(run.observe(Second::default())?.observer.0)
+    Ok(run.observe(LaterFlow::default())?.observer.0)
 }
 
 /// Flows of slow start from ten segments; they begin shortly before the measured flow.
@@ -156,9 +156,9 @@ fn cross_traffic(path: &PathSpec, seed: Seed) -> Arrivals {
 
 /// Keeps the report of the later flow under test.
 #[derive(Debug, Default)]
-struct Second(Option<FlowReport>);
+struct LaterFlow(Option<FlowReport>);
 
-impl Observer for Second {
+impl Observer for LaterFlow {
     fn flow(&mut self, report: &FlowReport) {
         if report.group == TESTED && report.opened_at >= START {
             self.0 = Some(*report);

@@ -69,7 +69,7 @@ pub fn prepare(args: RaceArgs) -> Result<(Setup, Estimate, Rest)> {
     setup.carrier().check_available().or_refuse()?;
     let mut estimate = race::estimate(&setup);
     if args.capacity {
-        estimate = estimate.and(capacity::estimate(&setup));
+        estimate = estimate.plus(capacity::estimate(&setup));
     }
     estimate.check(setup.run.large).or_refuse()?;
     let RaceArgs { capacity, out, flows, sort, format, .. } = args;

@@ -103,7 +103,7 @@ pub fn prepare(words: &[String]) -> Result<Prepared> {
         idle_at.fold(first, |notes: Vec<_>, at| notes.into_iter().filter(|note| at.contains(note)).collect());
     let setups = || points.iter().map(|(_, setup)| setup);
     setups().try_for_each(|setup| setup.carrier().check_available()).or_refuse()?;
-    let estimate = setups().map(race::estimate).fold(Estimate::default(), Estimate::and);
+    let estimate = setups().map(race::estimate).fold(Estimate::default(), Estimate::plus);
     estimate.check(setups().any(|setup| setup.run.large)).or_refuse()?;
     Ok(Prepared { notes, estimate, ..prepared })
 }
@@ -130,7 +130,7 @@ pub fn measure(
     begin: impl Fn(usize, &Point),
 ) -> Result<Tables> {
     let work = points.iter().map(|(_, setup)| race::work(setup, store, flows.as_deref()));
-    let progress = Progress::new("sweeping", work.fold(Work::default(), Work::and));
+    let progress = Progress::new("sweeping", work.fold(Work::default(), Work::plus));
     let mut tables = Tables::default();
     for (number, (point, setup)) in points.iter().enumerate() {
         begin(number, point);

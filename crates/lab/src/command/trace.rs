@@ -88,7 +88,7 @@ pub fn prepare(args: TraceArgs) -> Result<Prepared> {
         None => Estimate::traced(&setup, Bytes::new(setup.mean_bytes() as u64)),
         Some(_) => Estimate::of(&setup, 1),
     };
-    let all = entries.iter().fold(Estimate::default(), |all, _| all.and(one));
+    let all = entries.iter().fold(Estimate::default(), |all, _| all.plus(one));
     let all = Estimate { memory: one.memory * entries.len() as f64, ..all };
     all.check(setup.run.large).or_refuse()?;
     let work = Work { runs: entries.len(), seconds: all.seconds, at_once: 1 };

@@ -130,7 +130,7 @@ fn mistakes_are_reported() {
         ("measure = \"mean\"", "no key `scheme`"),
         ("measure = \"mean\"\nscheme = \"TCP\"\nat = { load = \"15 %\" }", "at.load: found `15 %`"),
         ("measure = \"mean\"\nscheme = \"TCP\"\nat = { rtt = \"15 ms\" }", "not swept, expected one of load"),
-        ("measure = \"mean\"\nscheme = \"TCP\"\ncast = \"mixed\"", "mix: found Mixed"),
+        ("measure = \"mean\"\nscheme = \"TCP\"\nmix = \"mixed\"", "mix: found Mixed"),
         ("measure = \"mean\"\nscheme = \"TCP\"\nas = \"change\"", "without `over`"),
     ] {
         let read: QuantityText = toml::from_str(text).expect(text);

@@ -5,7 +5,7 @@ use headstart_sim::{Finished, Recorder, Scenario, Seed, Simulation};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::history::MemoryStore;
 
-use super::{AsRecorder, Carrier, Detail, Hosts, Observer, Run, RunResult, Simulator};
+use super::{Carrier, Detail, Hosts, Observer, ObserverRecorder, Run, RunResult, Simulator};
 use crate::options::{Environment, TransportName, TransportOptions};
 use crate::setup::{SchemeMix, Setup};
 
@@ -63,10 +63,10 @@ impl Simulator for Model {
 pub fn simulate<O: Observer>(scenario: Scenario, mut observer: O) -> Finished<O> {
     let observed: &mut dyn Observer = &mut observer;
     let (summary, path, histories) = if observed.watches() {
-        let finished = Simulation::new(scenario, AsRecorder::<true>::new(observed)).run();
+        let finished = Simulation::new(scenario, ObserverRecorder::<true>::new(observed)).run();
         (finished.summary, finished.path, finished.histories)
     } else {
-        let finished = Simulation::new(scenario, AsRecorder::<false>::new(observed)).run();
+        let finished = Simulation::new(scenario, ObserverRecorder::<false>::new(observed)).run();
         (finished.summary, finished.path, finished.histories)
     };
     Finished { summary, path, histories, recorder: observer }

@@ -176,19 +176,19 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 
 /// An observer as the simulator's recorder. One that does not watch (`WATCHES` is false) costs
 /// nothing for each packet.
-pub struct AsRecorder<'a, const WATCHES: bool> {
+pub struct ObserverRecorder<'a, const WATCHES: bool> {
     observer: &'a mut dyn Observer,
     is_wanted: bool,
 }
 
-impl<'a, const WATCHES: bool> AsRecorder<'a, WATCHES> {
+impl<'a, const WATCHES: bool> ObserverRecorder<'a, WATCHES> {
     /// Forwards all events to `observer`, or all but those of packets and senders.
     pub fn new(observer: &'a mut dyn Observer) -> Self {
         Self { observer, is_wanted: false }
     }
 }
 
-impl<const WATCHES: bool> Recorder for AsRecorder<'_, WATCHES> {
+impl<const WATCHES: bool> Recorder for ObserverRecorder<'_, WATCHES> {
     fn flow(&mut self, report: &FlowReport) {
         self.observer.flow(report);
     }

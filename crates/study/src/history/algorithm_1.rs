@@ -14,7 +14,7 @@ use crate::carrier::Observer;
 
 /// Records all events of the only flow of a run.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub struct FlowEvents {
     /// Its sender's events.
     pub events: Vec<(Time, SenderTrace)>,
     /// Messages read, in order.
@@ -29,7 +29,7 @@ pub struct Watch {
     pub dropped_bytes: u64,
 }
 
-impl Observer for Watch {
+impl Observer for FlowEvents {
     fn watches(&self) -> bool {
         true
     }

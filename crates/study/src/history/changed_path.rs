@@ -20,9 +20,9 @@ use headstart_startup::history::{FlightOutcome, Record};
 use headstart_startup::{Startup as _, Transmission};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-use super::algorithm_1::{Decision, Start, Watch};
+use super::algorithm_1::{Decision, FlowEvents, Start};
 use super::drift::{Drift, drift};
-use super::{RecordParams, Records, history_of, record_left};
+use super::{RecordParams, Records, history_of, last_record};
 use crate::carrier::{Detail, Run, RunResult, attempts};
 use crate::setup::{Setup, TESTED};
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study, percent};
@@ -32,7 +32,7 @@ const MEASURES: &[Measure] = &[
     Measure::new("completion", "ms", "from the first SYN to the last byte at the receiver"),
     Measure::new("dropped", "kB", "bytes of data packets that the bottleneck dropped"),
     Measure::new("is-lossy", "%", "100 if it dropped any, else 0"),
-    Measure::new("timeouts", "", "retransmission timeouts").needing(Detail::Counts),
+    Measure::new("timeouts", "", "retransmission timeouts").with_detail(Detail::Counts),
     Measure::new("drift", "", "the path's rate over the record's"),
     Measure::new("drift.rtt", "", "the path's RTT over the record's"),
     Measure::new("drift.within", "%", "100 if the rate is within 20 % of the record's, else 0"),
@@ -146,7 +146,7 @@ fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<M
     let seed = Seed(seed).child("changed path");
     let mut path = setup.path.clone();
     path.rate = setup.bottleneck() * options.changed;
-    let now = setup.over(path)?;
+    let now = setup.with_path(path)?;
     // Ideal's record is that of the path itself, for any `records` of the others (WS §4.4.1).
     let records = if mix.tested.scheme().holds_record() { Records::Exact } else { options.records.records };
     let carrier = setup.carrier();
@@ -179,14 +179,14 @@ fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<M
         let (mut record, mut invalid) = (known, None);
         if records == Records::Previous {
             let bytes = Bytes::new(setup.mean_bytes() as u64);
-            let mut before = setup.alone(mix.tested, bytes, seed.child("before"));
+            let mut before = setup.single_flow(mix.tested, bytes, seed.child("before"));
             if !has_histories {
                 before.workload = single(setup);
             }
             let mut before = before.observe_on(hosts, ())?;
             invalid = before.invalid;
             if has_histories {
-                let left = record_left(&mut before.histories, TESTED);
+                let left = last_record(&mut before.histories, TESTED);
                 record = Some(left.context("the first connection left no record")?);
             }
         }
@@ -200,15 +200,15 @@ fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<M
         if let Some(record) = record {
             run = run.with_history(TESTED, history_of(Some(record)));
         }
-        let result = run.observe_on(hosts, Watch::default())?;
+        let result = run.observe_on(hosts, FlowEvents::default())?;
         let invalid = invalid.or(result.invalid.clone());
-        Ok(RunResult { invalid, ..result.map(|watch| (watch, record)) })
+        Ok(RunResult { invalid, ..result.map(|flow| (flow, record)) })
     })?;
-    let (watch, record) = &result.observer;
-    let dropped = result.bottleneck.dropped_bytes.unwrap_or(watch.dropped_bytes);
-    let mut numbers = numbers(&now, watch, dropped, drift, record.as_ref())?;
+    let (flow, record) = &result.observer;
+    let dropped = result.bottleneck.dropped_bytes.unwrap_or(flow.dropped_bytes);
+    let mut numbers = numbers(&now, flow, dropped, drift, record.as_ref())?;
     if is_shown {
-        numbers.extend(families(&now, watch));
+        numbers.extend(families(&now, flow));
     }
     Ok(Measured { numbers, invalid: result.invalid })
 }
@@ -257,12 +257,12 @@ fn messages(setup: &Setup, options: &ChangedPathParams) -> Vec<Message> {
 
 fn numbers(
     setup: &Setup,
-    watch: &Watch,
+    flow: &FlowEvents,
     dropped: u64,
     drift: Drift,
     record: Option<&Record>,
 ) -> Result<Vec<(String, f64)>> {
-    let report = watch.report.context("the flow was not reported")?;
+    let report = flow.report.context("the flow was not reported")?;
     let completion = report.completion_time().unwrap_or_else(|| report.ended_at.since(report.opened_at));
     let rtt = setup.rtt().as_millis_f64();
     let is_near = |ratio: f64| (ratio - 1.0).abs() < 0.2;
@@ -278,7 +278,7 @@ fn numbers(
         ("drift.rtt-close", percent((rtt - rtt / drift.rtt).abs() < 6.0)),
         ("drift.beyond", percent(drift.rate > 5.0 || drift.rate < 0.2)),
     ];
-    if let (Some(start), Some(record)) = (Start::of(&watch.events), record) {
+    if let (Some(start), Some(record)) = (Start::of(&flow.events), record) {
         let btl_bw = record.btl_bw.as_bytes_per_sec() as f64;
         let nan = f64::NAN;
         let rate = |at: usize| start.rates[at].map_or(nan, |rate| rate / btl_bw);
@@ -310,11 +310,11 @@ fn numbers(
     Ok(numbers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-fn families(setup: &Setup, watch: &Watch) -> Vec<(String, f64)> {
-    let opened_at = watch.report.map_or(Time::ZERO, |report| report.opened_at);
+fn families(setup: &Setup, flow: &FlowEvents) -> Vec<(String, f64)> {
+    let opened_at = flow.report.map_or(Time::ZERO, |report| report.opened_at);
     let until = opened_at + setup.rtt() * SHOWN;
     let mut numbers = vec![];
-    for (number, (at, trace)) in watch.events.iter().take_while(|(at, _)| *at <= until).enumerate() {
+    for (number, (at, trace)) in flow.events.iter().take_while(|(at, _)| *at <= until).enumerate() {
         // The event's number distinguishes points of one instant: a millionth of a millisecond
         // each.
         let millis = at.since(opened_at).as_millis_f64();

@@ -25,12 +25,12 @@ use headstart_startup::catalogue::Entry;
 use headstart_startup::history::{FlightOutcome, Record};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-use super::algorithm_1::{Decision, Start, Watch};
+use super::algorithm_1::{Decision, FlowEvents, Start};
 use super::application::{FIRST_SCREEN, SESSION, first_screen, session};
 use super::drift::drift;
-use super::networks::{Rates, SCENES, Scene};
+use super::networks::{NetworkPath, Rates, SCENES};
 use super::trace_folder::TraceFolder;
-use super::{RecordParams, Records, history_of, record_left};
+use super::{RecordParams, Records, history_of, last_record};
 use crate::carrier::{Detail, Run};
 use crate::setup::{SchemeMix, Setup, TESTED, reference};
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study, percent};
@@ -156,8 +156,8 @@ impl Study for NetworkSequence {
         let Case { setup, mix, seed } = *case;
         let number = seed.saturating_sub(1);
         let (row, at) = (number / SCENES, (number % SCENES) as usize);
-        let own = self.scene_of(setup, mix.tested, row, at)?;
-        let other = self.scene_of(setup, reference(), row, at)?;
+        let own = self.run_scene(setup, mix.tested, row, at)?;
+        let other = self.run_scene(setup, reference(), row, at)?;
         let below = |name: &str| 100.0 * (1.0 - of(&own, name) / of(&other, name));
         let mut numbers = own.clone();
         for part in ["", "foreign.", "own."] {
@@ -171,7 +171,7 @@ impl Study for NetworkSequence {
 }
 
 impl NetworkSequence {
-    fn scene_of(&self, setup: &Setup, tested: &'static Entry, row: u64, at: usize) -> Result<Visit> {
+    fn run_scene(&self, setup: &Setup, tested: &'static Entry, row: u64, at: usize) -> Result<Visit> {
         let row_of = {
             let mut rows = headstart_host::locked(&self.rows);
             Arc::clone(rows.entry((tested.name.to_string(), row)).or_default())
@@ -191,11 +191,11 @@ impl NetworkSequence {
         let mut left = None;
         (0..SCENES)
             .map(|number| {
-                let mut scene = Scene::new(seed, number, &rates, options.traces.as_ref())?;
+                let mut scene = NetworkPath::new(seed, number, &rates, options.traces.as_ref())?;
                 scene.loss_ppm = options.random_loss.of(u64::from(scene.loss_ppm)) as u32;
                 let seed = seed.child(&format!("visits {number}"));
                 let path = scene.options(&setup.path);
-                let here = setup.over(path)?;
+                let here = setup.with_path(path)?;
                 let visits = (0..options.visits)
                     .map(|visit| {
                         let seed = seed.child(&format!("visit {visit}"));
@@ -211,12 +211,12 @@ impl NetworkSequence {
                             Random::named(seed, "known").below(1_000_000) < options.known.of(1_000_000);
                         let record = record.filter(|_| is_known);
                         let (visit, after) =
-                            one(&here, tested, record, (options.responses, options.gaps), seed)?;
+                            run_visit(&here, tested, record, (options.responses, options.gaps), seed)?;
                         left = after.or(left);
                         Ok(visit)
                     })
                     .collect::<Result<Vec<Visit>>>()?;
-                Ok(together(&visits))
+                Ok(means_of(&visits))
             })
             .collect()
     }
@@ -224,7 +224,7 @@ impl NetworkSequence {
 
 /// The means over the visits to a scene of their measurements; of the first screen also those of
 /// the first visit and of the others.
-fn together(visits: &[Visit]) -> Visit {
+fn means_of(visits: &[Visit]) -> Visit {
     let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for (name, value) in visits.iter().flatten().filter(|(_, value)| value.is_finite()) {
         let sum = sums.entry(name).or_default();
@@ -263,7 +263,7 @@ fn record_of(setup: &Setup, rate: f64, rtt: f64) -> Record {
     }
 }
 
-fn one(
+fn run_visit(
     setup: &Setup,
     tested: &'static Entry,
     record: Option<Record>,
@@ -275,32 +275,32 @@ fn one(
     let workload = Replay::new(messages.clone(), From::FirstRead, TESTED, Opener::Receiver, Time::ZERO);
     let until = Time::ZERO + SESSION + setup.run.drain;
     let run = Run::new(setup, SchemeMix { tested, beside: None }, Box::new(workload), until, seed);
-    let mut result = run.with_history(TESTED, history_of(record)).observe(Watch::default())?;
-    let left = record_left(&mut result.histories, TESTED);
-    let watch = result.observer;
-    let ended_at = watch.report.map_or(Time::ZERO, |report| report.ended_at);
+    let mut result = run.with_history(TESTED, history_of(record)).observe(FlowEvents::default())?;
+    let left = last_record(&mut result.histories, TESTED);
+    let flow = result.observer;
+    let ended_at = flow.report.map_or(Time::ZERO, |report| report.ended_at);
     // Messages not read when the run ended count with their age.
-    let read_at = |number: usize| watch.messages.get(number).map_or(ended_at, |message| message.read_at);
+    let read_at = |number: usize| flow.messages.get(number).map_or(ended_at, |message| message.read_at);
     let requested_at =
-        |number: usize| watch.messages.get(number).map_or(Time::ZERO, |message| message.requested_at);
+        |number: usize| flow.messages.get(number).map_or(Time::ZERO, |message| message.requested_at);
     let took = |number: usize| read_at(number).since(requested_at(number)).as_millis_f64();
     let mean = |count: usize| (0..count).map(took).sum::<f64>() / count.max(1) as f64;
     let shown_at = (0..screen).map(read_at).max().unwrap_or(ended_at);
     let sent: Vec<&_> =
-        watch.events.iter().filter(|(_, trace)| matches!(trace.event, SenderEvent::Sent { .. })).collect();
+        flow.events.iter().filter(|(_, trace)| matches!(trace.event, SenderEvent::Sent { .. })).collect();
     let idle = sent.iter().filter(|(_, trace)| trace.unsent.is_zero()).count();
     let bytes =
         |count: usize| messages[..count].iter().map(|message| message.bytes.get() as f64).sum::<f64>();
     let all = messages.len();
-    let start = Start::of(&watch.events);
+    let start = Start::of(&flow.events);
     let bdp = (setup.bottleneck() * setup.rtt()).get() as f64;
     let mut visit = vec![
         ("aft".to_owned(), shown_at.since(Time::ZERO).as_millis_f64()),
         ("rct".to_owned(), mean(screen)),
         ("rct.one".to_owned(), took(Random::named(seed, "one request").below(screen.max(1) as u64) as usize)),
         ("rct.all".to_owned(), mean(all)),
-        ("dropped".to_owned(), watch.dropped_bytes as f64 / 1000.0),
-        ("loss".to_owned(), 100.0 * watch.dropped as f64 / watch.offered.max(1) as f64),
+        ("dropped".to_owned(), flow.dropped_bytes as f64 / 1000.0),
+        ("loss".to_owned(), 100.0 * flow.dropped as f64 / flow.offered.max(1) as f64),
         ("nothing-to-send".to_owned(), 100.0 * idle as f64 / sent.len().max(1) as f64),
         ("requests.first".to_owned(), 100.0 * screen as f64 / all as f64),
         ("bytes.first".to_owned(), 100.0 * bytes(screen) / bytes(all)),

@@ -52,10 +52,10 @@ pub struct Rates {
 
 impl Rates {
     /// Those of the table.
-    pub const AS_THEY_ARE: Self = Self { scale: Ratio::ONE, spread: Ratio::ONE };
+    pub const UNCHANGED: Self = Self { scale: Ratio::ONE, spread: Ratio::ONE };
 
     /// A range about the same geometric mean.
-    fn widened(&self, least: f64, most: f64) -> (f64, f64) {
+    fn spread_range(&self, least: f64, most: f64) -> (f64, f64) {
         let power = self.spread.of(1_000_000) as f64 / 1e6;
         let (middle, half) = (libm::sqrt(least * most), libm::pow(libm::sqrt(most / least), power));
         (middle / half, middle * half)
@@ -64,7 +64,7 @@ impl Rates {
 
 /// One network.
 #[derive(Clone, Debug)]
-pub struct Scene {
+pub struct NetworkPath {
     /// Trace that drives its bottleneck.
     pub trace: TraceFile,
     /// Round-trip time without queues.
@@ -86,7 +86,7 @@ const MIN_BUFFER: Bytes = Bytes::new(3000);
 /// Length of a scene's trace: a session and its overrun.
 const LENGTH: Span = Span::from_secs(60);
 
-impl Scene {
+impl NetworkPath {
     /// Scene `number` of the row that `seed` draws, counted from zero. A folder of the user's
     /// supplies its traces in turn.
     ///
@@ -102,7 +102,7 @@ impl Scene {
         let trace = match given.map(|folder| &folder.0[..]) {
             Some(traces @ [_, ..]) => traces[number as usize % traces.len()].clone(),
             _ => {
-                let (least, most) = rates.widened(least, most);
+                let (least, most) = rates.spread_range(least, most);
                 let mbit = Random::named(seed, "rate").log_uniform(least, most);
                 let mean = Rate::from_bits_per_sec((mbit * 1e6) as u64) * rates.scale;
                 let trace = Mobile { kind, mean, length: LENGTH, seed: seed.child("trace").0 }.trace()?;
@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn all_parameters_lie_in_table_1_and_every_range_is_met() {
-        let scenes: Vec<Scene> = (0..SCENES)
-            .map(|number| Scene::new(Seed(1), number, &Rates::AS_THEY_ARE, None).expect("a scene"))
+        let scenes: Vec<NetworkPath> = (0..SCENES)
+            .map(|number| NetworkPath::new(Seed(1), number, &Rates::UNCHANGED, None).expect("a scene"))
             .collect();
         let millis: Vec<f64> = scenes.iter().map(|scene| scene.rtt.as_millis_f64()).collect();
         for (low, high) in RTT_MS {
@@ -179,7 +179,7 @@ mod tests {
         let mut total = 0.0;
         for row in 0..5 {
             for number in 0..SCENES {
-                let scene = Scene::new(Seed(row), number, &Rates::AS_THEY_ARE, None).expect("a scene");
+                let scene = NetworkPath::new(Seed(row), number, &Rates::UNCHANGED, None).expect("a scene");
                 total += (scene.rate() * scene.rtt).get() as f64;
             }
         }
@@ -191,7 +191,7 @@ mod tests {
     fn rates_are_widened_about_their_middle() {
         let rates = |spread| Rates { scale: Ratio::ONE, spread };
         for (spread, expected) in [(100, (4.0, 9.0)), (200, (8.0 / 3.0, 13.5)), (0, (6.0, 6.0))] {
-            let (least, most) = rates(Ratio::percent(spread)).widened(4.0, 9.0);
+            let (least, most) = rates(Ratio::percent(spread)).spread_range(4.0, 9.0);
             assert!((least - expected.0).abs() < 1e-9 && (most - expected.1).abs() < 1e-9, "{spread} %");
         }
     }
@@ -201,8 +201,8 @@ mod tests {
         let trace = Arc::new("1\n".parse().expect("12 Mbit/s"));
         let folder = TraceFolder(vec![TraceFile { name: "mine".into(), trace }]);
         let (mine, ours) = (
-            Scene::new(Seed(1), 5, &Rates::AS_THEY_ARE, Some(&folder)).expect("a scene"),
-            Scene::new(Seed(1), 5, &Rates::AS_THEY_ARE, None).expect("a scene"),
+            NetworkPath::new(Seed(1), 5, &Rates::UNCHANGED, Some(&folder)).expect("a scene"),
+            NetworkPath::new(Seed(1), 5, &Rates::UNCHANGED, None).expect("a scene"),
         );
         assert_eq!((mine.trace.name.as_str(), mine.rate()), ("mine", Rate::from_mbit_per_sec(12)));
         assert_eq!((mine.rtt, mine.loss_ppm), (ours.rtt, ours.loss_ppm), "all else is drawn as before");

@@ -18,7 +18,7 @@ use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::{Random, Seed};
 use headstart_units::{Bytes, Span, Time};
 
-use super::{history_of, record_left};
+use super::{history_of, last_record};
 use crate::carrier::{Detail, Observer, Run};
 use crate::setup::{BESIDE, Setup, TESTED};
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
@@ -75,16 +75,16 @@ impl Study for Pair {
     }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        let mut measured: Measured = one(case, self.0.apart, false)?.into_iter().collect();
+        let mut measured: Measured = run_pair(case, self.0.apart, false)?.into_iter().collect();
         if case.mix.beside.is_some() {
-            let swapped = one(case, self.0.apart, true)?;
+            let swapped = run_pair(case, self.0.apart, true)?;
             measured.extend(swapped.into_iter().map(|(name, value)| (format!("first.{name}"), value)));
         }
         Ok(measured)
     }
 }
 
-fn one(case: &Case<'_>, apart: Span, is_tested_first: bool) -> Result<Vec<(String, f64)>> {
+fn run_pair(case: &Case<'_>, apart: Span, is_tested_first: bool) -> Result<Vec<(String, f64)>> {
     let Case { setup, mix, seed } = *case;
     let seed = Seed(seed).child("pair");
     let within = if apart.is_zero() { Span::from_millis(10) } else { Span::from_secs(1) };
@@ -98,9 +98,9 @@ fn one(case: &Case<'_>, apart: Span, is_tested_first: bool) -> Result<Vec<(Strin
     let mut run = Run::new(setup, mix, Box::new(Listed::new(starts, Opener::Sender)), until, seed);
     for (group, entry) in [(TESTED, Some(mix.tested)), (BESIDE, mix.beside)] {
         let Some(entry) = entry else { continue };
-        let alone = setup.alone(entry, Bytes::new(setup.mean_bytes() as u64), seed.child("alone"));
+        let alone = setup.single_flow(entry, Bytes::new(setup.mean_bytes() as u64), seed.child("alone"));
         let mut histories = alone.observe(())?.histories;
-        let record = record_left(&mut histories, TESTED).context("the flow that ran alone left no record")?;
+        let record = last_record(&mut histories, TESTED).context("the flow that ran alone left no record")?;
         run = run.with_history(group, history_of(Some(record)));
     }
     let rates = run.observe(Rates { from: second_at, ..Rates::default() })?.observer;

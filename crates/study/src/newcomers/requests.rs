@@ -59,9 +59,10 @@ const REQUESTS: Declared = Declared {
             "from the first newcomer's first packet to its last byte, both as the client sees them",
         ),
         Measure::new("slowest", "ms", "`request` of the slowest of all newcomers"),
-        Measure::new("lost", "", "segments of a tested newcomer declared lost, mean").needing(Detail::Counts),
+        Measure::new("lost", "", "segments of a tested newcomer declared lost, mean")
+            .with_detail(Detail::Counts),
         Measure::new("inflation", "%", "payload that tested newcomers sent beyond what they delivered")
-            .needing(Detail::Counts),
+            .with_detail(Detail::Counts),
         Measure::new(
             "fairness",
             "",
@@ -69,13 +70,13 @@ const REQUESTS: Declared = Declared {
         ),
         Measure::new("beside.request", "ms", "`request`, of the newcomers of the other scheme"),
         Measure::new("beside.lost", "", "`lost`, of the newcomers of the other scheme")
-            .needing(Detail::Counts),
+            .with_detail(Detail::Counts),
         Measure::new(
             "long.lost",
             "",
             "packets of the long flows dropped from the first request until a second after the last byte",
         )
-        .needing(Detail::Events),
+        .with_detail(Detail::Events),
         Measure::new(
             "long.share",
             "%",
@@ -86,7 +87,7 @@ const REQUESTS: Declared = Declared {
             "%",
             "bytes that came out of the bottleneck while newcomers were there, of what it could carry",
         )
-        .needing(Detail::Events),
+        .with_detail(Detail::Events),
         Measure::new("hint", "", "what the tested newcomers announced, over the bottleneck's rate"),
     ],
 };
@@ -137,7 +138,7 @@ const TRACE: Declared = Declared {
 const NO_DATA: u32 = 100;
 
 /// A name and a value.
-type Named = Vec<(String, f64)>;
+type NamedNumbers = Vec<(String, f64)>;
 
 /// Parameters of newcomers and of established flows.
 #[derive(Args, Clone, Debug)]
@@ -170,7 +171,7 @@ impl Study for Requests {
     const DECLARED: &'static [Declared] = &[REQUESTS];
     type Params = RequestParams;
 
-    fn unhinted(mut params: RequestParams) -> RequestParams {
+    fn without_hint(mut params: RequestParams) -> RequestParams {
         params.hint_step = Ratio::ONE;
         params
     }
@@ -211,7 +212,7 @@ impl Study for RequestTrace {
     const DECLARED: &'static [Declared] = &[REQUESTS, TRACE];
     type Params = RequestTraceParams;
 
-    fn unhinted(mut params: RequestTraceParams) -> RequestTraceParams {
+    fn without_hint(mut params: RequestTraceParams) -> RequestTraceParams {
         params.requests.hint_step = Ratio::ONE;
         params
     }
@@ -232,7 +233,7 @@ impl Study for RequestTrace {
         let Some((_, case)) = times.get(place.min(last)) else { return Ok(Measured::default()) };
         let contest = FinishedRun::run(&params.requests, case)?;
         let mut named = numbers(case.setup, &contest);
-        named.extend(landmarks(case.setup, &contest));
+        named.extend(event_times(case.setup, &contest));
         named.extend(curves(&contest));
         Ok(named.into_iter().collect())
     }
@@ -241,7 +242,7 @@ impl Study for RequestTrace {
 /// A finished contest.
 #[derive(Debug)]
 struct FinishedRun {
-    tape: DeliveryLog,
+    deliveries: DeliveryLog,
     hint: Rate,
     /// The run's end, for flows that are not complete.
     until: Time,
@@ -269,12 +270,12 @@ impl FinishedRun {
             }
             run.observe_on(hosts, DeliveryLog::new(began_at - BEFORE, first))
         })?;
-        let (tape, invalid) = (result.observer, result.invalid);
-        Ok(Self { tape, hint, until, rtt: setup.rtt(), invalid })
+        let (deliveries, invalid) = (result.observer, result.invalid);
+        Ok(Self { deliveries, hint, until, rtt: setup.rtt(), invalid })
     }
 
     fn newcomers(&self, group: u16) -> impl Iterator<Item = &FlowReport> {
-        self.tape.reports.iter().filter(move |report| report.group == group)
+        self.deliveries.reports.iter().filter(move |report| report.group == group)
     }
 
     /// Time of its request: the reverse path is empty, so the request took half a round trip.
@@ -305,14 +306,14 @@ impl FinishedRun {
         let is_first = |(at, group, bytes): &&(Time, u16, u32)| {
             *at > requested_at && *group == TESTED && *bytes > NO_DATA
         };
-        match self.tape.delivered.iter().find(is_first) {
+        match self.deliveries.delivered.iter().find(is_first) {
             Some((first, ..)) => self.ended_at(report).since(*first).as_millis_f64(),
             None => f64::NAN,
         }
     }
 
     /// From the first request to the last byte.
-    fn stretch(&self) -> (Time, Time) {
+    fn time_span(&self) -> (Time, Time) {
         let all = || self.newcomers(TESTED).chain(self.newcomers(BESIDE));
         let from = all().map(|report| self.requested_at(report)).min().unwrap_or(self.until);
         let to = all().map(|report| self.ended_at(report)).max().unwrap_or(self.until);
@@ -389,13 +390,14 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / f64::from(count)
 }
 
-fn numbers(setup: &Setup, contest: &FinishedRun) -> Named {
-    let tape = &contest.tape;
-    let (from, to) = contest.stretch();
-    let rate =
-        |after: Time, until: Time| tape.bytes(LONG, after, until) as f64 / until.since(after).as_secs_f64();
+fn numbers(setup: &Setup, contest: &FinishedRun) -> NamedNumbers {
+    let deliveries = &contest.deliveries;
+    let (from, to) = contest.time_span();
+    let rate = |after: Time, until: Time| {
+        deliveries.bytes(LONG, after, until) as f64 / until.since(after).as_secs_f64()
+    };
     let lost = |group: u16| mean(contest.newcomers(group).map(|report| report.counts.lost as f64));
-    let bytes = |group: u16| tape.bytes(group, from, to) as f64;
+    let bytes = |group: u16| deliveries.bytes(group, from, to) as f64;
     let newcomers = bytes(TESTED) + bytes(BESIDE);
     let all = contest.newcomers(TESTED).chain(contest.newcomers(BESIDE));
     let slowest = all.map(|report| contest.request(report)).fold(f64::NAN, f64::max);
@@ -412,7 +414,7 @@ fn numbers(setup: &Setup, contest: &FinishedRun) -> Named {
         ("fairness", newcomers / bytes(LONG)),
         ("beside.request", contest.mean_request(BESIDE)),
         ("beside.lost", lost(BESIDE)),
-        ("long.lost", tape.long_drops(from, to + AFTER) as f64),
+        ("long.lost", deliveries.long_drops(from, to + AFTER) as f64),
         ("long.share", 100.0 * rate(from, to) / rate(from - BEFORE, from)),
         ("utilisation", 100.0 * (newcomers + bytes(LONG)) / could),
         ("hint", contest.hint.as_bits_per_sec() as f64 / bottleneck),
@@ -433,12 +435,12 @@ const FULL: f64 = 0.9;
 const FAIR: f64 = 0.8;
 const FAIR_FOR: u64 = 5;
 
-fn landmarks(setup: &Setup, contest: &FinishedRun) -> Named {
-    let tape = &contest.tape;
-    let (from, to) = contest.stretch();
+fn event_times(setup: &Setup, contest: &FinishedRun) -> NamedNumbers {
+    let deliveries = &contest.deliveries;
+    let (from, to) = contest.time_span();
     let arrived = from + contest.rtt / 2;
     let mut named = vec![];
-    if let Some((at, window)) = tape.left_slow_start {
+    if let Some((at, window)) = deliveries.left_slow_start {
         let bdp = (setup.bottleneck() * contest.rtt).get() as f64;
         named.push(("left-slow-start".to_owned(), at.since(arrived).as_millis_f64()));
         named.push(("left-with".to_owned(), 100.0 * window.get() as f64 / bdp));
@@ -447,14 +449,13 @@ fn landmarks(setup: &Setup, contest: &FinishedRun) -> Named {
     let filled = (0..SECONDS * 100)
         .map(|number| from + STEP * number)
         .take_while(|at| *at < to)
-        .find(|at| tape.rate(TESTED, *at, contest.rtt) >= FULL * bottleneck);
+        .find(|at| deliveries.rate(TESTED, *at, contest.rtt) >= FULL * bottleneck);
     if let Some(at) = filled {
         named.push(("filled".to_owned(), at.since(arrived).as_millis_f64()));
     }
-    let level = (0..SECONDS * 100)
-        .map(|number| from + STEP * number)
-        .take_while(|at| *at < to)
-        .find(|at| tape.rate(TESTED, *at, contest.rtt) >= FAIR * tape.rate(LONG, *at, contest.rtt));
+    let level = (0..SECONDS * 100).map(|number| from + STEP * number).take_while(|at| *at < to).find(|at| {
+        deliveries.rate(TESTED, *at, contest.rtt) >= FAIR * deliveries.rate(LONG, *at, contest.rtt)
+    });
     if let Some(at) = level {
         named.push(("level".to_owned(), at.since(from).as_millis_f64()));
     }
@@ -462,27 +463,27 @@ fn landmarks(setup: &Setup, contest: &FinishedRun) -> Named {
     let fair = (FAIR_FOR..SECONDS)
         .map(|second| (second, from + Span::from_secs(second)))
         .take_while(|(_, at)| *at < to)
-        .find(|(_, at)| tape.rate(TESTED, *at, over) >= FAIR * tape.rate(LONG, *at, over));
+        .find(|(_, at)| deliveries.rate(TESTED, *at, over) >= FAIR * deliveries.rate(LONG, *at, over));
     if let Some((second, _)) = fair {
         named.push(("fair".to_owned(), (second - FAIR_FOR) as f64));
     }
     named
 }
 
-fn curves(contest: &FinishedRun) -> Named {
-    let tape = &contest.tape;
-    let (from, _) = contest.stretch();
+fn curves(contest: &FinishedRun) -> NamedNumbers {
+    let deliveries = &contest.deliveries;
+    let (from, _) = contest.time_span();
     let second = Span::from_secs(1);
     let mut named = vec![];
     for (name, group) in [("newcomer", TESTED), ("long", LONG)] {
         for number in 0..STEPS {
             let at = from - SHOWN_BEFORE + STEP * number;
-            named.push((format!("{name}/{}", number * 10), tape.rate(group, at, contest.rtt)));
+            named.push((format!("{name}/{}", number * 10), deliveries.rate(group, at, contest.rtt)));
         }
         for number in 1..SECONDS {
             let at = from + second * number;
             if at < contest.until {
-                named.push((format!("{name}-seconds/{number}"), tape.rate(group, at, second)));
+                named.push((format!("{name}-seconds/{number}"), deliveries.rate(group, at, second)));
             }
         }
     }

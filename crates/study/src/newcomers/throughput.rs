@@ -79,11 +79,11 @@ impl Study for Throughput {
     }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        Ok(watch(case, u64::from(self.0.newcomers))?.into_iter().collect())
+        Ok(measure(case, u64::from(self.0.newcomers))?.into_iter().collect())
     }
 }
 
-fn watch(case: &Case<'_>, newcomers: u64) -> Result<Vec<(String, f64)>> {
+fn measure(case: &Case<'_>, newcomers: u64) -> Result<Vec<(String, f64)>> {
     let Case { setup, mix, seed } = *case;
     let seed = Seed(seed);
     let began_at =

@@ -99,8 +99,14 @@ impl PathOptions {
             there.push(ElementPlan::NonCapableRouter);
         }
         let order = if self.reorder { Order::Free } else { Order::Kept };
-        there.extend(chance(self.loss, self.burst_loss, self.jitter, order, self.duplicate));
-        back.extend(chance(up.up_loss, up.up_burst_loss, up.up_jitter, Order::Kept, Ratio::new(0, 1)));
+        there.extend(random_elements(self.loss, self.burst_loss, self.jitter, order, self.duplicate));
+        back.extend(random_elements(
+            up.up_loss,
+            up.up_burst_loss,
+            up.up_jitter,
+            Order::Kept,
+            Ratio::new(0, 1),
+        ));
         // Hosts farther away than the nearest have the difference on their own access link, half in
         // each direction.
         let access = self.rtt.0.iter().map(|class| class.saturating_sub(rtt) / 2).collect();
@@ -109,7 +115,7 @@ impl PathOptions {
 }
 
 /// The random elements of a direction, in their order.
-fn chance(
+fn random_elements(
     loss: Ratio,
     burst: Option<Burst>,
     jitter: Span,

@@ -103,11 +103,11 @@ impl Study for Attack {
     }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        Ok(mount(&self.0, case).into_iter().collect())
+        Ok(run_attack(&self.0, case).into_iter().collect())
     }
 }
 
-fn mount(params: &AttackParams, case: &Case<'_>) -> Vec<(String, f64)> {
+fn run_attack(params: &AttackParams, case: &Case<'_>) -> Vec<(String, f64)> {
     let Case { setup, mix, seed } = *case;
     let seed = Seed(seed);
     let options = &setup.workload;
@@ -151,7 +151,7 @@ fn mount(params: &AttackParams, case: &Case<'_>) -> Vec<(String, f64)> {
     };
     let asked = bytes + HEADER * bytes.get().div_ceil(MSS.get());
     let wanted = (asked / rtt).as_bytes_per_sec() as f64;
-    let recorder = Honest { thirds: [from, to], wanted, ..Honest::default() };
+    let recorder = HonestFlows { thirds: [from, to], wanted, ..HonestFlows::default() };
     let mut finished = model::simulate(scenario, recorder);
     let mut numbers = finished.recorder.numbers(to);
     if let Some(router) = links.first().and_then(|(there, _)| router(&mut finished.path, *there)) {
@@ -180,7 +180,7 @@ struct Phase {
 
 /// Results of honest flows.
 #[derive(Debug, Default)]
-struct Honest {
+struct HonestFlows {
     /// Start and end of the attack.
     thirds: [Time; 2],
     /// Rate that each requests, in bytes per second.
@@ -193,7 +193,7 @@ struct Honest {
     approved: Vec<Time>,
 }
 
-impl Observer for Honest {
+impl Observer for HonestFlows {
     fn flow(&mut self, report: &FlowReport) {
         let Some(time) = report.completion_time() else { return };
         let granted = match report.grant {
@@ -220,7 +220,7 @@ impl Observer for Honest {
     }
 }
 
-impl Honest {
+impl HonestFlows {
     fn numbers(&self, ended_at: Time) -> Vec<(String, f64)> {
         let mut numbers = vec![];
         for (name, third) in ["before", "during", "after"].into_iter().zip(&self.thirds_counted) {

@@ -145,8 +145,9 @@ fn browse(params: &WebParams, case: &Case<'_>) -> Vec<(String, f64)> {
     let seed = Seed(seed);
     let (forward, backward) = (params.web_sessions, params.web_sessions / 2);
     let mut random = Random::new(seed.child("access"));
-    let mut hosts =
-        |count: u32| -> Vec<Access> { (0..count).map(|_| access(params.web_hosts, &mut random)).collect() };
+    let mut hosts = |count: u32| -> Vec<Access> {
+        (0..count).map(|_| draw_access(params.web_hosts, &mut random)).collect()
+    };
     let chain = spec(setup, hosts(forward), hosts(backward));
     let classes = (forward + backward) as usize;
     let groups = (0..classes).map(|class| group(setup, mix.tested, chain.rtt(class))).collect();
@@ -194,7 +195,7 @@ fn browse(params: &WebParams, case: &Case<'_>) -> Vec<(String, f64)> {
     ]);
     numbers.extend(durations(reports));
     if is_first {
-        numbers.extend(singles(reports));
+        numbers.extend(connection_numbers(reports));
     }
     numbers
 }
@@ -202,7 +203,7 @@ fn browse(params: &WebParams, case: &Case<'_>) -> Vec<(String, f64)> {
 /// Bytes on the link for each byte of payload in full segments.
 const EXPANSION: f64 = (MSS.get() + HEADER.get()) as f64 / MSS.get() as f64;
 
-fn access(hosts: HostsName, random: &mut Random) -> Access {
+fn draw_access(hosts: HostsName, random: &mut Random) -> Access {
     let mut delay = |most: Span, power: u32| {
         let unit = random.unit();
         // Products only: the same bits on every machine.
@@ -287,7 +288,7 @@ fn durations(reports: &[FlowReport]) -> Vec<(String, f64)> {
 }
 
 /// Every connection on its own.
-fn singles(reports: &[FlowReport]) -> Vec<(String, f64)> {
+fn connection_numbers(reports: &[FlowReport]) -> Vec<(String, f64)> {
     let mut numbers = vec![];
     for (number, report) in reports.iter().enumerate() {
         let (packets, start) = (packets(report), report.opened_at.as_nanos() / 1_000_000);
@@ -329,13 +330,13 @@ mod tests {
     #[test]
     fn host_distances_match_the_paper() {
         let mut random = Random::new(Seed(1));
-        let drawn: Vec<Access> = (0..200_000).map(|_| access(HostsName::Wide, &mut random)).collect();
+        let drawn: Vec<Access> = (0..200_000).map(|_| draw_access(HostsName::Wide, &mut random)).collect();
         let mean = drawn.iter().map(|access| access.server.as_millis_f64()).sum::<f64>() / 200_000.0;
         assert!((mean - 110.0 / 9.0).abs() < 0.2, "{mean} ms");
         let most = drawn.iter().map(|access| access.client).max().expect("some");
         assert!(most <= FARTHEST && most > Span::from_millis(109), "{most}");
         let narrow: Vec<Span> = (0..10_000)
-            .map(|_| access(HostsName::Narrow, &mut random))
+            .map(|_| draw_access(HostsName::Narrow, &mut random))
             .map(|access| (access.server + access.client) * 2)
             .collect();
         assert!(narrow.iter().all(|rtt| *rtt <= Span::from_millis(40)), "beyond the chain's 80 ms");

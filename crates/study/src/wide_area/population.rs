@@ -159,7 +159,7 @@ impl Population {
                     rtt: millis(rtt),
                     rate: mbit(slow.rate),
                     up_rate: mbit(f64::max(from.rate, to.rate)),
-                    buffer: room_for(slow.rate, slow.buffer_ms),
+                    buffer: buffer_of(slow.rate, slow.buffer_ms),
                     loss_ppm: if harm.happens(0.08) { harm.log_uniform(200.0, 10_000.0) as u32 } else { 0 },
                     burst: 1,
                     jitter: Span::from_micros(harm.log_uniform(10.0, 1000.0) as u64),
@@ -213,7 +213,7 @@ impl Population {
                     rtt: millis(rtt + delay),
                     rate: mbit(rate),
                     up_rate: mbit(up),
-                    buffer: room_for(rate, buffer),
+                    buffer: buffer_of(rate, buffer),
                     loss_ppm: loss as u32,
                     burst: 1,
                     jitter: Span::from_micros((jitter * 1000.0) as u64),
@@ -233,7 +233,7 @@ fn mbit(value: f64) -> Rate {
 }
 
 /// A buffer of so many milliseconds, and of ten packets at least.
-fn room_for(rate_mbit: f64, millis: f64) -> Bytes {
+fn buffer_of(rate_mbit: f64, millis: f64) -> Bytes {
     Bytes::new(((rate_mbit * 1e6 / 8.0 * millis / 1e3) as u64).max(15_000))
 }
 

@@ -105,7 +105,7 @@ fn read(name: &str, cap: &Cap) -> Result<(String, u128), String> {
 }
 
 /// Description of the error, behind the file's name.
-fn wrong(line: usize, found: &str, expected: &str) -> String {
+fn error_at(line: usize, found: &str, expected: &str) -> String {
     let shown: String = found.chars().take(60).collect();
     let more = if shown.len() < found.len() { "..." } else { "" };
     format!(", line {line}: found `{shown}{more}`, expected {expected}")
@@ -120,16 +120,16 @@ fn rows<'a>(text: &'a str, headers: &[&str], lines: usize) -> Result<Rows<'a>, S
     let (header, at) =
         all.next().ok_or_else(|| format!(": found nothing, expected the header {expected}"))?;
     if !headers.contains(&header) {
-        return Err(wrong(at, header, &format!("the header {expected}")));
+        return Err(error_at(at, header, &format!("the header {expected}")));
     }
     let mut rows = vec![];
     for (line, at) in all {
         if rows.len() == lines {
-            return Err(wrong(at, line, &format!("at most {lines} rows")));
+            return Err(error_at(at, line, &format!("at most {lines} rows")));
         }
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
         let numbers = line.split_once(',').and_then(|(one, other)| number(one).zip(number(other)));
-        let (one, other) = numbers.ok_or_else(|| wrong(at, line, &format!("two numbers, `{header}`")))?;
+        let (one, other) = numbers.ok_or_else(|| error_at(at, line, &format!("two numbers, `{header}`")))?;
         rows.push((at, line, one, other));
     }
     if rows.is_empty() {
@@ -143,7 +143,7 @@ fn size(at: usize, line: &str, bytes: f64) -> Result<u64, String> {
     if bytes.fract() == 0.0 && (1.0..=MAX_BYTES as f64).contains(&bytes) {
         return Ok(bytes as u64);
     }
-    Err(wrong(at, line, &format!("a size of 1 to {MAX_BYTES} whole bytes")))
+    Err(error_at(at, line, &format!("a size of 1 to {MAX_BYTES} whole bytes")))
 }
 
 const WEIGHTS: &str = "size_bytes,weight";
@@ -156,22 +156,22 @@ fn sizes(text: &str) -> Result<Sizes, String> {
         let bytes = size(at, line, bytes)?;
         if header == WEIGHTS {
             if !(0.0..=1e12).contains(&number) {
-                return Err(wrong(at, line, "a weight of 0 to 10^12"));
+                return Err(error_at(at, line, "a weight of 0 to 10^12"));
             }
         } else {
             let last = found.last().copied();
             if !(0.0..=1.0).contains(&number) {
-                return Err(wrong(at, line, "a share of 0 to 1"));
+                return Err(error_at(at, line, "a share of 0 to 1"));
             }
             if last.is_none() && number != 0.0 {
-                return Err(wrong(
+                return Err(error_at(
                     at,
                     line,
                     "the share 0 in the first row: no flow is smaller than its size",
                 ));
             }
             if last.is_some_and(|(before, share)| bytes <= before || number < share) {
-                return Err(wrong(at, line, "sizes that rise and shares that do not fall"));
+                return Err(error_at(at, line, "sizes that rise and shares that do not fall"));
             }
         }
         found.push((bytes, number));
@@ -179,7 +179,7 @@ fn sizes(text: &str) -> Result<Sizes, String> {
     let &(at, line, _, last) = &rows[rows.len() - 1];
     if header == SHARES {
         if last != 1.0 || found.len() < 2 {
-            return Err(wrong(
+            return Err(error_at(
                 at,
                 line,
                 "the share 1 in the last row: all flows are no larger than its size",
@@ -187,7 +187,7 @@ fn sizes(text: &str) -> Result<Sizes, String> {
         }
         return Ok(Sizes::cumulative(found));
     }
-    Sizes::weighted(found).ok_or_else(|| wrong(at, line, "a weight above 0 in one row at least"))
+    Sizes::weighted(found).ok_or_else(|| error_at(at, line, "a weight above 0 in one row at least"))
 }
 
 const STARTS: &str = "start_s,size_bytes";
@@ -197,12 +197,12 @@ fn arrivals(text: &str) -> Result<Vec<(Time, Bytes)>, String> {
     let mut found: Vec<(Time, Bytes)> = vec![];
     for (at, line, start, bytes) in rows {
         if !(0.0..=LATEST).contains(&start) {
-            return Err(wrong(at, line, "a start of 0 to 1000000 s"));
+            return Err(error_at(at, line, "a start of 0 to 1000000 s"));
         }
         // To the nanosecond: a conversion from a float saturates.
         let start = Time::ZERO + Span::from_nanos((start * 1e9).round() as u64);
         if found.last().is_some_and(|(before, _)| start < *before) {
-            return Err(wrong(at, line, "starts in order"));
+            return Err(error_at(at, line, "starts in order"));
         }
         found.push((start, Bytes::new(size(at, line, bytes)?)));
     }

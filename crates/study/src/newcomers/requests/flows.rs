@@ -37,7 +37,7 @@ pub enum Role {
 }
 
 /// Parts of a long flow that are written and not read: one in flight, the next queued.
-const AHEAD: u32 = 2;
+const WRITTEN_PARTS: u32 = 2;
 /// The first part of a long flow: only its completion reports the flow's identifier to the
 /// workload.
 const FIRST: Bytes = Bytes::new(20_000);
@@ -91,7 +91,7 @@ impl Workload for Flows {
             Role::WarmUp => {}
             Role::Newcomer => self.newcomers -= 1,
             Role::Long => {
-                while !is_over && *parts < AHEAD {
+                while !is_over && *parts < WRITTEN_PARTS {
                     orders.push(Order::Ask { flow, bytes: arrival.bytes });
                     *parts += 1;
                 }

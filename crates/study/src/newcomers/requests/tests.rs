@@ -51,21 +51,21 @@ fn a_newcomer_on_an_empty_path_takes_its_round_trip_and_its_bytes() {
 fn every_byte_is_accounted_to_its_group() {
     let contest = contest(&setup("background = 2"), "--newcomers 3", mix("google-quic"), 1);
     assert_eq!(contest.newcomers(TESTED).count(), 3);
-    let (from, to) = contest.stretch();
-    let wire = contest.tape.bytes(TESTED, from - Span::from_secs(1), to);
+    let (from, to) = contest.time_span();
+    let wire = contest.deliveries.bytes(TESTED, from - Span::from_secs(1), to);
     assert!((3 * 70_000..3 * 90_000).contains(&wire), "{wire} bytes of newcomers");
-    let long = contest.tape.bytes(LONG, from - BEFORE, from) as f64 / 5e6;
+    let long = contest.deliveries.bytes(LONG, from - BEFORE, from) as f64 / 5e6;
     assert!((0.97..=1.001).contains(&long), "long flows fill the link: {long}");
-    assert_eq!(contest.tape.bytes(BESIDE, Time::ZERO, Time::NEVER), 0);
+    assert_eq!(contest.deliveries.bytes(BESIDE, Time::ZERO, Time::NEVER), 0);
 }
 
 #[test]
 fn a_run_ends_soon_after_its_newcomers() {
     let contest = contest(&setup("background = 1"), "", mix("google-quic"), 1);
-    let (_, to) = contest.stretch();
-    let last = contest.tape.delivered.last().expect("packets").0;
+    let (_, to) = contest.time_span();
+    let last = contest.deliveries.delivered.last().expect("packets").0;
     assert!(last < to + Span::from_secs(12), "{last:?} is long after {to:?}");
-    assert!(contest.tape.reports.iter().all(|report| report.completed_at.is_some()));
+    assert!(contest.deliveries.reports.iter().all(|report| report.completed_at.is_some()));
 }
 
 #[test]

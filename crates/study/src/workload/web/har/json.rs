@@ -110,16 +110,16 @@ pub(super) struct Text(pub(super) Option<String>);
 #[derive(Clone, Copy, Default)]
 pub(super) struct Flag(pub(super) bool);
 
-/// Reads a `T` through `impl Visitor for Reading<T>`.
-struct Reading<T>(PhantomData<T>);
+/// Reads a `T` through `impl Visitor for ValueVisitor<T>`.
+struct ValueVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Map<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Reading::<Self>(PhantomData))
+        deserializer.deserialize_map(ValueVisitor::<Self>(PhantomData))
     }
 }
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Reading<Map<T>> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ValueVisitor<Map<T>> {
     type Value = Map<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -133,11 +133,11 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Reading<Map<T>> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Reading::<Self>(PhantomData))
+        deserializer.deserialize_seq(ValueVisitor::<Self>(PhantomData))
     }
 }
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Reading<List<T>> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ValueVisitor<List<T>> {
     type Value = List<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -160,11 +160,11 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Reading<List<T>> {
 
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reading::<Self>(PhantomData))
+        deserializer.deserialize_any(ValueVisitor::<Self>(PhantomData))
     }
 }
 
-impl Visitor<'_> for Reading<Count> {
+impl Visitor<'_> for ValueVisitor<Count> {
     type Value = Count;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -201,7 +201,7 @@ macro_rules! visit_anything {
     ($reading:ty, $value:ident, $from_string:expr, $from_flag:expr) => {
         impl<'de> Deserialize<'de> for $value {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(Reading::<Self>(PhantomData))
+                deserializer.deserialize_any(ValueVisitor::<Self>(PhantomData))
             }
         }
 
@@ -249,5 +249,5 @@ macro_rules! visit_anything {
     };
 }
 
-visit_anything!(Reading<Text>, Text, |text: &str| Text(Some(text.to_owned())), |_| Text(None));
-visit_anything!(Reading<Flag>, Flag, |text: &str| Flag(!text.is_empty()), Flag);
+visit_anything!(ValueVisitor<Text>, Text, |text: &str| Text(Some(text.to_owned())), |_| Text(None));
+visit_anything!(ValueVisitor<Flag>, Flag, |text: &str| Flag(!text.is_empty()), Flag);
