@@ -37,12 +37,12 @@ pub struct Capacity {
 }
 
 /// A scheme in the search, with the curve so far.
-struct Contender {
+struct SchemeSearch {
     entry: &'static Entry,
     curve: Vec<Point>,
 }
 
-impl Contender {
+impl SchemeSearch {
     fn percent(&self, rule: Rule) -> u32 {
         feasible::capacity(rule, &self.curve) as u32
     }
@@ -68,10 +68,10 @@ pub fn estimate(setup: &Setup) -> Estimate {
 /// # Errors
 /// As [`run_all`].
 pub fn capacity(setup: &Setup, store: &JobStore) -> Result<Vec<Capacity>> {
-    let mut contenders: Vec<Contender> =
-        entries(setup).into_iter().map(|entry| Contender { entry, curve: vec![] }).collect();
+    let mut searches: Vec<SchemeSearch> =
+        entries(setup).into_iter().map(|entry| SchemeSearch { entry, curve: vec![] }).collect();
     for percent in (STEP_PERCENT..=TOP_PERCENT).step_by(STEP_PERCENT as usize) {
-        let mut alive: Vec<&mut Contender> = contenders.iter_mut().filter(|one| one.is_alive()).collect();
+        let mut alive: Vec<&mut SchemeSearch> = searches.iter_mut().filter(|one| one.is_alive()).collect();
         if alive.is_empty() {
             break;
         }
@@ -87,14 +87,14 @@ pub fn capacity(setup: &Setup, store: &JobStore) -> Result<Vec<Capacity>> {
             one.curve.push(Point { load: f64::from(percent), mean: mean_of(&one.entry.name), reference });
         }
     }
-    let found = |one: Contender| Capacity {
+    let found = |one: SchemeSearch| Capacity {
         scheme: one.entry.name.to_string(),
         own_percent: one.percent(Rule::Own),
         absolute_percent: one.percent(Rule::Absolute),
         reference_percent: one.percent(Rule::Reference),
         curve: one.curve.iter().map(|point| (point.load as u32, point.mean)).collect(),
     };
-    Ok(contenders.into_iter().map(found).collect())
+    Ok(searches.into_iter().map(found).collect())
 }
 
 /// Mean completion times in milliseconds at one load, in the order of `entries`.

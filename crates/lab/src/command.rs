@@ -241,7 +241,7 @@ fn read(words: impl Iterator<Item = OsString>) -> anyhow::Result<Line> {
     if let Some((name, given)) = matches.subcommand()
         && let Some(command) = strict.find_subcommand(name)
     {
-        asked = words::given(command, given);
+        asked = words::given_options(command, given);
     }
     if let Some((name, given)) = matches.subcommand()
         && let Some(command) = strict.find_subcommand(name).filter(|command| plan::takes_presets(command))
@@ -298,7 +298,7 @@ pub fn main() -> ExitCode {
         Command::Downlink(args) => downlink::run(&args),
         #[cfg(feature = "network")]
         Command::Link(args) => {
-            idle::say(&asked, &idle::of_link(&args));
+            idle::print_notes(&asked, &idle::of_link(&args));
             match link_run::link(&args, &terminal::command_line()) {
                 Ok(code) => return code,
                 Err(error) => Err(error),
@@ -310,12 +310,12 @@ pub fn main() -> ExitCode {
         Command::LinkEnd(args) => return link_run::end(args),
         #[cfg(feature = "network")]
         Command::Demo(args) => {
-            idle::say(&asked, &idle::of_demo(&args));
+            idle::print_notes(&asked, &idle::of_demo(&args));
             demo::demo(&args)
         }
         #[cfg(feature = "network")]
         Command::Serve(args) => {
-            idle::say(&asked, &idle::of_serve(&args));
+            idle::print_notes(&asked, &idle::of_serve(&args));
             serve::serve(*args)
         }
         #[cfg(feature = "fleet")]
@@ -324,7 +324,7 @@ pub fn main() -> ExitCode {
         Command::History(args) => args.refuse(),
         #[cfg(feature = "network")]
         Command::Get(args) => {
-            idle::say(&asked, &idle::of_get(&args));
+            idle::print_notes(&asked, &idle::of_get(&args));
             get::get(&args)
         }
         #[cfg(feature = "tcp")]
@@ -418,7 +418,7 @@ mod tests {
             let (name, given) = matches.subcommand().expect(&line);
             if name == "sweep" {
                 let sweep = parser.find_subcommand(name).expect(&line);
-                sweep::parse_points(&words::given(sweep, given)).expect(&line);
+                sweep::parse_points(&words::given_options(sweep, given)).expect(&line);
             } else {
                 Cli::from_arg_matches(&matches).unwrap_or_else(|error| panic!("{line}: {error}"));
             }

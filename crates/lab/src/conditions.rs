@@ -93,14 +93,14 @@ pub fn conditions(setup: &Setup) -> Vec<Condition> {
 
 /// Columns around the measures of a table: varied conditions before them, constant ones behind.
 #[derive(Clone, Debug, Default)]
-pub struct Around {
+pub struct ConditionColumns {
     /// Names and values before the measures.
     pub before: Vec<(String, String)>,
     /// Those behind them.
     pub behind: Vec<(String, String)>,
 }
 
-impl Around {
+impl ConditionColumns {
     /// The conditions of `setup`, of which these options vary. An option that is no condition by
     /// itself is given as it was typed.
     #[must_use]

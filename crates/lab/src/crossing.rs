@@ -41,7 +41,7 @@ pub fn crossings(axis: &[f64], one: &[&[f64]], other: &[&[f64]]) -> Vec<Crossing
             (is_faster, _) => is_faster,
         };
         if let Some((after, first_is_faster_below)) = last.filter(|(_, before)| *before != is_faster) {
-            let about = zero(&since).unwrap_or((after + at) / 2.0);
+            let about = first_zero(&since).unwrap_or((after + at) / 2.0);
             found.push(Crossing { first_is_faster_below, after, before: at, about });
         }
         last = Some((at, is_faster));
@@ -51,7 +51,7 @@ pub fn crossings(axis: &[f64], one: &[&[f64]], other: &[&[f64]]) -> Vec<Crossing
 }
 
 /// First zero of a line through these points.
-fn zero(points: &[(f64, f64)]) -> Option<f64> {
+fn first_zero(points: &[(f64, f64)]) -> Option<f64> {
     points.windows(2).find_map(|pair| {
         let [(from, below), (to, above)] = [pair[0], pair[1]];
         (below.signum() != above.signum()).then(|| from + (to - from) * below / (below - above))
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_crossing_is_interpolated_linearly() {
-        assert_eq!(zero(&[(10.0, -1.0), (20.0, 3.0)]), Some(12.5));
-        assert_eq!(zero(&[(10.0, 1.0), (20.0, 3.0)]), None);
+        assert_eq!(first_zero(&[(10.0, -1.0), (20.0, 3.0)]), Some(12.5));
+        assert_eq!(first_zero(&[(10.0, 1.0), (20.0, 3.0)]), None);
     }
 }

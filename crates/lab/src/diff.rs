@@ -21,7 +21,7 @@ const MAX_LISTED: usize = 3;
 
 /// Contents of one folder.
 #[derive(Debug)]
-struct Side {
+struct RunFolder {
     folder: PathBuf,
     /// Varied options of a sweep, in order.
     varied: Vec<String>,
@@ -33,7 +33,7 @@ struct Side {
     order: Vec<Vec<String>>,
 }
 
-impl Side {
+impl RunFolder {
     fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let mut reader = csv::Reader::from_path(&path).with_context(|| {
@@ -148,7 +148,7 @@ pub struct Difference {
 /// If a folder has no results, or nothing in it can be paired; with the state found and the state
 /// expected.
 pub fn compare(one: &Path, other: &Path, measures: &[String], is_common: bool) -> Result<Difference> {
-    let [one, other] = [Side::read(one)?, Side::read(other)?];
+    let [one, other] = [RunFolder::read(one)?, RunFolder::read(other)?];
     ensure!(
         one.varied == other.varied,
         "{}: found results that vary over [{}], expected [{}] as in {}",
@@ -160,7 +160,7 @@ pub fn compare(one: &Path, other: &Path, measures: &[String], is_common: bool) -
     let mut left_out = vec![];
     for (mine, theirs) in [(&one, &other), (&other, &one)] {
         for key in &mine.order {
-            let seeds = |side: &Side| -> BTreeSet<u64> {
+            let seeds = |side: &RunFolder| -> BTreeSet<u64> {
                 side.rows.get(key).map(|rows| rows.keys().copied().collect()).unwrap_or_default()
             };
             let missing: Vec<String> =
@@ -227,8 +227,14 @@ fn is_condition(column: &str) -> bool {
 }
 
 /// One measure of one scheme; `None` if a seed that both have did not measure it.
-fn pair(one: &Side, other: &Side, key: &[String], seeds: &[u64], measure: &str) -> Option<Compared> {
-    let of = |side: &Side| -> Option<Vec<f64>> {
+fn pair(
+    one: &RunFolder,
+    other: &RunFolder,
+    key: &[String],
+    seeds: &[u64],
+    measure: &str,
+) -> Option<Compared> {
+    let of = |side: &RunFolder| -> Option<Vec<f64>> {
         seeds.iter().map(|seed| side.value(key, *seed, measure)?.parse().ok()).collect()
     };
     let [here, there] = [of(one)?, of(other)?];

@@ -81,7 +81,7 @@ impl Measured {
 
 /// Results of one scheme.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct SchemeResult {
     /// The scheme.
     pub entry: &'static Entry,
     /// All seeds together.
@@ -138,7 +138,7 @@ pub struct Standing {
 #[derive(Clone, Debug)]
 pub struct Race {
     /// In the order of the catalogue.
-    pub standings: Vec<Standing>,
+    pub scheme_results: Vec<SchemeResult>,
     /// Pages were fetched, so times are page response times.
     pub is_pages: bool,
     /// Serial number of the traced flow.
@@ -222,18 +222,18 @@ pub fn race(
         .collect();
     let begun = rest.iter().step_by(2).map(|result| result.groups[usize::from(TESTED)].flows).sum();
     let wanted = setup.run.schemes();
-    let standings = entries
+    let scheme_results = entries
         .iter()
         .enumerate()
         .zip(of_schemes)
-        .map(|((place, entry), results)| Standing {
+        .map(|((place, entry), results)| SchemeResult {
             asked_at: wanted.iter().position(|name| name.0.name == entry.name).unwrap_or(place),
-            ..standing(entry, results, baseline, &seeds, &has_arrivals, is_pages)
+            ..scheme_result(entry, results, baseline, &seeds, &has_arrivals, is_pages)
         })
         .collect();
     let empty_seeds = has_arrivals.iter().filter(|has| !**has).count();
     let traced_serial = traced_serial(setup);
-    Ok(Race { standings, is_pages, traced_serial, seeds: seeds.len(), empty_seeds, begun })
+    Ok(Race { scheme_results, is_pages, traced_serial, seeds: seeds.len(), empty_seeds, begun })
 }
 
 /// The requested schemes, each once: those that are compared by default in the order of the
@@ -282,14 +282,14 @@ fn millis(span: Option<Span>) -> f64 {
     span.map_or(f64::NAN, Span::as_millis_f64)
 }
 
-fn standing<'a>(
+fn scheme_result<'a>(
     entry: &'static Entry,
     results: &'a [JobResult],
     baseline: &'a [JobResult],
     seeds: &[u64],
     has_arrivals: &[bool],
     is_pages: bool,
-) -> Standing {
+) -> SchemeResult {
     let counting = |results: &mut dyn Iterator<Item = &'a JobResult>| -> Vec<&'a JobResult> {
         results.zip(has_arrivals).filter(|(_, has)| **has).map(|(result, _)| result).collect()
     };
@@ -319,7 +319,7 @@ fn standing<'a>(
         Measured::ratio(&here, &there)
     });
     let losses: Vec<f64> = alone.iter().map(|result| loss_percent(result) / 100.0).collect();
-    Standing {
+    SchemeResult {
         entry,
         times: times(&totals, is_pages).clone(),
         mean_ms: each(&|totals| millis(times(totals, is_pages).mean())),
@@ -443,7 +443,7 @@ fn invalid<'a>(results: impl Iterator<Item = &'a JobResult>) -> (usize, usize) {
     results.fold((0, 0), |(bad, all), result| (bad + usize::from(result.invalid.is_some()), all + 1))
 }
 
-/// A standing as machines read it: its numbers by name, in order.
+/// A scheme's result as machines read it: its numbers by name, in order.
 pub type Row = Vec<(&'static str, Value)>;
 
 fn kinds(row: &Row) -> Vec<(&'static str, Kind)> {
@@ -479,7 +479,7 @@ fn number(value: f64) -> Value {
     Value::Number(value.is_finite().then(|| (value * 1e6).round() / 1e6))
 }
 
-impl Standing {
+impl SchemeResult {
     /// The runs' fingerprint as text, which no program takes for a number; empty without one.
     #[must_use]
     pub fn fingerprint(&self) -> String {
@@ -540,19 +540,23 @@ impl Race {
     /// The columns of the rows, with the kinds of their fields.
     #[must_use]
     pub fn kinds(&self) -> Vec<(&'static str, Kind)> {
-        self.standings.first().map(|first| kinds(&first.row())).unwrap_or_default()
+        self.scheme_results.first().map(|first| kinds(&first.row())).unwrap_or_default()
     }
 
     /// The same of [`Self::seeds`].
     #[must_use]
     pub fn seed_kinds(&self) -> Vec<(&'static str, Kind)> {
-        self.standings.iter().find_map(|standing| standing.seeds.first()).map(kinds).unwrap_or_default()
+        self.scheme_results
+            .iter()
+            .find_map(|scheme_result| scheme_result.seeds.first())
+            .map(kinds)
+            .unwrap_or_default()
     }
 
     /// The names of the rows' numbers, in order.
     #[must_use]
     pub fn columns(&self) -> Vec<&'static str> {
-        self.standings
+        self.scheme_results
             .first()
             .map(|first| first.row().iter().map(|(name, _)| *name).collect())
             .unwrap_or_default()
@@ -561,7 +565,7 @@ impl Race {
     /// The numbers of each scheme and seed, as text, behind their names.
     #[must_use]
     pub fn seeds(&self) -> (Vec<&'static str>, Vec<Vec<String>>) {
-        let rows = || self.standings.iter().flat_map(|standing| &standing.seeds);
+        let rows = || self.scheme_results.iter().flat_map(|scheme_result| &scheme_result.seeds);
         let names = rows().next().map(|row| row.iter().map(|(name, _)| *name).collect());
         let fields = |row: &Row| row.iter().map(|(_, value)| value.to_string()).collect();
         (names.unwrap_or_default(), rows().map(fields).collect())
@@ -571,6 +575,6 @@ impl Race {
     #[must_use]
     pub fn rows(&self) -> Vec<Vec<String>> {
         let fields = |row: Row| row.into_iter().map(|(_, value)| value.to_string()).collect();
-        self.standings.iter().map(|standing| fields(standing.row())).collect()
+        self.scheme_results.iter().map(|scheme_result| fields(scheme_result.row())).collect()
     }
 }

@@ -9,11 +9,11 @@ use clap::ValueEnum;
 use headstart_report::statistics::{Interval, may_be_smallest};
 use headstart_startup::scheme::Scheme;
 
-use crate::race::{Measured, Race, Standing};
+use crate::race::{Measured, Race, SchemeResult};
 
 /// The flows that a scheme harms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Victims {
+pub enum HarmedFlows {
     /// Short flows of the reference beside it: their completion time over that among themselves.
     ShortFlows,
     /// Long flows beside it: their rate beside the reference, over their rate beside it.
@@ -26,13 +26,13 @@ pub struct Harm {
     /// Its factor, with the interval if there are several seeds.
     pub interval: Interval,
     /// The harmed flows.
-    pub victims: Victims,
+    pub harmed: HarmedFlows,
 }
 
 impl Harm {
     /// True if noise cannot be the reason. A single seed has no interval and shows no harm.
     #[must_use]
-    pub fn shows(&self) -> bool {
+    pub fn is_significant(&self) -> bool {
         self.interval.low > 1.0
     }
 
@@ -43,20 +43,20 @@ impl Harm {
     }
 }
 
-impl Standing {
+impl SchemeResult {
     /// The worse of the costs to short flows and to long flows: one that shows before one that does
     /// not, then the larger. `None` without other flows.
     #[must_use]
     pub fn worst_harm(&self) -> Option<Harm> {
-        let short = Harm { interval: self.harm.interval(), victims: Victims::ShortFlows };
+        let short = Harm { interval: self.harm.interval(), harmed: HarmedFlows::ShortFlows };
         let long = self.long_share.as_ref().map(|share| Harm {
             interval: Interval { value: 1.0 / share.value, low: 1.0 / share.high, high: 1.0 / share.low },
-            victims: Victims::LongFlows,
+            harmed: HarmedFlows::LongFlows,
         });
         [Some(short), long].into_iter().flatten().filter(|harm| !harm.interval.value.is_nan()).max_by(
             |a, b| {
                 let is_larger = a.interval.value.total_cmp(&b.interval.value);
-                a.shows().cmp(&b.shows()).then(is_larger)
+                a.is_significant().cmp(&b.is_significant()).then(is_larger)
             },
         )
     }
@@ -77,7 +77,7 @@ impl Standing {
     }
 }
 
-/// Schemes by their place in [`Race::standings`], each list with the fastest first.
+/// Schemes by their place in [`Race::scheme_results`], each list with the fastest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// Those that may be the fastest; the first has the smallest mean.
@@ -86,12 +86,12 @@ pub struct Verdict {
     /// which tells nothing of harm.
     pub harmless: Vec<usize>,
     /// Schemes that gave the same runs, packet for packet.
-    pub twins: Vec<Twins>,
+    pub identical: Vec<IdenticalSchemes>,
 }
 
 /// Schemes whose runs were the same, packet for packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Twins {
+pub struct IdenticalSchemes {
     /// All of them, slow start first.
     pub members: Vec<usize>,
     /// The first is slow start: no member ever left it.
@@ -102,22 +102,22 @@ impl Race {
     /// The winners.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        let counting = || (0..self.standings.len()).filter(|place| self.standings[*place].counts());
+        let counting = || (0..self.scheme_results.len()).filter(|place| self.scheme_results[*place].counts());
         let is_harmless = |place: &usize| {
-            let harm = self.standings[*place].worst_harm();
-            harm.is_some_and(|harm| harm.has_interval() && !harm.shows())
+            let harm = self.scheme_results[*place].worst_harm();
+            harm.is_some_and(|harm| harm.has_interval() && !harm.is_significant())
         };
         Verdict {
             fastest: self.fastest_of(counting().collect()),
             harmless: self.fastest_of(counting().filter(is_harmless).collect()),
-            twins: self.twins(),
+            identical: self.identical(),
         }
     }
 
     /// Those of `places` that may be the fastest, the smallest mean first.
     fn fastest_of(&self, places: Vec<usize>) -> Vec<usize> {
         let samples: Vec<&[f64]> =
-            places.iter().map(|place| self.standings[*place].mean_ms.by_seed.as_slice()).collect();
+            places.iter().map(|place| self.scheme_results[*place].mean_ms.by_seed.as_slice()).collect();
         let may_be = may_be_smallest(&samples);
         let mut fastest: Vec<usize> =
             places.into_iter().zip(may_be).filter(|(_, may_be)| *may_be).map(|(place, _)| place).collect();
@@ -125,44 +125,44 @@ impl Race {
         fastest
     }
 
-    fn twins(&self) -> Vec<Twins> {
+    fn identical(&self) -> Vec<IdenticalSchemes> {
         let mut groups: Vec<Vec<usize>> = vec![];
-        let finished = |(_, standing): &(usize, &Standing)| !standing.is_unfinished();
-        for (place, standing) in self.standings.iter().enumerate().filter(finished) {
-            let is_twin = |group: &&mut Vec<usize>| {
-                let other = &self.standings[group[0]];
-                standing.has_fingerprint && other.fingerprint == standing.fingerprint
+        let finished = |(_, scheme_result): &(usize, &SchemeResult)| !scheme_result.is_unfinished();
+        for (place, scheme_result) in self.scheme_results.iter().enumerate().filter(finished) {
+            let is_identical = |group: &&mut Vec<usize>| {
+                let other = &self.scheme_results[group[0]];
+                scheme_result.has_fingerprint && other.fingerprint == scheme_result.fingerprint
             };
-            match groups.iter_mut().find(is_twin) {
+            match groups.iter_mut().find(is_identical) {
                 Some(group) => group.push(place),
                 None => groups.push(vec![place]),
             }
         }
         groups.retain(|group| group.len() > 1);
-        let twins = |mut members: Vec<usize>| {
-            let is_slow_start = |place: &usize| self.standings[*place].is_slow_start();
+        let identical = |mut members: Vec<usize>| {
+            let is_slow_start = |place: &usize| self.scheme_results[*place].is_slow_start();
             members.sort_by_key(|place| !is_slow_start(place));
             let has_others = members.iter().any(|place| !is_slow_start(place));
-            Twins { is_slow_start: has_others && is_slow_start(&members[0]), members }
+            IdenticalSchemes { is_slow_start: has_others && is_slow_start(&members[0]), members }
         };
-        groups.into_iter().map(twins).collect()
+        groups.into_iter().map(identical).collect()
     }
 
     /// Puts places into the order of `key`, places without a value last and equal ones unchanged.
     pub fn sort(&self, places: &mut [usize], key: SortKey) {
         let value = |place: &usize| {
-            let standing = &self.standings[*place];
+            let scheme_result = &self.scheme_results[*place];
             let number =
                 |measured: &Measured| if measured.value.is_nan() { f64::INFINITY } else { measured.value };
             match key {
-                SortKey::Time => number(&standing.mean_ms),
-                SortKey::P50 => number(&standing.p50_ms),
-                SortKey::P99 => number(&standing.p99_ms),
-                SortKey::Rtts => number(&standing.rounds),
-                SortKey::Loss => number(&standing.loss_percent),
-                SortKey::Sent => number(&standing.overhead),
-                SortKey::Harm => standing.worst_harm().map_or(f64::INFINITY, |harm| harm.interval.value),
-                SortKey::Given => standing.asked_at as f64,
+                SortKey::Time => number(&scheme_result.mean_ms),
+                SortKey::P50 => number(&scheme_result.p50_ms),
+                SortKey::P99 => number(&scheme_result.p99_ms),
+                SortKey::Rtts => number(&scheme_result.rounds),
+                SortKey::Loss => number(&scheme_result.loss_percent),
+                SortKey::Sent => number(&scheme_result.overhead),
+                SortKey::Harm => scheme_result.worst_harm().map_or(f64::INFINITY, |harm| harm.interval.value),
+                SortKey::Given => scheme_result.asked_at as f64,
             }
         };
         places.sort_by(|a, b| value(a).total_cmp(&value(b)));
@@ -199,10 +199,10 @@ pub(crate) mod tests {
     use crate::flow_trace::FlowTrace;
     use crate::schemes;
 
-    /// A standing that is about to be made up.
-    pub struct MadeUp(pub Standing);
+    /// A result under construction.
+    pub struct ResultBuilder(pub SchemeResult);
 
-    impl MadeUp {
+    impl ResultBuilder {
         pub fn harm_of(mut self, by_seed: &[f64]) -> Self {
             self.0.harm = Measured::positive(by_seed.to_vec());
             self
@@ -215,9 +215,9 @@ pub(crate) mod tests {
     }
 
     /// Of these means by seed, without harm.
-    pub fn standing(name: &str, by_seed: &[f64]) -> MadeUp {
+    pub fn scheme_result(name: &str, by_seed: &[f64]) -> ResultBuilder {
         let positive = || Measured::positive(by_seed.to_vec());
-        MadeUp(Standing {
+        ResultBuilder(SchemeResult {
             entry: schemes::find(name).expect("in the catalogue"),
             totals: Totals::default(),
             times: Histogram::default(),
@@ -246,15 +246,19 @@ pub(crate) mod tests {
     }
 
     /// Of these, each with another fingerprint unless it has one, in the order of the list.
-    pub fn race(standings: Vec<Standing>) -> Race {
-        let seeds = standings[0].mean_ms.by_seed.len();
-        let numbered = standings.into_iter().enumerate().map(|(place, standing)| Standing {
+    pub fn race(scheme_results: Vec<SchemeResult>) -> Race {
+        let seeds = scheme_results[0].mean_ms.by_seed.len();
+        let numbered = scheme_results.into_iter().enumerate().map(|(place, scheme_result)| SchemeResult {
             asked_at: place,
-            fingerprint: if standing.fingerprint == 0 { 100 + place as u64 } else { standing.fingerprint },
-            ..standing
+            fingerprint: if scheme_result.fingerprint == 0 {
+                100 + place as u64
+            } else {
+                scheme_result.fingerprint
+            },
+            ..scheme_result
         });
         Race {
-            standings: numbered.collect(),
+            scheme_results: numbered.collect(),
             is_pages: false,
             traced_serial: 0,
             seeds,
@@ -266,25 +270,29 @@ pub(crate) mod tests {
     #[test]
     fn a_significant_harm_ranks_before_a_larger_insignificant_one() {
         let worst = |harm: &[f64], share: &[f64]| {
-            standing("iw2", &[1.0; 3])
+            scheme_result("iw2", &[1.0; 3])
                 .harm_of(harm)
                 .long_share_of(share)
                 .0
                 .worst_harm()
                 .expect("both")
-                .victims
+                .harmed
         };
-        assert_eq!(worst(&[1.2, 1.21, 1.19], &[0.99, 0.98, 0.99]), Victims::ShortFlows);
-        assert_eq!(worst(&[1.05, 1.04, 1.05], &[0.8, 0.81, 0.8]), Victims::LongFlows);
-        assert_eq!(worst(&[0.7, 1.9, 1.2], &[0.95, 0.95, 0.96]), Victims::LongFlows, "the other is noise");
+        assert_eq!(worst(&[1.2, 1.21, 1.19], &[0.99, 0.98, 0.99]), HarmedFlows::ShortFlows);
+        assert_eq!(worst(&[1.05, 1.04, 1.05], &[0.8, 0.81, 0.8]), HarmedFlows::LongFlows);
+        assert_eq!(
+            worst(&[0.7, 1.9, 1.2], &[0.95, 0.95, 0.96]),
+            HarmedFlows::LongFlows,
+            "the other is noise"
+        );
     }
 
     #[test]
     fn a_scheme_without_a_measurement_is_ranked_last() {
-        let unknown = standing("iw2", &[f64::NAN, 1.0]).0;
-        let mut busy = standing("iw3", &[1.0, 1.0]).0;
+        let unknown = scheme_result("iw2", &[f64::NAN, 1.0]).0;
+        let mut busy = scheme_result("iw3", &[1.0, 1.0]).0;
         busy.invalid = (1, 4);
-        let race = race(vec![unknown, busy, standing("iw10", &[9.0, 9.1]).0]);
+        let race = race(vec![unknown, busy, scheme_result("iw10", &[9.0, 9.1]).0]);
         let verdict = race.verdict();
         assert_eq!((verdict.fastest, verdict.harmless), (vec![2], vec![2]));
         let mut order = vec![0, 1, 2];
@@ -297,10 +305,10 @@ pub(crate) mod tests {
     #[test]
     fn no_rows_are_identical_in_real_time() {
         let real = |name| {
-            let mut made = standing(name, &[1.0, 2.0]).0;
+            let mut made = scheme_result(name, &[1.0, 2.0]).0;
             (made.fingerprint, made.has_fingerprint) = (7, false);
             made
         };
-        assert!(race(vec![real("iw2"), real("iw10")]).verdict().twins.is_empty());
+        assert!(race(vec![real("iw2"), real("iw10")]).verdict().identical.is_empty());
     }
 }

@@ -97,7 +97,7 @@ pub fn demo(args: &DemoArgs) -> Result<()> {
 
 /// A server that did not receive the client's close drops the connection after 30 s, and reports it
 /// then.
-const SETTLED: Duration = Duration::from_secs(60);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn check(args: &DemoArgs) -> Result<()> {
     if args.rate.is_zero() {
@@ -193,7 +193,9 @@ impl Testbed {
             }
         };
         // A report of another connection must not be taken for this one's.
-        tokio::time::timeout(SETTLED, reported).await.context("the server says nothing of the connection")?;
+        tokio::time::timeout(REPORT_TIMEOUT, reported)
+            .await
+            .context("the server says nothing of the connection")?;
         let reports = locked(&self.reports);
         let report = reports.get(before).cloned().context("the server says nothing of the connection")?;
         Ok((visit, report))
@@ -206,14 +208,14 @@ impl Testbed {
 
 async fn run(args: &DemoArgs) -> Result<()> {
     let testbed = Testbed::start(args)?;
-    let mut screen = Screen::default();
+    let mut screen = LiveTable::default();
     if args.format == Format::Table {
         println!(
             "A page of {} from a server on this machine, through a link of {}, {} round trip, {} of buffer. Real QUIC, real time.\n",
             args.size,
             args.rate,
             args.rtt,
-            words(args)
+            command_line(args)
         );
     }
     let mut setups = vec![];
@@ -261,7 +263,7 @@ async fn run(args: &DemoArgs) -> Result<()> {
     args.format.print_table(&table)
 }
 
-fn words(args: &DemoArgs) -> String {
+fn command_line(args: &DemoArgs) -> String {
     let limit = args.buffer.limit(args.rate, args.rtt);
     if limit.packets == u64::MAX { limit.bytes.to_string() } else { format!("{} packets", limit.packets) }
 }
@@ -273,12 +275,12 @@ fn width() -> usize {
 /// Payload of a full packet before the path's MTU is determined, and that packet's size on the link
 /// (QUIC, UDP and IPv4 headers).
 const PAYLOAD: u64 = 1163;
-const ON_LINK: u64 = 1228;
+const PACKET_BYTES: u64 = 1228;
 
 /// Lower bound of a fetch: two round trips, of which the first is the handshake, and the bytes at
 /// the link's rate.
 fn ideal_ms(args: &DemoArgs) -> f64 {
-    let on_link = Bytes::new(args.size.get().div_ceil(PAYLOAD) * ON_LINK);
+    let on_link = Bytes::new(args.size.get().div_ceil(PAYLOAD) * PACKET_BYTES);
     (args.rtt * 2).as_millis_f64() + (on_link / args.rate).as_millis_f64()
 }
 
@@ -301,14 +303,14 @@ fn table(args: &DemoArgs, rows: &BTreeMap<&str, Row>) -> Table {
     let base = average(args.schemes.0[0].name());
     for scheme in &args.schemes.0 {
         let Some(row) = rows.get(scheme.name()) else {
-            table.row([Cell::text(scheme.name()), Cell::text(knows(scheme))]);
+            table.row([Cell::text(scheme.name()), Cell::text(known_inputs(scheme))]);
             continue;
         };
         let complete = average(scheme.name()).unwrap_or(f64::NAN);
         let shown = Cell::number(complete, 0);
         table.row([
             Cell::text(scheme.name()),
-            Cell::text(knows(scheme)),
+            Cell::text(known_inputs(scheme)),
             match mean_interval(&row.times) {
                 Some(interval) => shown.with_interval(interval.low, interval.high),
                 None => shown,
@@ -328,7 +330,7 @@ fn table(args: &DemoArgs, rows: &BTreeMap<&str, Row>) -> Table {
     table
 }
 
-fn knows(scheme: &Choice) -> &'static str {
+fn known_inputs(scheme: &Choice) -> &'static str {
     match scheme.needs() {
         Needs::Nothing => "nothing",
         Needs::FlowSize => "size of the page",
@@ -340,11 +342,11 @@ fn knows(scheme: &Choice) -> &'static str {
 
 /// A table that is drawn over itself, where there is a terminal.
 #[derive(Default)]
-struct Screen {
+struct LiveTable {
     lines: usize,
 }
 
-impl Screen {
+impl LiveTable {
     fn show(&mut self, args: &DemoArgs, rows: &BTreeMap<&str, Row>, under_way: &str) {
         if args.format != Format::Table || !std::io::stdout().is_terminal() {
             return;

@@ -14,7 +14,7 @@ use crate::statistics::Interval;
 use crate::table::{Cell, Column, Table};
 
 /// Measures compared by default.
-const USUAL: [&str; 5] = ["mean_ms", "p99_ms", "loss_percent", "bytes_sent_over_useful", "harm"];
+const DEFAULT_MEASURES: [&str; 5] = ["mean_ms", "p99_ms", "loss_percent", "bytes_sent_over_useful", "harm"];
 
 /// Options of `diff`.
 #[derive(Args, Debug)]
@@ -43,8 +43,8 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
     let is_usual = args.measures.is_empty();
     let wanted = if args.measures == ["all"] { &[][..] } else { &args.measures };
     let mut found = compare(&args.one, &args.other, wanted, args.common).or_refuse()?;
-    if is_usual && found.compared.iter().any(|one| USUAL.contains(&one.measure.as_str())) {
-        found.compared.retain(|one| USUAL.contains(&one.measure.as_str()));
+    if is_usual && found.compared.iter().any(|one| DEFAULT_MEASURES.contains(&one.measure.as_str())) {
+        found.compared.retain(|one| DEFAULT_MEASURES.contains(&one.measure.as_str()));
     }
     let count = found.compared.iter().filter(|one| one.differs()).count();
     let ended = Ok(ExitCode::from(u8::from(count > 0)));
@@ -135,7 +135,7 @@ fn table(found: &Difference) -> Table {
         table.note("One seed tells no difference from chance: race both with --repeats 8");
     }
     for [name, one, other] in &found.conditions {
-        table.note(&format!("{name}: {} in A, {} in B", told(one), told(other)));
+        table.note(&format!("{name}: {} in A, {} in B", displayed(one), displayed(other)));
     }
     for left_out in &found.left_out {
         table.note(&format!("left out: {left_out}"));
@@ -143,7 +143,7 @@ fn table(found: &Difference) -> Table {
     table
 }
 
-fn told(value: &str) -> &str {
+fn displayed(value: &str) -> &str {
     if value.is_empty() { "nothing" } else { value }
 }
 

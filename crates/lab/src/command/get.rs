@@ -25,7 +25,7 @@ use super::format::Format;
 use super::serve::Choices;
 use crate::errors::Refuse as _;
 use crate::options::address;
-use visits::{Visits, advised, is_refusal};
+use visits::{PageFetches, is_refusal, with_advice};
 
 /// Options of `headstart get`.
 #[derive(Args, Clone, Debug)]
@@ -118,7 +118,7 @@ pub fn get(args: &GetArgs) -> Result<()> {
     let network = (args.hint == HintName::Auto).then(|| Network::find(&Machine::default())).flatten();
     let hint = hint(args);
     // Before anything is fetched: a wrong file of certificates is no fault of the server.
-    let ways = ways(args, hint).or_refuse()?;
+    let ways = fetch_configs(args, hint).or_refuse()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let samples = runtime.block_on(fetch_all(args, origin, &ways))?;
     if let Some(network) = network {
@@ -184,13 +184,14 @@ fn hint(args: &GetArgs) -> Option<Hint> {
 /// The largest rate seen on a network is the next hint's source (Blitzstart §3.1).
 fn remember(network: &Network, samples: &[Sample], hint: Option<Hint>) {
     /// Below this size a transfer measures the start rather than the network.
-    const ENOUGH: u64 = 500_000;
+    const MIN_BYTES: u64 = 500_000;
     let Some(past) = Past::of_this_user() else { return };
     let rates = samples.iter().filter_map(|sample| {
         let bytes: u64 = sample.visit.pages.iter().map(|page| page.bytes).sum();
         let first = sample.visit.pages.iter().map(|page| page.first_byte).min()?;
         let took = sample.visit.complete().checked_sub(first)?.as_secs_f64();
-        (bytes >= ENOUGH && took > 0.0).then(|| Rate::from_bits_per_sec((bytes as f64 * 8.0 / took) as u64))
+        (bytes >= MIN_BYTES && took > 0.0)
+            .then(|| Rate::from_bits_per_sec((bytes as f64 * 8.0 / took) as u64))
     });
     let access = hint.map_or(Access::Unknown, |hint| hint.access);
     if let Some(best) = rates.max()
@@ -244,7 +245,7 @@ fn timeout(args: &GetArgs) -> Duration {
     Duration::from_nanos(args.timeout.as_nanos())
 }
 
-fn ways(args: &GetArgs, hint: Option<Hint>) -> Result<Vec<FetchConfig>> {
+fn fetch_configs(args: &GetArgs, hint: Option<Hint>) -> Result<Vec<FetchConfig>> {
     let asked: Vec<Option<Choice>> =
         args.compare.as_ref().map_or_else(|| vec![None], |asked| asked.0.iter().copied().map(Some).collect());
     asked.into_iter().map(|scheme| FetchConfig::new(args, scheme, hint)).collect()
@@ -259,10 +260,10 @@ async fn fetch_all(args: &GetArgs, origin: Origin, ways: &[FetchConfig]) -> Resu
         FetchPlan { origin, urls: args.urls.clone(), keep: args.output.is_some(), timeout: timeout(args) };
     let mut remotes = remotes.into_iter().peekable();
     while let Some(remote) = remotes.next() {
-        match (Visits { plan: &plan, remote }.all(ways, args.repeat).await, remotes.peek()) {
+        match (PageFetches { plan: &plan, remote }.all(ways, args.repeat).await, remotes.peek()) {
             // `localhost` is often two addresses, and a server may listen at one of them only.
             (Err(error), Some(_)) if is_refusal(&error) => {}
-            (samples, _) => return samples.map_err(advised),
+            (samples, _) => return samples.map_err(with_advice),
         }
     }
     bail!("{}: found no address, expected one", plan.origin.host)

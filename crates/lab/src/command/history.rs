@@ -13,7 +13,7 @@ use headstart_store::{History, Options};
 use headstart_units::{Bytes, Span, Time};
 use serde::Serialize;
 
-use super::serve::HistoryPlace;
+use super::serve::HistoryLocation;
 use super::terminal::{print, print_table};
 use crate::errors::Refuse as _;
 use crate::table::{Cell, Column, Table};
@@ -31,13 +31,13 @@ enum Action {
     Show {
         /// File, or valkey://HOST:PORT/
         #[arg(value_name = "FILE|URL")]
-        store: HistoryPlace,
+        store: HistoryLocation,
     },
     /// Every record, the newest first
     Export {
         /// File, or valkey://HOST:PORT/
         #[arg(value_name = "FILE|URL")]
-        store: HistoryPlace,
+        store: HistoryLocation,
         /// Output format
         #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
         format: ExportFormat,
@@ -46,16 +46,16 @@ enum Action {
     Merge {
         /// Files, or valkey://HOST:PORT/; they stay as they are
         #[arg(value_name = "FILE|URL", required = true)]
-        from: Vec<HistoryPlace>,
+        from: Vec<HistoryLocation>,
         /// The store that gets them; a file is made if there is none
         #[arg(long, value_name = "FILE|URL")]
-        into: HistoryPlace,
+        into: HistoryLocation,
     },
     /// Remove old records
     Prune {
         /// File, or valkey://HOST:PORT/
         #[arg(value_name = "FILE|URL")]
-        store: HistoryPlace,
+        store: HistoryLocation,
         /// Age of the newest record that is removed
         #[arg(long, value_name = "TIME")]
         older_than: Span,
@@ -75,16 +75,16 @@ enum ExportFormat {
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A store that is open.
-enum Opened {
+enum OpenStore {
     File(History),
     Server(Box<Remote>),
 }
 
-impl Opened {
+impl OpenStore {
     /// Opens a store; a file that is not there is made only to be written.
-    fn open(place: &HistoryPlace, makes: bool) -> Result<Self> {
+    fn open(place: &HistoryLocation, makes: bool) -> Result<Self> {
         match place {
-            HistoryPlace::File(file) => {
+            HistoryLocation::File(file) => {
                 if !makes && !file.exists() {
                     bail!("history file {}: found none", file.display());
                 }
@@ -95,7 +95,7 @@ impl Opened {
                 }
                 Ok(Self::File(history))
             }
-            HistoryPlace::Fleet(address) => Ok(Self::Server(Box::new(Remote::connect(address, TIMEOUT)?))),
+            HistoryLocation::Fleet(address) => Ok(Self::Server(Box::new(Remote::connect(address, TIMEOUT)?))),
         }
     }
 
@@ -149,13 +149,15 @@ impl Opened {
 /// If a store cannot be read or written.
 pub fn run(args: &HistoryArgs) -> Result<()> {
     match &args.action {
-        Action::Show { store } => print_table(&summary(&Opened::open(store, false).or_refuse()?.records()?)),
+        Action::Show { store } => {
+            print_table(&summary(&OpenStore::open(store, false).or_refuse()?.records()?))
+        }
         Action::Export { store, format } => {
-            export(&Opened::open(store, false).or_refuse()?.records()?, *format)
+            export(&OpenStore::open(store, false).or_refuse()?.records()?, *format)
         }
         Action::Merge { from, into } => {
-            let sources: Result<Vec<_>> = from.iter().map(|place| Opened::open(place, false)).collect();
-            let mut target = Opened::open(into, true).or_refuse()?;
+            let sources: Result<Vec<_>> = from.iter().map(|place| OpenStore::open(place, false)).collect();
+            let mut target = OpenStore::open(into, true).or_refuse()?;
             for (place, mut source) in from.iter().zip(sources.or_refuse()?) {
                 let records = source.records()?;
                 target.put(&records)?;
@@ -164,7 +166,7 @@ pub fn run(args: &HistoryArgs) -> Result<()> {
             Ok(())
         }
         Action::Prune { store, older_than } => {
-            let mut store = Opened::open(store, false).or_refuse()?;
+            let mut store = OpenStore::open(store, false).or_refuse()?;
             let now = unix_now();
             let mut old = store.records()?;
             let all = old.len();

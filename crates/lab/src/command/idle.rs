@@ -14,7 +14,7 @@ use crate::options::RouterName;
 type Rule = (&'static str, &'static str, bool);
 
 /// Says which of the given options have no effect.
-pub fn say(asked: &[String], rules: &[Rule]) {
+pub fn print_notes(asked: &[String], rules: &[Rule]) {
     for (option, idle, counts) in rules {
         if !counts && asked.iter().any(|asked| asked == option) {
             eprintln!("headstart: --{option} changes nothing {idle}");

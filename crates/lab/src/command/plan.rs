@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 use toml::Value;
 
-use super::words::{self, spelt};
+use super::words::{self, format_value};
 use crate::errors::Refuse as _;
 use crate::options::PathPreset;
 use crate::sweep::WITH_COMMAS;
@@ -139,7 +139,7 @@ fn of_key(arg: &Arg, key: &str, value: &Value, takes_lists: bool) -> Result<Vec<
         Value::Array(values) => values.iter().map(text).collect::<Result<Vec<_>>>()?,
         one => vec![text(one)?],
     };
-    let values: Vec<String> = values.iter().map(|value| spelt(arg, value)).collect();
+    let values: Vec<String> = values.iter().map(|value| format_value(arg, value)).collect();
     for value in &values {
         let separator = if WITH_COMMAS.contains(&format!("--{key}").as_str()) { ';' } else { ',' };
         let pieces: Vec<&str> =

@@ -57,7 +57,7 @@ pub struct RaceArgs {
 ///
 /// # Errors
 /// If the runs are refused.
-pub fn prepare(args: RaceArgs) -> Result<(Setup, Estimate, Rest)> {
+pub fn prepare(args: RaceArgs) -> Result<(Setup, Estimate, OutputOptions)> {
     let setup =
         Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
     if args.capacity && setup.carrier().is_real_time() {
@@ -73,11 +73,11 @@ pub fn prepare(args: RaceArgs) -> Result<(Setup, Estimate, Rest)> {
     }
     estimate.check(setup.run.large).or_refuse()?;
     let RaceArgs { capacity, out, flows, sort, format, .. } = args;
-    Ok((setup, estimate, Rest { capacity, out, flows, sort, format }))
+    Ok((setup, estimate, OutputOptions { capacity, out, flows, sort, format }))
 }
 
 /// Options of `race` that do not determine its runs.
-pub struct Rest {
+pub struct OutputOptions {
     /// Search the feasible capacities, too.
     pub capacity: bool,
     /// File of the flows.
@@ -99,9 +99,9 @@ pub fn measure(
 ) -> Result<(Race, Option<Vec<Capacity>>)> {
     let progress = Progress::new("racing", race::work(setup, store, flows.as_ref()));
     let result = race::race(setup, store, flows.as_mut(), &progress)?;
-    if let Some(nothing) = show::race::nothing(setup, &result) {
+    if let Some(reason) = show::race::reason_for_no_result(setup, &result) {
         flows.take().map(Flows::finish).transpose()?;
-        bail!("{nothing}");
+        bail!("{reason}");
     }
     let capacities = if is_searched { Some(capacity::capacity(setup, store)?) } else { None };
     Ok((result, capacities))
@@ -120,7 +120,7 @@ pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
     let (result, capacities) = measure(&setup, args.capacity, &mut flows, &store)?;
     // The results are printed before anything is written: a full disk loses none of them.
     let json = json(&command_line(), &setup, &result, capacities.as_deref())?;
-    let around = conditions::Around::new(&setup, &[]);
+    let around = conditions::ConditionColumns::new(&setup, &[]);
     let rows = |rows: Vec<Vec<String>>| rows.into_iter().map(|row| around.row(row));
     let measures = result.columns();
     let header = around.header(&measures);
@@ -168,11 +168,11 @@ pub fn json(command: &str, setup: &Setup, race: &Race, capacities: Option<&[Capa
         .map(|(term, text)| (term, serde_json::Value::String(text)))
         .collect();
     let rows: Vec<serde_json::Map<_, _>> = race
-        .standings
+        .scheme_results
         .iter()
-        .map(|standing| {
+        .map(|scheme_result| {
             let named = |(name, value): (&str, Value)| Ok((name.to_owned(), serde_json::to_value(value)?));
-            standing.row().into_iter().map(named).collect()
+            scheme_result.row().into_iter().map(named).collect()
         })
         .collect::<Result<_>>()?;
     let named = |one: conditions::Condition| Ok((one.name.to_owned(), serde_json::to_value(one.value)?));

@@ -12,7 +12,7 @@ use crate::estimate::Estimate;
 use crate::options::{Environment, TransportName};
 use crate::output::Folder;
 use crate::show::reproduce::set_ups::SetUps;
-use crate::show::reproduce::{self, Judged};
+use crate::show::reproduce::{self, JudgedFigure};
 use crate::table::{self, Cell, Column, Table};
 use headstart_paper::library::{self, Experiment, PaperFiles};
 use headstart_paper::plan::{Paper, Plan, Replacement};
@@ -73,12 +73,12 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
         Some(name) if !args.list => name,
         _ => return list_papers(),
     };
-    let (files, paper, experiments) = wanted(args, name).or_refuse()?;
+    let (files, paper, experiments) = select(args, name).or_refuse()?;
     let folder = Folder::open(&args.out).or_refuse()?.folder(&files.name)?;
     let store = JobStore::open(folder)?;
     terminal::install_interrupt_notice(&store);
     if args.set_ups {
-        return under_all_set_ups(args, experiments, store);
+        return judge_set_ups(args, experiments, store);
     }
     let replacements: Vec<Option<Vec<Replacement>>> =
         experiments.iter().map(|one| replacements(one, !args.quick || args.evidence)).collect();
@@ -97,11 +97,11 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
         .map(|all| all.as_ref().map(|all| all.iter().cloned().zip(replaced_results.by_ref()).collect()))
         .collect();
 
-    let judged: Vec<Judged> = experiments
+    let judged: Vec<JudgedFigure> = experiments
         .iter()
         .zip(&results)
         .zip(&replaced)
-        .map(|((one, results), replaced)| Judged::new(one, results, replaced.as_deref()))
+        .map(|((one, results), replaced)| JudgedFigure::new(one, results, replaced.as_deref()))
         .collect();
     for one in judged.iter().filter(|one| !one.claims.is_empty()) {
         let width = table::terminal_width(std::env::var("COLUMNS").ok().as_deref());
@@ -110,7 +110,7 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     }
     print_table(&reproduce::counts_table(&judged))?;
     print("\n")?;
-    print_table(&reproduce::worth_table(&judged))?;
+    print_table(&reproduce::evidence_table(&judged))?;
     print(&format!("\n{}\n", reproduce::summary(&judged)))?;
 
     // A full disk loses nothing of the printed results.
@@ -169,7 +169,7 @@ fn replacements(experiment: &Experiment, is_wanted: bool) -> Option<Vec<Replacem
 }
 
 /// Judges all claims under every variant of the paper's set-up.
-fn under_all_set_ups(args: &ReproduceArgs, mut experiments: Vec<Experiment>, store: JobStore) -> Result<()> {
+fn judge_set_ups(args: &ReproduceArgs, mut experiments: Vec<Experiment>, store: JobStore) -> Result<()> {
     experiments.retain(|one| !one.plan.is_ours && !one.plan.is_specification);
     let plans: Vec<Plan> = experiments.iter().map(|one| one.plan.with_all_variants()).collect();
     let named: Vec<(&str, &Plan)> = experiments.iter().map(|one| one.name.as_str()).zip(&plans).collect();
@@ -190,7 +190,7 @@ fn under_all_set_ups(args: &ReproduceArgs, mut experiments: Vec<Experiment>, sto
 }
 
 /// The requested paper, and its requested figures.
-fn wanted(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Experiment>)> {
+fn select(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Experiment>)> {
     // A name with more than one component is a path: a paper of the user's own.
     let is_path = Path::new(name).components().count() > 1;
     let files = match (args.environment, args.transport) {
@@ -205,7 +205,7 @@ fn wanted(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
         }
         place => {
             built_in(name)?;
-            carried(name, place)?.clone()
+            find_carried(name, place)?.clone()
         }
     };
     let is_asked =
@@ -257,7 +257,7 @@ fn built_in(name: &str) -> Result<&'static PaperFiles> {
 }
 
 /// Points of a paper that something other than the simulator carries.
-fn carried(name: &str, place: (Environment, TransportName)) -> Result<&'static PaperFiles> {
+fn find_carried(name: &str, place: (Environment, TransportName)) -> Result<&'static PaperFiles> {
     let at_place = || library::CARRIED.iter().filter(|carried| carried.selection == place);
     let found = at_place().find(|carried| carried.paper == name).with_context(|| {
         let known: Vec<&str> = at_place().map(|carried| carried.paper).collect();

@@ -153,7 +153,7 @@ fn har(site: &[File]) -> String {
 
 /// Rates of the trace in Mbit/s, one for each two seconds of a minute: a drive through cells of a
 /// mobile network.
-const DRIVE: [u64; 30] = [
+const DRIVE_RATES: [u64; 30] = [
     12, 14, 15, 13, 10, 8, 6, 5, 4, 6, 9, 13, 16, 18, 17, 15, 12, 9, 7, 3, 2, 4, 8, 12, 15, 14, 11, 9, 10, 11,
 ];
 
@@ -164,7 +164,7 @@ fn trace() -> String {
     // In bits; a packet has 12 000.
     let mut credit = 0;
     for millis in 1..=60_000 {
-        credit += DRIVE[(millis - 1) / 2000] * 1000;
+        credit += DRIVE_RATES[(millis - 1) / 2000] * 1000;
         while credit >= 12_000 {
             credit -= 12_000;
             let _ = writeln!(lines, "{millis}");
@@ -189,7 +189,7 @@ mod tests {
         let trace: crate::options::TraceFile =
             folder.path().join("drive.down").to_str().expect("UTF-8").parse().expect("a trace");
         let rate = trace.trace.mean_rate().as_bytes_per_sec() * 8;
-        let expected = DRIVE.iter().sum::<u64>() * 1_000_000 / 30;
+        let expected = DRIVE_RATES.iter().sum::<u64>() * 1_000_000 / 30;
         assert!(rate.abs_diff(expected) < expected / 100, "{rate} {expected}");
         std::fs::write(folder.path().join("page.har"), "mine").expect("it can be written");
         let refused = run(&args).expect_err("another file").to_string();

@@ -23,7 +23,7 @@ pub struct SchemesArgs {
 pub fn run(args: &SchemesArgs) -> Result<()> {
     match args.name {
         None => all(args.format),
-        Some(name) => one(name.0, args.format),
+        Some(name) => print_scheme(name.0, args.format),
     }
 }
 
@@ -38,7 +38,7 @@ fn all(format: Format) -> Result<()> {
 }
 
 /// Prints the parameters of one scheme, and the source of each default.
-fn one(entry: &Entry, format: Format) -> Result<()> {
+fn print_scheme(entry: &Entry, format: Format) -> Result<()> {
     let needs = match entry.needs {
         Needs::Nothing => String::new(),
         needs => format!("; needs: {}", needs.as_str()),

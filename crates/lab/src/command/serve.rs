@@ -49,7 +49,7 @@ pub struct ServeArgs {
     /// File of path records, or valkey://HOST:PORT/ for those of a fleet (docs/fleet.md); without
     /// it, they are kept in memory until the server ends
     #[arg(long, value_name = "FILE|URL")]
-    pub history: Option<HistoryPlace>,
+    pub history: Option<HistoryLocation>,
     /// Your own certificate chain (PEM), read again on SIGHUP [default: a self-signed one, made on
     /// first use]
     #[arg(long, value_name = "FILE", requires = "key")]
@@ -67,7 +67,7 @@ pub struct ServeArgs {
 
 /// Place of the records.
 #[derive(Clone, Debug)]
-pub enum HistoryPlace {
+pub enum HistoryLocation {
     /// A file of this machine.
     File(PathBuf),
     /// A server that several machines share.
@@ -76,7 +76,7 @@ pub enum HistoryPlace {
 }
 
 #[cfg(feature = "fleet")]
-impl std::fmt::Display for HistoryPlace {
+impl std::fmt::Display for HistoryLocation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File(file) => write!(f, "{}", file.display()),
@@ -85,7 +85,7 @@ impl std::fmt::Display for HistoryPlace {
     }
 }
 
-impl FromStr for HistoryPlace {
+impl FromStr for HistoryLocation {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         if !text.contains("://") {
@@ -176,7 +176,7 @@ async fn run(args: ServeArgs) -> Result<()> {
     if !args.operation.quiet {
         log_connections();
     }
-    let Checked { site, identity, history, history_counters, percent } = checked(&args).or_refuse()?;
+    let CheckedOptions { site, identity, history, history_counters, percent } = checked(&args).or_refuse()?;
     let (rollout, choice_rollout) = (Arc::new(Rollout::new(percent)), Arc::new(Rollout::default()));
 
     let others = if args.operation.allow_scheme_choice { Choice::all().collect() } else { vec![] };
@@ -272,7 +272,7 @@ async fn listen(
 }
 
 /// The checked options.
-struct Checked {
+struct CheckedOptions {
     site: Arc<Site>,
     identity: Arc<CurrentIdentity>,
     history: Arc<dyn Store>,
@@ -284,7 +284,7 @@ struct Checked {
 type RenderHistory = Box<dyn Fn() -> String + Send + Sync>;
 
 /// Checks the options: site, identity, history and percentage of the rollout.
-fn checked(args: &ServeArgs) -> Result<Checked> {
+fn checked(args: &ServeArgs) -> Result<CheckedOptions> {
     let percent = percent(args.operation.rollout)?;
     if args.operation.allow_scheme_choice && percent < 100.0 {
         bail!(
@@ -307,9 +307,9 @@ fn checked(args: &ServeArgs) -> Result<Checked> {
         None => Site::Generated,
     };
     let (history, history_counters) = history_of(args)?;
-    Ok(Checked {
+    Ok(CheckedOptions {
         site: Arc::new(site),
-        identity: identity_of(args)?.current().context("the certificate cannot be used")?,
+        identity: open_identity(args)?.current().context("the certificate cannot be used")?,
         history,
         history_counters,
         percent,
@@ -336,7 +336,7 @@ fn what(args: &ServeArgs) -> String {
     args.folder.as_ref().map_or_else(|| "made-up bytes".to_owned(), |folder| folder.display().to_string())
 }
 
-fn identity_of(args: &ServeArgs) -> Result<Identity> {
+fn open_identity(args: &ServeArgs) -> Result<Identity> {
     if let (Some(certificate), Some(key)) = (&args.certificate, &args.key) {
         return Ok(Identity::from_pem(certificate, key)?);
     }
@@ -356,7 +356,7 @@ async fn renew_identity(args: ServeArgs, current: Arc<CurrentIdentity>, shutdown
             () = shutdown.cancelled() => return,
             _ = hang_up.recv() => {}
         }
-        let renewed = identity_of(&args).and_then(|identity| Ok(current.replace(&identity)?));
+        let renewed = open_identity(&args).and_then(|identity| Ok(current.replace(&identity)?));
         match renewed {
             Ok(()) => eprintln!("headstart: the certificate was read again; new connections get it"),
             Err(error) => eprintln!("headstart: the former certificate stays: {error:#}"),
@@ -368,9 +368,9 @@ fn history_of(args: &ServeArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
     let none: RenderHistory = Box::new(String::new);
     let file = match &args.history {
         None => return Ok((Arc::new(Sharded::default()), none)),
-        Some(HistoryPlace::File(file)) => file,
+        Some(HistoryLocation::File(file)) => file,
         #[cfg(feature = "fleet")]
-        Some(HistoryPlace::Fleet(address)) => {
+        Some(HistoryLocation::Fleet(address)) => {
             let fleet = Fleet::open(address.clone(), fleet::Options::default())
                 .context("cannot start the thread that reaches the history's server")?;
             eprintln!("headstart: peers are remembered at {address}");

@@ -11,7 +11,7 @@ use headstart_study::dependencies::idle;
 use super::format::{self, Format};
 use super::plan::{self, PlanOptions};
 use super::terminal::{self, command_line, print, print_table};
-use crate::conditions::Around;
+use crate::conditions::ConditionColumns;
 use crate::errors::Refuse as _;
 use crate::estimate::Estimate;
 use crate::flows::Flows;
@@ -135,7 +135,7 @@ pub fn measure(
     for (number, (point, setup)) in points.iter().enumerate() {
         begin(number, point);
         let result = race::race(setup, store, flows.as_deref_mut(), &progress)?;
-        let around = Around::new(setup, &point.varied);
+        let around = ConditionColumns::new(setup, &point.varied);
         let (_, seeds) = result.seeds();
         tables.columns =
             [result.kinds(), result.seed_kinds()].map(|measures| around.columns(setup, &measures));

@@ -91,7 +91,7 @@ enum HistoryCommand {
 const PEERS: u32 = 65_536;
 
 /// Prints notes on options without an effect.
-fn say(notes: &[String]) {
+fn print_notes(notes: &[String]) {
     notes.iter().for_each(|note| eprintln!("headstart: {note}"));
 }
 
@@ -296,7 +296,7 @@ impl StartOptions {
         let level = self.level()?;
         let mut settings = self.scheme.settings();
         self.settings.apply(&mut settings)?;
-        say(&idle::of_start(self, &settings, level));
+        print_notes(&idle::of_start(self, &settings, level));
         if level == Level::Window {
             settings.window = match self.scheme {
                 Scheme::SlowStart(segments) => segments,
@@ -445,7 +445,7 @@ fn history(command: &HistoryCommand) -> Result<()> {
         }
         HistoryCommand::Export { file } => {
             let mut opened = RecordFile::open(file, clocks.unix).or_refuse()?;
-            say_repaired(&opened.loaded);
+            report_repaired(&opened.loaded);
             let records = maps.records()?;
             let doing = || format!("{}: cannot write it", file.display());
             for (peer, record) in &records {
@@ -458,7 +458,7 @@ fn history(command: &HistoryCommand) -> Result<()> {
         HistoryCommand::Import { file } => {
             ensure_file(file).or_refuse()?;
             let opened = RecordFile::open(file, clocks.unix).or_refuse()?;
-            say_repaired(&opened.loaded);
+            report_repaired(&opened.loaded);
             let mut taken = 0;
             for (peer, record) in &opened.records {
                 taken += usize::from(maps.restore(*peer, record, clocks)?);
@@ -478,7 +478,7 @@ fn ensure_file(file: &std::path::Path) -> Result<()> {
     Ok(())
 }
 
-fn say_repaired(loaded: &headstart_store::Loaded) {
+fn report_repaired(loaded: &headstart_store::Loaded) {
     if let Some(notice) = loaded.notice() {
         eprintln!("headstart: {notice}");
     }
@@ -528,7 +528,7 @@ fn set(args: &SetArgs) -> Result<()> {
         settings.reads_hint = reads_hint || scheme.settings().reads_hint;
     }
     args.settings.apply(&mut settings).or_refuse()?;
-    say(&idle::of_settings(&args.settings, &settings, level));
+    print_notes(&idle::of_settings(&args.settings, &settings, level));
     settings.stopped = (settings.stopped || args.stop) && !args.resume;
     maps.set(&settings)?;
     Ok(())
@@ -537,18 +537,18 @@ fn set(args: &SetArgs) -> Result<()> {
 /// A cgroup that is removed with this.
 struct OwnCgroup(PathBuf);
 
-const OWN: &str = "headstart-run-";
+const CGROUP_PREFIX: &str = "headstart-run-";
 
 impl OwnCgroup {
     fn make() -> Result<Self> {
         let mount = Machine::this().cgroup.context("found no mount of cgroup v2, expected one")?;
         // Those of runs that were killed; one with processes in it cannot be removed.
         for entry in fs::read_dir(&mount).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(OWN) {
+            if entry.file_name().to_string_lossy().starts_with(CGROUP_PREFIX) {
                 let _ = fs::remove_dir(entry.path());
             }
         }
-        let path = mount.join(format!("{OWN}{}", std::process::id()));
+        let path = mount.join(format!("{CGROUP_PREFIX}{}", std::process::id()));
         fs::create_dir(&path).with_context(|| format!("cannot make the cgroup {}", path.display()))?;
         Ok(Self(path))
     }

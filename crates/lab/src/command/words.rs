@@ -8,7 +8,7 @@ use headstart_startup::parameters::is_same_name;
 
 /// The options that were given, each as `--name=value` or `--name`, in their order.
 #[must_use]
-pub fn given(command: &Command, matches: &ArgMatches) -> Vec<String> {
+pub fn given_options(command: &Command, matches: &ArgMatches) -> Vec<String> {
     let mut words: Vec<(usize, String)> = vec![];
     for arg in command.get_arguments() {
         let id = arg.get_id().as_str();
@@ -63,12 +63,14 @@ pub fn canonical(parser: &Command, words: impl Iterator<Item = OsString>) -> Vec
             (Some(long), _) => match long.split_once('=') {
                 Some((name, value)) => {
                     if let Some(arg) = option(name) {
-                        *word = format!("--{name}={}", spelt(arg, value)).into();
+                        *word = format!("--{name}={}", format_value(arg, value)).into();
                     }
                 }
                 None => before = option(long),
             },
-            (None, Some(arg)) if !arg.get_possible_values().is_empty() => *word = spelt(arg, &text).into(),
+            (None, Some(arg)) if !arg.get_possible_values().is_empty() => {
+                *word = format_value(arg, &text).into()
+            }
             (None, _) => {}
         }
     }
@@ -77,7 +79,7 @@ pub fn canonical(parser: &Command, words: impl Iterator<Item = OsString>) -> Vec
 
 /// A value, or a list of them, as help spells it; other text is left as it is.
 #[must_use]
-pub fn spelt(arg: &Arg, value: &str) -> String {
+pub fn format_value(arg: &Arg, value: &str) -> String {
     let known = arg.get_possible_values();
     if known.is_empty() || !arg.get_action().takes_values() {
         return value.to_owned();

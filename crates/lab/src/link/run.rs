@@ -177,7 +177,7 @@ fn run_command(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<E
             let end = End::start(&entry, &device, &[], &shell).context("--serve")?;
             (block, FarEnd::Program(end))
         }
-        None => outside(mtu)?,
+        None => create_outer_device(mtu)?,
     };
     let device = device::Settings { ours: block.inside(), peer: block.outside(), leads_to: None, mtu };
     let environment = [
@@ -231,7 +231,7 @@ impl FarEnd {
 }
 
 /// A device in the namespace of this process, with an unused block of addresses.
-fn outside(mtu: u16) -> Result<(Block, FarEnd)> {
+fn create_outer_device(mtu: u16) -> Result<(Block, FarEnd)> {
     if !namespace::is_privileged() {
         bail!(
             "the outer end of the path needs a device in this network namespace, which needs root; without root: \
@@ -273,7 +273,7 @@ fn wait_until_it_listens(server: &mut Child, signals: &mut Signals, clock: &Cloc
         if let Some(status) = server.try_wait()? {
             bail!("--serve: the server ended before it listened ({status})");
         }
-        if listens(server.id()) {
+        if has_listener(server.id()) {
             return Ok(());
         }
         if matches!(
@@ -288,7 +288,7 @@ fn wait_until_it_listens(server: &mut Child, signals: &mut Signals, clock: &Cloc
 }
 
 /// True if there is a TCP socket that listens, or any UDP socket, in the namespace of that process.
-fn listens(process: u32) -> bool {
+fn has_listener(process: u32) -> bool {
     /// TCP_LISTEN, as the kernel's tables have it.
     const LISTEN: &str = "0A";
     let has = |table: &str, is_it: &dyn Fn(&str) -> bool| {
@@ -300,7 +300,7 @@ fn listens(process: u32) -> bool {
 }
 
 /// Time after which a program that was sent a signal to end is killed.
-const GRACE: Span = Span::from_secs(3);
+const KILL_TIMEOUT: Span = Span::from_secs(3);
 
 /// Waits for the program, and passes on signals that it did not get itself.
 fn wait(
@@ -332,7 +332,7 @@ fn wait(
             }
             WaitOutcome::Terminate => {
                 if !is_asked {
-                    end_at = Some(clock.now() + GRACE);
+                    end_at = Some(clock.now() + KILL_TIMEOUT);
                 }
                 is_asked = true;
                 signals::send(child, Signal::TERM);

@@ -11,11 +11,11 @@ use headstart_startup::catalogue::Needs;
 use headstart_startup::quick_start::DenialReason;
 
 pub use title::headline;
-pub use words::{nothing, verdict};
+pub use words::{reason_for_no_result, verdict};
 
 use crate::capacity::Capacity;
 use crate::options::{RouterName, TransportName};
-use crate::race::{Measured, Race, Standing};
+use crate::race::{Measured, Race, SchemeResult};
 use crate::report::{Provenance, Report, Section};
 use crate::setup::{REFERENCE, Setup};
 use crate::show::{cell, counted};
@@ -37,22 +37,22 @@ pub fn table(setup: &Setup, race: &Race, sort: SortKey) -> Table {
     let shown = shown(race);
     let columns = std::iter::once(Column::text("scheme")).chain(shown.iter().map(|it| it.column.clone()));
     let mut table = Table::new(&format!("{}: {}", headline(setup), words::sample(race)), columns);
-    let mut order: Vec<usize> = (0..race.standings.len()).collect();
+    let mut order: Vec<usize> = (0..race.scheme_results.len()).collect();
     race.sort(&mut order, SortKey::Given);
     race.sort(&mut order, sort);
     let harmless = race.verdict().harmless.first().copied();
     for &place in &order {
-        let standing = &race.standings[place];
-        let (invalid, _) = standing.invalid;
-        let name = standing.entry.name;
+        let scheme_result = &race.scheme_results[place];
+        let (invalid, _) = scheme_result.invalid;
+        let name = scheme_result.entry.name;
         let mark = match harmless {
             _ if invalid > 0 => " INVALID",
             Some(best) if best == place => words::MARK,
             _ => "",
         };
         let mut cells = vec![Cell::text(&format!("{name}{mark}"))];
-        cells.extend(shown.iter().map(|Shown { decimals, of, .. }| {
-            of(standing).map_or(Cell::Missing, |measured| cell(measured, *decimals))
+        cells.extend(shown.iter().map(|MeasureColumn { decimals, of, .. }| {
+            of(scheme_result).map_or(Cell::Missing, |measured| cell(measured, *decimals))
         }));
         table.row(cells);
     }
@@ -60,16 +60,17 @@ pub fn table(setup: &Setup, race: &Race, sort: SortKey) -> Table {
     if harmless.is_some() {
         table.note("* fastest of those whose harm does not show");
     }
-    for note in words::limits(race).iter().chain(&words::twins(race)).chain(&setup.notes) {
+    for note in words::limits(race).iter().chain(&words::notes_on_identical(race)).chain(&setup.notes) {
         table.note(note);
     }
     if setup.carrier().is_real_time() {
         table.note(&in_real_time(setup, race));
     }
-    for note in race.standings.iter().filter_map(|standing| routers(setup, standing)) {
+    for note in race.scheme_results.iter().filter_map(|scheme_result| routers(setup, scheme_result)) {
         table.note(&note);
     }
-    let unfinished: u64 = race.standings.iter().map(|standing| standing.totals.unfinished).sum();
+    let unfinished: u64 =
+        race.scheme_results.iter().map(|scheme_result| scheme_result.totals.unfinished).sum();
     if unfinished > 0 {
         let (what, were) =
             (if race.is_pages { "connection" } else { "flow" }, if unfinished == 1 { "was" } else { "were" });
@@ -89,13 +90,13 @@ pub fn table(setup: &Setup, race: &Race, sort: SortKey) -> Table {
 }
 
 /// Marks in each column those that no other scheme is better than by a test over seeds.
-fn mark_best(table: &mut Table, race: &Race, order: &[usize], shown: &[Shown]) {
-    for (number, Shown { column, of, .. }) in shown.iter().enumerate() {
+fn mark_best(table: &mut Table, race: &Race, order: &[usize], shown: &[MeasureColumn]) {
+    for (number, MeasureColumn { column, of, .. }) in shown.iter().enumerate() {
         let sign = if column.better == Some(Better::Higher) { -1.0 } else { 1.0 };
         let samples: Vec<Vec<f64>> = order
             .iter()
             .map(|place| {
-                let measured = of(&race.standings[*place]);
+                let measured = of(&race.scheme_results[*place]);
                 measured.map_or_else(Vec::new, |it| it.by_seed.iter().map(|value| sign * value).collect())
             })
             .collect();
@@ -105,22 +106,22 @@ fn mark_best(table: &mut Table, race: &Race, order: &[usize], shown: &[Shown]) {
 }
 
 /// A column of numbers behind the name.
-struct Shown {
+struct MeasureColumn {
     column: Column,
     decimals: u8,
-    of: fn(&Standing) -> Option<&Measured>,
+    of: fn(&SchemeResult) -> Option<&Measured>,
 }
 
 /// The columns behind the name: those with any value.
-fn shown(race: &Race) -> Vec<Shown> {
+fn shown(race: &Race) -> Vec<MeasureColumn> {
     // In a narrow terminal columns of low priority are left out first.
-    let lower = |title: &str, unit: &str, decimals, priority: u8, of| Shown {
+    let lower = |title: &str, unit: &str, decimals, priority: u8, of| MeasureColumn {
         column: Column::number(title, unit).better(Better::Lower).priority(priority),
         decimals,
         of,
     };
     // Of these more may be as good as less.
-    let told = |title: &str, unit: &str, decimals, priority: u8, of| Shown {
+    let told = |title: &str, unit: &str, decimals, priority: u8, of| MeasureColumn {
         column: Column::number(title, unit).priority(priority),
         decimals,
         of,
@@ -137,12 +138,12 @@ fn shown(race: &Race) -> Vec<Shown> {
         lower("lost at random", "%", 2, 6, |it| it.random_loss_percent.as_ref()),
         lower("sent/ useful", "", 2, 5, |it| Some(&it.overhead).filter(|_| it.has_counts)),
         lower("harm", "", 3, 9, |it| Some(&it.harm)),
-        Shown { column: long_flows, decimals: 2, of: |it| it.long_share.as_ref() },
+        MeasureColumn { column: long_flows, decimals: 2, of: |it| it.long_share.as_ref() },
         told("slow- down", "", 2, 2, |it| it.measure("slowdown_mean")),
         told("link in use", "%", 1, 1, |it| it.measure("utilisation_percent")),
         told("queue p95", "ms", 1, 2, |it| it.measure("queueing_delay_p95_ms")),
     ];
-    all.retain(|it| race.standings.iter().any(|standing| (it.of)(standing).is_some()));
+    all.retain(|it| race.scheme_results.iter().any(|scheme_result| (it.of)(scheme_result).is_some()));
     all
 }
 
@@ -152,7 +153,8 @@ fn in_real_time(setup: &Setup, race: &Race) -> String {
         TransportName::Tcp => "this machine's TCP",
         TransportName::Quic => "the QUIC stack",
     };
-    let invalid = race.standings.iter().map(|standing| standing.invalid).max().unwrap_or_default();
+    let invalid =
+        race.scheme_results.iter().map(|scheme_result| scheme_result.invalid).max().unwrap_or_default();
     let kept = match invalid {
         (0, _) => "The machine kept real time in all runs".to_owned(),
         (invalid, all) => format!(
@@ -164,12 +166,13 @@ fn in_real_time(setup: &Setup, race: &Race) -> String {
 }
 
 /// The routers' grants to a scheme that needs them, and the reason if there were none.
-fn routers(setup: &Setup, standing: &Standing) -> Option<String> {
-    let totals = &standing.totals;
-    if standing.entry.needs != Needs::Routers || totals.flows == 0 {
+fn routers(setup: &Setup, scheme_result: &SchemeResult) -> Option<String> {
+    let totals = &scheme_result.totals;
+    if scheme_result.entry.needs != Needs::Routers || totals.flows == 0 {
         return None;
     }
-    let (name, requires_rate_stamps) = (standing.entry.name, standing.entry.scheme().requires_rate_stamps());
+    let (name, requires_rate_stamps) =
+        (scheme_result.entry.name, scheme_result.entry.scheme().requires_rate_stamps());
     if totals.granted == 0 {
         // The reason that most starts met.
         let told = DenialReason::ALL.iter().max_by_key(|reason| totals.denied[**reason as usize]);
@@ -286,20 +289,21 @@ pub fn report(
     sections.push(Section::Definitions(definitions(setup)));
     Report {
         title: "Which fast start is best on this path?".into(),
-        lead: lead(setup, race),
+        lead: summary(setup, race),
         sections,
         provenance: provenance(setup, race, command),
     }
 }
 
 /// The answer in one paragraph.
-fn lead(setup: &Setup, race: &Race) -> String {
+fn summary(setup: &Setup, race: &Race) -> String {
     format!("On {} ({}). {}", headline(setup), words::sample(race), words::verdict(race))
 }
 
 fn provenance(setup: &Setup, race: &Race, command: &str) -> Provenance {
-    let fingerprint = race.standings.iter().fold(0, |all: u64, one| all.rotate_left(9) ^ one.fingerprint);
-    let packets: u64 = race.standings.iter().map(|standing| standing.data_packets).sum();
+    let fingerprint =
+        race.scheme_results.iter().fold(0, |all: u64, one| all.rotate_left(9) ^ one.fingerprint);
+    let packets: u64 = race.scheme_results.iter().map(|scheme_result| scheme_result.data_packets).sum();
     let first = setup.run.seed;
     Provenance {
         facts: vec![

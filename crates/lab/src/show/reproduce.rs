@@ -5,7 +5,7 @@ pub mod set_ups;
 
 use std::collections::BTreeSet;
 
-pub use score::{Score, counts_table, score, summary, surprises, worth_table};
+pub use score::{ClaimCounts, counts_table, evidence_table, score, summary, surprises};
 
 use crate::figure::{Axis, Svg};
 use crate::report::{Provenance, Report, Section};
@@ -20,7 +20,7 @@ use headstart_paper::run::Results;
 
 /// A figure's claims, judged.
 #[derive(Clone, Debug)]
-pub struct Judged<'a> {
+pub struct JudgedFigure<'a> {
     /// The experiment.
     pub experiment: &'a Experiment,
     /// Its results.
@@ -46,7 +46,7 @@ pub struct JudgedClaim<'a> {
     pub standing: Option<Standing>,
 }
 
-impl<'a> Judged<'a> {
+impl<'a> JudgedFigure<'a> {
     /// Judges all claims of a figure; `replaced` is the same with schemes replaced, where that was
     /// run.
     #[must_use]
@@ -75,7 +75,7 @@ impl<'a> Judged<'a> {
 impl JudgedClaim<'_> {
     /// The outcome in words, with the number of the demonstration.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         match (self.outcome, &self.claim.comes_out, &self.demonstration) {
             (Outcome::Holds, _, _) => {
                 let word = verdict(&self.findings).word();
@@ -109,7 +109,7 @@ fn verdict(findings: &[Finding]) -> Verdict {
 
 /// One figure's claims as a page shows them: every variant, with the source.
 #[must_use]
-pub fn claims_table(judged: &Judged<'_>) -> Table {
+pub fn claims_table(judged: &JudgedFigure<'_>) -> Table {
     let plan = &judged.experiment.plan;
     let mut columns = ["claim", "outcome", "paper"].map(Column::text).to_vec();
     let ours = |variant: &Variant| Column::text(&format!("ours ({})", variant.name));
@@ -117,7 +117,7 @@ pub fn claims_table(judged: &Judged<'_>) -> Table {
     let mut table = Table::new("", columns);
     for one in &judged.claims {
         let says = format!("{} ({})", one.claim.says, one.claim.source);
-        let mut cells = [says, one.told(), one.claim.paper()].map(|text| Cell::text(&text)).to_vec();
+        let mut cells = [says, one.describe(), one.claim.paper()].map(|text| Cell::text(&text)).to_vec();
         for (number, finding) in one.findings.iter().enumerate() {
             let mut text = finding.shown.clone();
             if number > 0 && finding.verdict != Verdict::NotRun {
@@ -133,7 +133,7 @@ pub fn claims_table(judged: &Judged<'_>) -> Table {
 /// One figure's claims for a terminal of some width: the first variant only. Text too wide for its
 /// column continues in rows below.
 #[must_use]
-pub fn terminal_table(judged: &Judged<'_>, width: usize) -> Table {
+pub fn terminal_table(judged: &JudgedFigure<'_>, width: usize) -> Table {
     /// Columns of paper, ours and outcome, and the gaps between all.
     const OTHERS: [usize; 4] = [16, 20, 30, 6];
     let plan = &judged.experiment.plan;
@@ -147,7 +147,7 @@ pub fn terminal_table(judged: &Judged<'_>, width: usize) -> Table {
             folded(&one.claim.says, first),
             folded(&one.claim.paper(), OTHERS[0]),
             folded(shown, OTHERS[1]),
-            folded(&one.told(), OTHERS[2]),
+            folded(&one.describe(), OTHERS[2]),
         ];
         let height = cells.iter().map(Vec::len).max().unwrap_or(0);
         for line in 0..height {
@@ -185,7 +185,7 @@ pub const CLAIM_COLUMNS: [&str; 16] = [
 
 /// Rows of `claims.csv`.
 #[must_use]
-pub fn claim_rows(judged: &[Judged<'_>]) -> Vec<Vec<String>> {
+pub fn claim_rows(judged: &[JudgedFigure<'_>]) -> Vec<Vec<String>> {
     let mut rows = vec![];
     for figure in judged {
         for one in &figure.claims {
@@ -253,7 +253,7 @@ fn number(value: f64) -> String {
 
 /// A figure drawn: its files' name, its data, its picture and caption.
 #[derive(Clone, Debug)]
-pub struct Drawn {
+pub struct DrawnFigure {
     /// Of the files.
     pub name: String,
     /// Caption of the figure.
@@ -268,7 +268,7 @@ pub struct Drawn {
 
 /// All drawings of a figure, under every variant.
 #[must_use]
-pub fn drawn(experiment: &Experiment, results: &Results) -> Vec<Drawn> {
+pub fn drawn(experiment: &Experiment, results: &Results) -> Vec<DrawnFigure> {
     let plan = &experiment.plan;
     let mut all = vec![];
     for drawing in &experiment.drawings {
@@ -284,7 +284,7 @@ pub fn drawn(experiment: &Experiment, results: &Results) -> Vec<Drawn> {
             };
             let figure = drawing.figure(plan, &data, &title);
             let (columns, svg) = (data_columns(&figure.x, &figure.y), figure.svg());
-            all.push(Drawn {
+            all.push(DrawnFigure {
                 name: format!("{}-{}-{}", experiment.name, drawing.name, variant.name),
                 caption: drawing.caption.clone(),
                 data,
@@ -297,7 +297,7 @@ pub fn drawn(experiment: &Experiment, results: &Results) -> Vec<Drawn> {
 }
 
 /// The schemes that are drawn somewhere, each once, in the order of the plans.
-fn schemes(judged: &[Judged<'_>], drawings: &[Vec<Drawn>]) -> Vec<String> {
+fn schemes(judged: &[JudgedFigure<'_>], drawings: &[Vec<DrawnFigure>]) -> Vec<String> {
     let drawn: BTreeSet<&str> = drawings
         .iter()
         .flatten()
@@ -317,15 +317,15 @@ fn schemes(judged: &[Judged<'_>], drawings: &[Vec<Drawn>]) -> Vec<String> {
 #[must_use]
 pub fn report(
     paper: &Paper,
-    judged: &[Judged<'_>],
-    drawings: &[Vec<Drawn>],
+    judged: &[JudgedFigure<'_>],
+    drawings: &[Vec<DrawnFigure>],
     facts: Vec<(String, String)>,
 ) -> Report {
     let mut sections = vec![
         Section::Picks(schemes(judged, drawings)),
         Section::Text(summary(judged)),
         Section::Table(counts_table(judged)),
-        Section::Table(worth_table(judged)),
+        Section::Table(evidence_table(judged)),
         Section::Heading("How it was done".into()),
         Section::Text(paper.about.clone()),
     ];

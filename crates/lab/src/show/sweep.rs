@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::conditions::Around;
+use crate::conditions::ConditionColumns;
 use crate::crossing::{Crossing, crossings};
 use crate::figure::{Axis, Figure, Guide, HeatMap, Point as Mark, Series, Style};
 use crate::race::{Measured, Race};
@@ -60,21 +60,21 @@ impl Sweep {
     pub fn add(&mut self, point: &Point, setup: &Setup, race: &Race) {
         let (mut axes, mut numbers) = (vec![], vec![]);
         for (name, typed) in &point.varied {
-            let own = Around::new(setup, &[(name.clone(), typed.clone())]).before;
+            let own = ConditionColumns::new(setup, &[(name.clone(), typed.clone())]).before;
             let number = own.iter().find_map(|(column, value)| Some((column.clone(), value.parse().ok()?)));
             axes.push((name.clone(), number.as_ref().map_or(name.clone(), |(column, _)| column.clone())));
             numbers.push(number.map(|(_, number)| number));
         }
         self.axes = axes;
-        let row = |standing: &crate::race::Standing| Row {
-            scheme: standing.entry.name.to_string(),
-            mean: standing.mean_ms.clone(),
-            p99: standing.p99_ms.clone(),
-            loss: standing.loss_percent.clone(),
-            harm: standing.harm.clone(),
+        let row = |scheme_result: &crate::race::SchemeResult| Row {
+            scheme: scheme_result.entry.name.to_string(),
+            mean: scheme_result.mean_ms.clone(),
+            p99: scheme_result.p99_ms.clone(),
+            loss: scheme_result.loss_percent.clone(),
+            harm: scheme_result.harm.clone(),
         };
         let typed = point.varied.iter().map(|(_, value)| value.clone()).collect();
-        self.points.push(PointResult { typed, numbers, rows: race.standings.iter().map(row).collect() });
+        self.points.push(PointResult { typed, numbers, rows: race.scheme_results.iter().map(row).collect() });
     }
 
     /// Every point and scheme, with intervals.

@@ -11,18 +11,18 @@ use super::{FetchConfig, Sample};
 
 /// Time after which a silent host is reported. Between the first and the second repetition of the
 /// first packet, so that one lost packet is not reported.
-const SILENCE: Duration = Duration::from_millis(2500);
+const SILENCE_TIMEOUT: Duration = Duration::from_millis(2500);
 
 /// Time allowed for the last packet to leave: it needs no answer.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Pages to fetch, and their server.
-pub(super) struct Visits<'a> {
+pub(super) struct PageFetches<'a> {
     pub plan: &'a FetchPlan,
     pub remote: SocketAddr,
 }
 
-impl Visits<'_> {
+impl PageFetches<'_> {
     /// Fetches `repeat` times with each configuration, and closes the connections.
     ///
     /// # Errors
@@ -33,14 +33,14 @@ impl Visits<'_> {
             let host = self.plan.origin.host.clone();
             FetchError::Socket { host: format!("{host}: no socket towards {}", self.remote), source }
         })?;
-        let samples = self.in_turn(&endpoint, ways, repeat).await;
+        let samples = self.fetch_in_turn(&endpoint, ways, repeat).await;
         // The last packet closes the connection. A server that does not receive it keeps the
         // connection, and the record it reserved, until the idle timeout.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, endpoint.endpoint().wait_idle()).await;
         samples
     }
 
-    async fn in_turn(
+    async fn fetch_in_turn(
         &self,
         endpoint: &ClientEndpoint,
         ways: &[FetchConfig],
@@ -50,7 +50,7 @@ impl Visits<'_> {
         // In turn, so that changes of the path affect all.
         for round in 0..repeat {
             for way in ways {
-                let visit = self.one(endpoint, way).await?;
+                let visit = self.fetch_once(endpoint, way).await?;
                 let rest = pause_after(&visit);
                 samples.push(Sample { scheme: way.scheme.clone(), round, visit });
                 tokio::time::sleep(rest).await;
@@ -59,15 +59,15 @@ impl Visits<'_> {
         Ok(samples)
     }
 
-    async fn one(&self, endpoint: &ClientEndpoint, way: &FetchConfig) -> Result<Visit> {
+    async fn fetch_once(&self, endpoint: &ClientEndpoint, way: &FetchConfig) -> Result<Visit> {
         let Self { plan, remote } = *self;
         let (config, _) = way.setup.configure(remote, plan.origin.name());
-        let heard = endpoint.reads();
+        let reads = endpoint.reads();
         let mut fetch = pin!(plan.run(endpoint, config, remote));
-        let visit = match tokio::time::timeout(SILENCE, &mut fetch).await {
+        let visit = match tokio::time::timeout(SILENCE_TIMEOUT, &mut fetch).await {
             Ok(done) => done?,
             Err(_) => {
-                if endpoint.reads() == heard {
+                if endpoint.reads() == reads {
                     eprintln!(
                         "headstart: {}: no answer from {remote} yet, waiting up to {:?} (--timeout)",
                         plan.origin.host, plan.timeout
@@ -103,7 +103,7 @@ pub(super) fn is_refusal(error: &anyhow::Error) -> bool {
 }
 
 /// With advice, where there is any.
-pub(super) fn advised(error: anyhow::Error) -> anyhow::Error {
+pub(super) fn with_advice(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(FetchError::Certificate { .. }) => anyhow!(
             "{error}. If the server is yours: `--certificates FILE` with its certificate believes it, `--insecure` anybody"

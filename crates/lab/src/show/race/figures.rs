@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::capacity::Capacity;
 use crate::figure::{Axis, Figure, Guide, Legend, Mark, Point, Range, Series, Style, Svg};
-use crate::race::{Race, Standing};
+use crate::race::{Race, SchemeResult};
 use crate::report::Section;
 use crate::setup::REFERENCE;
 use crate::show::flow::{self, FlowFigures};
@@ -12,7 +12,7 @@ use crate::verdict::Harm;
 
 /// The schemes, which a reader can pick, in their order.
 pub fn names(race: &Race) -> Vec<String> {
-    race.standings.iter().map(|standing| standing.entry.name.to_string()).collect()
+    race.scheme_results.iter().map(|scheme_result| scheme_result.entry.name.to_string()).collect()
 }
 
 /// Completion time over harm.
@@ -22,17 +22,18 @@ pub fn plane(race: &Race) -> Svg {
         Axis::linear("harm", "").with_range(Range::Tight),
         Axis::linear("mean completion time", "ms").with_range(Range::Tight),
     );
-    for (slot, standing) in race.standings.iter().enumerate() {
-        let Some(Harm { interval: harm, .. }) = standing.worst_harm() else { continue };
-        let mut point = Point::new(harm.value, standing.mean_ms.value).labelled(&standing.entry.name);
+    for (slot, scheme_result) in race.scheme_results.iter().enumerate() {
+        let Some(Harm { interval: harm, .. }) = scheme_result.worst_harm() else { continue };
+        let mut point =
+            Point::new(harm.value, scheme_result.mean_ms.value).labelled(&scheme_result.entry.name);
         if harm.low.is_finite() {
             point = point.with_x_range(harm.low, harm.high);
         }
-        if standing.mean_ms.low.is_finite() {
-            point = point.with_y_range(standing.mean_ms.low, standing.mean_ms.high);
+        if scheme_result.mean_ms.low.is_finite() {
+            point = point.with_y_range(scheme_result.mean_ms.low, scheme_result.mean_ms.high);
         }
         figure.series.push(Series::new(
-            &standing.entry.name,
+            &scheme_result.entry.name,
             Style::marks(Mark::BySlot).with_slot(slot),
             [point],
         ));
@@ -47,11 +48,11 @@ pub fn distribution(race: &Race) -> Section {
     let mut figure =
         Figure::new("", Axis::logarithmic("completion time", "ms"), Axis::linear("share complete", ""));
     let shown = notable(race);
-    for (slot, standing) in race.standings.iter().enumerate() {
+    for (slot, scheme_result) in race.scheme_results.iter().enumerate() {
         let mut last = -1.0;
         // Steps finer than a pixel only make the file larger.
-        let first = standing.times.distribution().next().map(|(span, _)| (span.as_millis_f64(), 0.0));
-        let rest = standing.times.distribution().filter_map(|(span, share)| {
+        let first = scheme_result.times.distribution().next().map(|(span, _)| (span.as_millis_f64(), 0.0));
+        let rest = scheme_result.times.distribution().filter_map(|(span, share)| {
             let is_visible = share - last > 0.002 || share >= 1.0;
             last = if is_visible { share } else { last };
             is_visible.then(|| (span.as_millis_f64(), share))
@@ -59,11 +60,12 @@ pub fn distribution(race: &Race) -> Section {
         let points = first.into_iter().chain(rest);
         let style = Style::steps().with_slot(slot);
         let style = if shown.contains(&slot) { style } else { style.on_demand() };
-        figure.series.push(Series::new(&standing.entry.name, style, points));
+        figure.series.push(Series::new(&scheme_result.entry.name, style, points));
     }
     figure.plot_height = 420.0;
-    let medians = |standing: &Standing| (standing.p50_ms.value, standing.entry.name.to_string());
-    let mut order: Vec<(f64, String)> = race.standings.iter().map(medians).collect();
+    let medians =
+        |scheme_result: &SchemeResult| (scheme_result.p50_ms.value, scheme_result.entry.name.to_string());
+    let mut order: Vec<(f64, String)> = race.scheme_results.iter().map(medians).collect();
     order.retain(|(median, _)| median.is_finite());
     order.sort_by(|a, b| a.0.total_cmp(&b.0));
     if let (Some((least, first)), Some((most, last))) = (order.first(), order.last()) {
@@ -76,7 +78,7 @@ pub fn distribution(race: &Race) -> Section {
     let together: Vec<String> = figure.coinciding().iter().map(|names| names.join(" and ")).collect();
     let mut caption = "The share of flows (pages) that are complete after a time; logarithmic, so that tails can be told apart."
         .to_owned();
-    if shown.len() < race.standings.len() {
+    if shown.len() < race.scheme_results.len() {
         caption += &format!(
             " At first {REFERENCE} and those with the lowest and highest mean and 99th percentile are shown."
         );
@@ -91,17 +93,18 @@ pub fn distribution(race: &Race) -> Section {
 fn notable(race: &Race) -> BTreeSet<usize> {
     /// Lines that one figure shows well.
     const FEW: usize = 6;
-    let count = race.standings.len();
+    let count = race.scheme_results.len();
     if count <= FEW {
         return (0..count).collect();
     }
-    let mean = |slot: &usize| race.standings[*slot].mean_ms.value;
-    let tail = |slot: &usize| race.standings[*slot].p99_ms.value;
-    let known = |value: fn(&Standing) -> f64| {
-        (0..count).filter(move |slot| value(&race.standings[*slot]).is_finite())
+    let mean = |slot: &usize| race.scheme_results[*slot].mean_ms.value;
+    let tail = |slot: &usize| race.scheme_results[*slot].p99_ms.value;
+    let known = |value: fn(&SchemeResult) -> f64| {
+        (0..count).filter(move |slot| value(&race.scheme_results[*slot]).is_finite())
     };
     let (means, tails) = (known(|one| one.mean_ms.value), known(|one| one.p99_ms.value));
-    let reference = race.standings.iter().position(|standing| standing.entry.name == REFERENCE);
+    let reference =
+        race.scheme_results.iter().position(|scheme_result| scheme_result.entry.name == REFERENCE);
     [
         reference,
         means.clone().min_by(|a, b| mean(a).total_cmp(&mean(b))),
@@ -116,7 +119,8 @@ fn notable(race: &Race) -> BTreeSet<usize> {
 
 /// One flow of each scheme: two over one another, and each by itself, all on the same axes.
 pub fn flows(race: &Race) -> Vec<Section> {
-    let views = race.standings.iter().map(|standing| (&*standing.entry.name, &standing.view));
+    let views =
+        race.scheme_results.iter().map(|scheme_result| (&*scheme_result.entry.name, &scheme_result.view));
     let figures = FlowFigures::of(views);
     let mut sections = vec![Section::Text(format!(
         "Flow number {} of the first seed, the same arrival for every scheme, on the same axes. A scheme's mean is over all its \
@@ -124,27 +128,33 @@ pub fn flows(race: &Race) -> Vec<Section> {
         race.traced_serial
     ))];
     sections.extend(overlay(race, &figures));
-    sections
-        .extend(race.standings.iter().zip(&figures).map(|(standing, figures)| details(standing, figures)));
+    sections.extend(
+        race.scheme_results
+            .iter()
+            .zip(&figures)
+            .map(|(scheme_result, figures)| details(scheme_result, figures)),
+    );
     sections
 }
 
 /// The reference and the fastest over one another.
 fn overlay(race: &Race, figures: &[FlowFigures]) -> Option<Section> {
     let mut order: Vec<usize> = (0..figures.len()).filter(|slot| figures[*slot].has_events()).collect();
-    order.sort_by(|a, b| race.standings[*a].mean_ms.value.total_cmp(&race.standings[*b].mean_ms.value));
-    let is_reference = |slot: &usize| race.standings[*slot].entry.name == REFERENCE;
+    order.sort_by(|a, b| {
+        race.scheme_results[*a].mean_ms.value.total_cmp(&race.scheme_results[*b].mean_ms.value)
+    });
+    let is_reference = |slot: &usize| race.scheme_results[*slot].entry.name == REFERENCE;
     let first = order.iter().copied().find(is_reference).or(order.last().copied())?;
     let second = order.into_iter().find(|slot| *slot != first)?;
     Some(flow::overlay(&figures[first], &figures[second]))
 }
 
-fn details(standing: &Standing, figures: &FlowFigures) -> Section {
-    let totals = &standing.totals;
+fn details(scheme_result: &SchemeResult, figures: &FlowFigures) -> Section {
+    let totals = &scheme_result.totals;
     let counts = &totals.counts;
     let per_flow = |count: u64| format!("{:.2}", count as f64 / (totals.flows as f64).max(1.0));
     let mut sections = figures.sections();
-    let phases: Vec<String> = flow::phases(&standing.view)
+    let phases: Vec<String> = flow::phases(&scheme_result.view)
         .iter()
         .map(|(at, phase, window, pace)| {
             let pace = pace.map(|bits| format!(", {:.2} Mbit/s", bits as f64 / 1e6)).unwrap_or_default();
@@ -162,8 +172,8 @@ fn details(standing: &Standing, figures: &FlowFigures) -> Section {
             "history".into(),
             format!(
                 "{:.1} % of starts met a record; {} bytes for each peer remembered",
-                100.0 * standing.history_hits,
-                standing.history_bytes_per_peer
+                100.0 * scheme_result.history_hits,
+                scheme_result.history_bytes_per_peer
             ),
         ),
         ("phases of the flow shown".into(), phases.join("; ")),
@@ -172,7 +182,7 @@ fn details(standing: &Standing, figures: &FlowFigures) -> Section {
     Section::Details {
         summary: format!(
             "{}: {} (mean {:.0} ms; the flow shown {this})",
-            standing.entry.name, standing.entry.summary, standing.mean_ms.value
+            scheme_result.entry.name, scheme_result.entry.summary, scheme_result.mean_ms.value
         ),
         sections,
     }
@@ -185,10 +195,10 @@ pub fn capacity_plane(race: &Race, capacities: &[Capacity]) -> Svg {
         Axis::linear("feasible capacity", "% load"),
         Axis::linear("mean completion time", "ms"),
     );
-    for (slot, standing) in race.standings.iter().enumerate() {
-        if let Some(found) = capacities.iter().find(|found| *standing.entry.name == *found.scheme) {
+    for (slot, scheme_result) in race.scheme_results.iter().enumerate() {
+        if let Some(found) = capacities.iter().find(|found| *scheme_result.entry.name == *found.scheme) {
             let point =
-                Point::new(f64::from(found.own_percent), standing.mean_ms.value).labelled(&found.scheme);
+                Point::new(f64::from(found.own_percent), scheme_result.mean_ms.value).labelled(&found.scheme);
             figure.series.push(Series::new(
                 &found.scheme,
                 Style::marks(Mark::BySlot).with_slot(slot),

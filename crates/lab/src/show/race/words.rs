@@ -3,10 +3,10 @@
 use headstart_report::statistics::Interval;
 use headstart_units::Span;
 
-use crate::race::{Race, Standing};
+use crate::race::{Race, SchemeResult};
 use crate::setup::{REFERENCE, Setup};
 use crate::show::counted;
-use crate::verdict::{Harm, Twins, Victims};
+use crate::verdict::{Harm, HarmedFlows, IdenticalSchemes};
 
 /// So many names are listed before the others are only counted.
 const MAX_NAMES: usize = 4;
@@ -21,16 +21,16 @@ pub const MARK: &str = " *";
 #[must_use]
 pub fn verdict(race: &Race) -> String {
     let found = race.verdict();
-    let standing = |place: usize| &race.standings[place];
+    let scheme_result = |place: usize| &race.scheme_results[place];
     let Some(&first) = found.fastest.first() else {
-        return format!("no scheme can be ranked: {}.", why_not(race));
+        return format!("no scheme can be ranked: {}.", reason_for_no_ranking(race));
     };
-    let fastest = standing(first);
+    let fastest = scheme_result(first);
     let seeds = counted((race.seeds - race.empty_seeds) as u64, "seed");
     let time = time(fastest);
     let others = &found.fastest[1..];
     let mut text = match others.len() {
-        0 if race.standings.len() == 1 => format!("{} takes {time}.", fastest.entry.name),
+        0 if race.scheme_results.len() == 1 => format!("{} takes {time}.", fastest.entry.name),
         0 => format!("Fastest is {}: {time}.", fastest.entry.name),
         _ => format!(
             "Fastest is {} with {time}, but {} cannot be told apart from it over {seeds}.",
@@ -44,7 +44,7 @@ pub fn verdict(race: &Race) -> String {
     match found.harmless.split_first() {
         Some((&best, _)) if best == first => {}
         Some((&best, others)) => {
-            let winner = standing(best);
+            let winner = scheme_result(best);
             let harm = match winner.worst_harm() {
                 Some(harm) if winner.entry.name.as_str() != REFERENCE => {
                     format!(", harm {}", of_harm(&harm))
@@ -61,16 +61,18 @@ pub fn verdict(race: &Race) -> String {
             }
             text += ".";
         }
-        None if race.standings.len() > 1 && race.seeds > 1 => text += " None is without harm that shows.",
+        None if race.scheme_results.len() > 1 && race.seeds > 1 => {
+            text += " None is without harm that shows."
+        }
         None => {}
     }
     text
 }
 
-fn why_not(race: &Race) -> &'static str {
-    if race.standings.iter().any(|standing| standing.invalid.0 > 0) {
+fn reason_for_no_ranking(race: &Race) -> &'static str {
+    if race.scheme_results.iter().any(|scheme_result| scheme_result.invalid.0 > 0) {
         "the machine did not keep real time"
-    } else if race.standings.iter().any(Standing::is_unfinished) {
+    } else if race.scheme_results.iter().any(SchemeResult::is_unfinished) {
         "no flow was finished, and all times are ages at the end of a run"
     } else {
         "nothing was measured"
@@ -78,20 +80,20 @@ fn why_not(race: &Race) -> &'static str {
 }
 
 /// Cost of the first row to other flows.
-fn cost(standing: &Standing, harm: &Harm) -> String {
+fn cost(scheme_result: &SchemeResult, harm: &Harm) -> String {
     if !harm.has_interval() {
         return format!("Its harm to others is {} in this seed, which may be chance.", of_harm(harm));
     }
-    if !harm.shows() {
+    if !harm.is_significant() {
         return format!("Its harm to others does not show: {}.", of_harm(harm));
     }
-    match harm.victims {
-        Victims::ShortFlows => format!(
+    match harm.harmed {
+        HarmedFlows::ShortFlows => format!(
             "It harms others: beside it {REFERENCE} flows take {} times as long.",
             with_interval(&harm.interval, 3)
         ),
-        Victims::LongFlows => {
-            let share = standing.long_share.as_ref().map(crate::race::Measured::interval);
+        HarmedFlows::LongFlows => {
+            let share = scheme_result.long_share.as_ref().map(crate::race::Measured::interval);
             let share = share.map_or_else(String::new, |share| with_interval(&share, 2));
             format!("It harms others: beside it long flows get {share} of their rate beside {REFERENCE}.")
         }
@@ -100,14 +102,14 @@ fn cost(standing: &Standing, harm: &Harm) -> String {
 
 fn of_harm(harm: &Harm) -> String {
     let number = with_interval(&harm.interval, 3);
-    match harm.victims {
-        Victims::ShortFlows => number,
-        Victims::LongFlows => format!("{number} to long flows"),
+    match harm.harmed {
+        HarmedFlows::ShortFlows => number,
+        HarmedFlows::LongFlows => format!("{number} to long flows"),
     }
 }
 
-fn time(standing: &Standing) -> String {
-    let Interval { value, low, high } = standing.mean_ms.interval();
+fn time(scheme_result: &SchemeResult) -> String {
+    let Interval { value, low, high } = scheme_result.mean_ms.interval();
     if low.is_finite() && high.is_finite() {
         format!("{value:.0} ms [{low:.0}, {high:.0}]")
     } else {
@@ -126,8 +128,11 @@ fn with_interval(interval: &Interval, decimals: usize) -> String {
 
 /// `a`, `a and b`, `a, b and c`, or the first of them and the number of the others.
 fn names(race: &Race, places: &[usize]) -> String {
-    let mut parts: Vec<String> =
-        places.iter().take(MAX_NAMES).map(|place| race.standings[*place].entry.name.to_string()).collect();
+    let mut parts: Vec<String> = places
+        .iter()
+        .take(MAX_NAMES)
+        .map(|place| race.scheme_results[*place].entry.name.to_string())
+        .collect();
     if places.len() > MAX_NAMES {
         parts.push(format!("{} more", places.len() - MAX_NAMES));
     }
@@ -137,7 +142,7 @@ fn names(race: &Race, places: &[usize]) -> String {
 
 /// The reason for an empty result, with advice, if it is empty.
 #[must_use]
-pub fn nothing(setup: &Setup, race: &Race) -> Option<String> {
+pub fn reason_for_no_result(setup: &Setup, race: &Race) -> Option<String> {
     if race.empty_seeds < race.seeds {
         return None;
     }
@@ -166,14 +171,15 @@ pub fn nothing(setup: &Setup, race: &Race) -> Option<String> {
 
 /// Why rows are the same to the last digit.
 #[must_use]
-pub fn twins(race: &Race) -> Vec<String> {
-    let of = |twins: &&Twins| -> String {
-        let names = twins.members.iter().map(|place| race.standings[*place].entry.name.to_string());
+pub fn notes_on_identical(race: &Race) -> Vec<String> {
+    let of = |identical: &&IdenticalSchemes| -> String {
+        let names = identical.members.iter().map(|place| race.scheme_results[*place].entry.name.to_string());
         names.collect::<Vec<_>>().join(" = ")
     };
-    let found = race.verdict().twins;
-    let (slow_start, other): (Vec<&Twins>, Vec<&Twins>) = found.iter().partition(|twins| twins.is_slow_start);
-    let listed = |twins: &[&Twins]| twins.iter().map(of).collect::<Vec<_>>().join(", ");
+    let found = race.verdict().identical;
+    let (slow_start, other): (Vec<&IdenticalSchemes>, Vec<&IdenticalSchemes>) =
+        found.iter().partition(|identical| identical.is_slow_start);
+    let listed = |identical: &[&IdenticalSchemes]| identical.iter().map(of).collect::<Vec<_>>().join(", ");
     let mut notes = vec![];
     if !slow_start.is_empty() {
         notes.push(format!(
@@ -194,9 +200,9 @@ pub fn twins(race: &Race) -> Vec<String> {
 #[must_use]
 pub fn sample(race: &Race) -> String {
     let counts = || {
-        race.standings
-            .iter()
-            .map(|standing| if race.is_pages { standing.times.count() } else { standing.totals.flows })
+        race.scheme_results.iter().map(|scheme_result| {
+            if race.is_pages { scheme_result.times.count() } else { scheme_result.totals.flows }
+        })
     };
     let what = if race.is_pages { "page" } else { "flow" };
     let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
@@ -226,8 +232,10 @@ pub fn limits(race: &Race) -> Vec<String> {
             race.seeds
         ));
     }
-    let is_unknown = |standing: &&Standing| standing.worst_harm().is_none();
-    if race.empty_seeds < race.seeds && race.standings.iter().all(|standing| is_unknown(&standing)) {
+    let is_unknown = |scheme_result: &&SchemeResult| scheme_result.worst_harm().is_none();
+    if race.empty_seeds < race.seeds
+        && race.scheme_results.iter().all(|scheme_result| is_unknown(&scheme_result))
+    {
         notes.push(format!(
             "harm is not known: beside the schemes no {REFERENCE} {what}; a longer --duration has some"
         ));
@@ -238,13 +246,14 @@ pub fn limits(race: &Race) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::tests::{race, standing};
+    use crate::verdict::tests::{race, scheme_result};
 
     #[test]
     fn harm_to_long_flows_counts_as_harm() {
-        let halfback = standing("halfback", &[140.0, 141.0, 139.0, 140.0]).harm_of(&[1.0, 1.01, 0.99, 1.0]);
+        let halfback =
+            scheme_result("halfback", &[140.0, 141.0, 139.0, 140.0]).harm_of(&[1.0, 1.01, 0.99, 1.0]);
         let halfback = halfback.long_share_of(&[0.86, 0.88, 0.87, 0.87]);
-        let iw10 = standing("iw10", &[240.0, 242.0, 239.0, 241.0]).long_share_of(&[1.0; 4]);
+        let iw10 = scheme_result("iw10", &[240.0, 242.0, 239.0, 241.0]).long_share_of(&[1.0; 4]);
         let text = verdict(&race(vec![halfback.0, iw10.0]));
         assert_eq!(
             text,
@@ -255,9 +264,9 @@ mod tests {
 
     #[test]
     fn a_tie_is_reported_as_a_tie() {
-        let blitzstart = standing("blitzstart", &[500.0, 512.0, 510.0]);
-        let jump_start = standing("jump-start", &[508.0, 502.0, 509.0]);
-        let iw2 = standing("iw2", &[900.0, 905.0, 903.0]);
+        let blitzstart = scheme_result("blitzstart", &[500.0, 512.0, 510.0]);
+        let jump_start = scheme_result("jump-start", &[508.0, 502.0, 509.0]);
+        let iw2 = scheme_result("iw2", &[900.0, 905.0, 903.0]);
         let text = verdict(&race(vec![blitzstart.0, jump_start.0, iw2.0]));
         assert!(
             text.contains("Fastest is jump-start with 506 ms")
@@ -269,7 +278,7 @@ mod tests {
 
     #[test]
     fn one_seed_has_no_intervals_and_a_note() {
-        let race = race(vec![standing("iw10", &[240.0]).0, standing("iw2", &[400.0]).0]);
+        let race = race(vec![scheme_result("iw10", &[240.0]).0, scheme_result("iw2", &[400.0]).0]);
         assert_eq!(
             verdict(&race),
             "Fastest is iw10 with 240 ms, but iw2 cannot be told apart from it over 1 seed."
@@ -279,8 +288,8 @@ mod tests {
 
     #[test]
     fn one_seed_tells_neither_harm_nor_its_absence() {
-        let wise_start = standing("wise-start", &[229.0]).harm_of(&[1.005]).0;
-        let race = race(vec![wise_start, standing("iw10", &[249.0]).0]);
+        let wise_start = scheme_result("wise-start", &[229.0]).harm_of(&[1.005]).0;
+        let race = race(vec![wise_start, scheme_result("iw10", &[249.0]).0]);
         assert_eq!(
             verdict(&race),
             "Fastest is wise-start with 229 ms, but iw10 cannot be told apart from it over 1 seed. Its harm to \
@@ -291,10 +300,10 @@ mod tests {
 
     #[test]
     fn nouns_agree_with_their_counts() {
-        let mut one = standing("iw10", &[240.0]).0;
+        let mut one = scheme_result("iw10", &[240.0]).0;
         one.totals.flows = 1;
         assert_eq!(sample(&race(vec![one])), "1 flow of each scheme, 1 seed");
-        let (mut few, mut more) = (standing("iw10", &[1.0, 2.0]).0, standing("iw2", &[1.0, 2.0]).0);
+        let (mut few, mut more) = (scheme_result("iw10", &[1.0, 2.0]).0, scheme_result("iw2", &[1.0, 2.0]).0);
         (few.totals.flows, more.totals.flows) = (7, 8);
         assert_eq!(sample(&race(vec![few, more])), "7 to 8 flows of each scheme, 2 seeds");
     }
@@ -302,7 +311,7 @@ mod tests {
     #[test]
     fn identical_rows_are_explained() {
         let with = |name: &str, fingerprint: u64| {
-            let mut made = standing(name, &[1.0, 2.0]).0;
+            let mut made = scheme_result(name, &[1.0, 2.0]).0;
             made.fingerprint = fingerprint;
             made
         };
@@ -314,7 +323,7 @@ mod tests {
             with("halfback", 3),
         ];
         assert_eq!(
-            twins(&race(schemes.into())),
+            notes_on_identical(&race(schemes.into())),
             [
                 "iw10 = careful-resume: the same runs, packet for packet; they never left slow start here",
                 "wise-start = wise-start-wa: the same runs, packet for packet; what tells them apart never happened here",

@@ -1,6 +1,6 @@
 //! Counts of claims by outcome, and those that differ from the outcome on record.
 
-use super::{Judged, JudgedClaim, verdict};
+use super::{JudgedClaim, JudgedFigure, verdict};
 use crate::table::{Cell, Column, Table};
 use headstart_paper::claim::Verdict;
 use headstart_paper::claim::demonstration::Outcome;
@@ -8,7 +8,7 @@ use headstart_paper::claim::standing::Standing;
 
 /// Counts of claims by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Score {
+pub struct ClaimCounts {
     /// They hold.
     pub holds: usize,
     /// They differ, and hold after the change of the suspected cause.
@@ -41,7 +41,7 @@ pub struct Score {
     pub directed: usize,
 }
 
-impl Score {
+impl ClaimCounts {
     fn add(&mut self, one: &JudgedClaim<'_>, is_specification: bool) {
         if one.claim.restates.is_some() {
             self.restated += 1;
@@ -81,8 +81,8 @@ impl Score {
 }
 
 /// The score of all claims of these figures.
-pub fn score<'a, 'b: 'a>(judged: impl IntoIterator<Item = &'a Judged<'b>>) -> Score {
-    let mut score = Score::default();
+pub fn score<'a, 'b: 'a>(judged: impl IntoIterator<Item = &'a JudgedFigure<'b>>) -> ClaimCounts {
+    let mut score = ClaimCounts::default();
     for figure in judged {
         let is_specification = figure.experiment.plan.is_specification;
         figure.claims.iter().for_each(|one| score.add(one, is_specification));
@@ -92,10 +92,10 @@ pub fn score<'a, 'b: 'a>(judged: impl IntoIterator<Item = &'a Judged<'b>>) -> Sc
 
 /// The score in two sentences: the paper's claims, then our own checks.
 #[must_use]
-pub fn summary(judged: &[Judged<'_>]) -> String {
+pub fn summary(judged: &[JudgedFigure<'_>]) -> String {
     let told = |whose: &str, is_ours: bool| {
         let score = score(judged.iter().filter(|one| one.experiment.plan.is_ours == is_ours));
-        (score != Score::default()).then(|| {
+        (score != ClaimCounts::default()).then(|| {
             format!(
                 "Of {} claims {whose} {} hold{}, {} differ and come out when what is blamed is changed, {} differ and another change suffices, {} differ unexplained ({} \
                  not run); of the {} that compare, {} come out in the same direction or order.",
@@ -111,7 +111,7 @@ pub fn summary(judged: &[Judged<'_>]) -> String {
 
 /// The score, figure by figure.
 #[must_use]
-pub fn counts_table(judged: &[Judged<'_>]) -> Table {
+pub fn counts_table(judged: &[JudgedFigure<'_>]) -> Table {
     let mut columns = vec![Column::text("figure")];
     let names = [
         "claims",
@@ -126,7 +126,7 @@ pub fn counts_table(judged: &[Judged<'_>]) -> Table {
     ];
     columns.extend(names.map(|name| Column::number(name, "")));
     let mut table = Table::new("Claims", columns);
-    let mut row = |name: &str, score: &Score| {
+    let mut row = |name: &str, score: &ClaimCounts| {
         let mut cells = vec![Cell::text(name)];
         let numbers = [
             score.judged() + score.not_run,
@@ -155,7 +155,7 @@ pub fn counts_table(judged: &[Judged<'_>]) -> Table {
     table
 }
 
-impl Score {
+impl ClaimCounts {
     /// Schemes were replaced.
     fn is_replaced(&self) -> bool {
         self.evidence + self.wide + self.no_evidence > 0
@@ -187,13 +187,13 @@ fn percent(part: usize, all: usize) -> String {
 
 /// The worth of the claims that hold, figure by figure; only the paper's.
 #[must_use]
-pub fn worth_table(judged: &[Judged<'_>]) -> Table {
+pub fn evidence_table(judged: &[JudgedFigure<'_>]) -> Table {
     let mut columns = vec![Column::text("figure"), Column::number("claims", "")];
     columns.extend(["hold", "hold, %", "evidence", "evidence, %"].map(|name| Column::number(name, "")));
     let names = ["wide", "none", "not replaced", "fitted", "own code"];
     columns.extend(names.map(|name| Column::number(name, "")));
     let mut table = Table::new("Worth of the claims that hold", columns);
-    let mut row = |name: &str, score: &Score| {
+    let mut row = |name: &str, score: &ClaimCounts| {
         let count = |number: usize| Cell::count(number as u64);
         let is_replaced = score.is_replaced();
         table.row([
@@ -220,7 +220,7 @@ pub fn worth_table(judged: &[Judged<'_>]) -> Table {
 
 /// Claims whose outcome is not the one on record, each in one line.
 #[must_use]
-pub fn surprises(judged: &[Judged<'_>], is_quick: bool) -> Vec<String> {
+pub fn surprises(judged: &[JudgedFigure<'_>], is_quick: bool) -> Vec<String> {
     let mut lines = vec![];
     for figure in judged {
         for (number, one) in figure.claims.iter().enumerate() {
