@@ -18,8 +18,14 @@ awk -v line="$line" '{ print } /^schemes! \{$/ { print line }' crates/startup/sr
 cd "$copy"
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$here/target}
 rustfmt --check --edition 2024 crates/startup/src/scheme/spread.rs
-# Compiled once and run once: to optimise it takes longer than that saves.
-fast() { for crate in startup net sim; do printf -- '--config\0profile.test.package.headstart-%s.opt-level=1\0' "$crate"; done; }
+# Compiled once and run once: to optimise it takes longer than that saves. All crates of the copy
+# need other settings than the repository's own: their results have the same names in the shared
+# folder, and both would be compiled again.
+fast() {
+    local crate
+    for crate in units startup net sim; do printf -- '--config\0profile.test.package.headstart-%s.opt-level=1\0' "$crate"; done
+    for crate in host report; do printf -- '--config\0profile.test.package.headstart-%s.codegen-units=16\0' "$crate"; done
+}
 mapfile -d '' -t fast < <(fast)
 cargo test "${fast[@]}" --quiet --offline -p headstart-startup --lib catalogue
 cargo test "${fast[@]}" --quiet --offline -p headstart-sim --test properties
