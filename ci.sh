@@ -92,7 +92,7 @@ compute() {
         reproduce "$headstart" "$paper"
     done
     step "fuzz: every reader of foreign input, for some seconds"
-    ./tools/fuzz.sh 5
+    ./tools/fuzz.sh 3
     step "a new scheme is one file and one line"
     ./tools/new-scheme.sh
 }

@@ -20,7 +20,7 @@ use std::fmt::Debug;
 use anyhow::{Context, Result, bail};
 use headstart_net::{DropReason, PacketCounts};
 use headstart_sim::workload::{Opener, Workload};
-use headstart_sim::{Checker, Finished, Group, Recorder, Scenario, Seed, Summary};
+use headstart_sim::{Checker, Finished, Group, NullRecorder, Recorder, Scenario, Seed, Summary};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::history::MemoryStore;
 use headstart_units::{Span, Time};
@@ -233,10 +233,11 @@ impl<'a> Run<'a> {
         };
         let Self { groups, workload, until, seed, histories, .. } = self;
         let scenario = Scenario { path, groups, workload, until };
-        if self.is_checked {
-            let recorder = Checker::new(&models, ObserverRecorder::<true>::new(observer));
+        if self.is_checked || observer.watches() {
+            let checker = self.is_checked.then(|| Checker::new(&models, NullRecorder));
+            let recorder = ObserverRecorder::<true>::checked(observer, checker);
             let finished = simulator.simulate(scenario, seed, histories, recorder)?;
-            let (faults, _) = finished.recorder.finish(&finished.path);
+            let faults = finished.recorder.faults(&finished.path);
             if let Some(first) = faults.first() {
                 bail!(
                     "the checker found {} faults in a run of {}, the first: {first}",
@@ -244,11 +245,6 @@ impl<'a> Run<'a> {
                     self.mix.tested.name
                 );
             }
-            let Finished { summary, path, histories, .. } = finished;
-            Ok(RunResult::of(summary, &path, histories))
-        } else if observer.watches() {
-            let recorder = ObserverRecorder::<true>::new(observer);
-            let finished = simulator.simulate(scenario, seed, histories, recorder)?;
             Ok(RunResult::of(finished.summary, &finished.path, finished.histories))
         } else {
             let recorder = ObserverRecorder::<false>::new(observer);

@@ -3,7 +3,7 @@
 use headstart_sim::packet::Packet;
 use headstart_sim::record::{ElementEvent, MessageReport, SenderTrace};
 use headstart_sim::workload::PageReport;
-use headstart_sim::{Collector, FlowReport, NullRecorder, Recorder};
+use headstart_sim::{Checker, Collector, FlowReport, NullRecorder, Path, Recorder};
 use headstart_units::{Bytes, Time};
 
 /// Observes a run. Unlike a [`Recorder`] it can be a trait object, so a carrier is independent of
@@ -179,12 +179,25 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 pub struct ObserverRecorder<'a, const WATCHES: bool> {
     observer: &'a mut dyn Observer,
     is_wanted: bool,
+    checker: Option<Checker<NullRecorder>>,
 }
 
 impl<'a, const WATCHES: bool> ObserverRecorder<'a, WATCHES> {
     /// Forwards all events to `observer`, or all but those of packets and senders.
     pub fn new(observer: &'a mut dyn Observer) -> Self {
-        Self { observer, is_wanted: false }
+        Self { observer, is_wanted: false, checker: None }
+    }
+}
+
+impl<'a> ObserverRecorder<'a, true> {
+    /// Forwards all events to `observer`, and those of packets to the checker before.
+    pub fn checked(observer: &'a mut dyn Observer, checker: Option<Checker<NullRecorder>>) -> Self {
+        Self { observer, is_wanted: false, checker }
+    }
+
+    /// The faults that the checker found.
+    pub fn faults(self, path: &Path) -> Vec<String> {
+        self.checker.map_or(vec![], |checker| checker.finish(path).0)
     }
 }
 
@@ -226,6 +239,9 @@ impl<const WATCHES: bool> Recorder for ObserverRecorder<'_, WATCHES> {
     #[inline]
     fn element(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
         if WATCHES {
+            if let Some(checker) = &mut self.checker {
+                checker.element(now, element, event, packet);
+            }
             self.observer.element(now, element, event, packet);
         }
     }
