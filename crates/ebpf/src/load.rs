@@ -582,7 +582,7 @@ impl Attached {
     /// # Errors
     /// If something is attached already, the machine lacks something, or the kernel refuses a part.
     pub fn attach(options: Options) -> Result<(), Error> {
-        let missing = Machine::this().missing(options.level);
+        let missing = Machine::detect().missing(options.level);
         if !missing.is_empty() {
             return Err(Error::new(missing.join("; ")));
         }
@@ -622,7 +622,7 @@ impl Attached {
         if !pins.exists() {
             return Err(not_attached());
         }
-        let machine = Machine::this();
+        let machine = Machine::detect();
         if !machine.has_capabilities {
             return Err(Error::new(machine.missing(Level::Window).join("; ")));
         }
@@ -654,7 +654,7 @@ impl Attached {
 /// # Errors
 /// If the machine lacks something, or the kernel refuses it.
 pub fn attach_hint(cgroup: &Path, hint: Hint) -> Result<(), Error> {
-    let missing = Machine::this().missing_for_hints();
+    let missing = Machine::detect().missing_for_hints();
     if !missing.is_empty() {
         return Err(Error::new(missing.join("; ")));
     }
@@ -707,7 +707,7 @@ impl Replay {
     ///
     /// # Errors
     /// If the kernel does not run it, or the object has no such event.
-    pub fn play(&self, context: &mut [u8]) -> Result<(), Error> {
+    pub fn apply(&self, context: &mut [u8]) -> Result<(), Error> {
         self.run("hs_replay", context)
     }
 

@@ -55,9 +55,9 @@ const WINDOW: (u32, u32) = (5, 7);
 const HINT: (u32, u32) = (5, 10);
 
 impl Machine {
-    /// This one.
+    /// The machine that runs this program.
     #[must_use]
-    pub fn this() -> Self {
+    pub fn detect() -> Self {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let release = rustix::system::uname().release().to_string_lossy().into_owned();
         let status = read("/proc/self/status");

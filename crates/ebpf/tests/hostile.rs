@@ -24,7 +24,7 @@ const MAX_RATE: u64 = 12_500_000_000;
 const MAX_WINDOW: u64 = 1 << 30;
 
 fn replay(what: &str) -> Option<Replay> {
-    let missing = Machine::this().missing(Level::Control);
+    let missing = Machine::detect().missing(Level::Control);
     if !missing.is_empty() {
         println!("NOT RUN: {what}: {}", missing.join("; "));
         return None;
@@ -58,7 +58,7 @@ fn the_object_accepts_and_refuses_the_same_hints_as_the_quic_server() {
         let value = &bytes[4..4 + hint::SIZE];
         let expected = Hint::parse(value).ok().filter(|_| found == 10);
         let expected = expected.map(|hint| hint.bandwidth.as_bytes_per_sec());
-        prop_assert_eq!(replay.read_hint(bytes, found).expect("it is played"), expected);
+        prop_assert_eq!(replay.read_hint(bytes, found).expect("it is applied"), expected);
         Ok(())
     });
     outcome.expect("every option");
@@ -106,7 +106,7 @@ fn decisions_stay_within_the_limits_for_any_settings_and_events() {
         // A start's state comes from an establishment, never from outside.
         for event in [0, event] {
             context[ALL - 8..].copy_from_slice(&event.to_ne_bytes());
-            replay.play(&mut context).expect("it is played");
+            replay.apply(&mut context).expect("it is applied");
             let long = |index: usize| {
                 u64::from_ne_bytes(context[PARAMS + index * 8..][..8].try_into().expect("eight bytes"))
             };

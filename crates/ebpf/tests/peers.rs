@@ -9,7 +9,7 @@ const MILLION: u32 = 1 << 20;
 
 #[test]
 fn a_million_peers_are_stored_in_less_than_150_bytes_each() {
-    let missing = Machine::this().missing(Level::Control);
+    let missing = Machine::detect().missing(Level::Control);
     if !missing.is_empty() {
         println!("NOT RUN: a million peers: {}", missing.join("; "));
         return;
@@ -19,8 +19,8 @@ fn a_million_peers_are_stored_in_less_than_150_bytes_each() {
         let bytes = replay.history_bytes().expect("its size");
         // Half of the capacity: the kernel evicts by processor, and a little early.
         let count = peers / 2;
-        let (remembered, writing) = replay.peers(count, true).expect("it is played");
-        let (found, reading) = replay.peers(count, false).expect("it is played");
+        let (remembered, writing) = replay.peers(count, true).expect("it is applied");
+        let (found, reading) = replay.peers(count, false).expect("it is applied");
         println!(
             "{peers} peers: {} bytes each, {} ns to remember one, {} ns to find one",
             bytes / u64::from(peers),

@@ -75,11 +75,11 @@ impl<'a> Object<'a> {
         context[PARAMS..PARAMS + START].copy_from_slice(&self.start);
         context[at..at + part.len()].copy_from_slice(part);
         context[ALL - 8..].copy_from_slice(&event.to_ne_bytes());
-        self.replay.play(&mut context).expect("the object plays it");
+        self.replay.apply(&mut context).expect("the object applies it");
         context
     }
 
-    fn play(&mut self, event: u64, at: usize, part: &[u8]) -> Answer {
+    fn apply(&mut self, event: u64, at: usize, part: &[u8]) -> Answer {
         let context = self.run(event, at, part);
         self.start.copy_from_slice(&context[PARAMS..PARAMS + START]);
         let long = |index: usize| u64::from_ne_bytes(self.start[index * 8..][..8].try_into().expect("eight"));
@@ -118,7 +118,7 @@ impl<'a> Object<'a> {
         let room = prior.shared_credit.unwrap_or_default();
         out.u64(room.credit.map_or(0, Bytes::get)).u64(room.reserved.get());
         out.u32(prior.history.map_or(0, |it| it.live)).u32(prior.mss.get() as u32);
-        self.play(0, PARAMS + START, &out.finish())
+        self.apply(0, PARAMS + START, &out.finish())
     }
 
     fn tell(&mut self, event: &Event) -> Answer {
@@ -126,24 +126,24 @@ impl<'a> Object<'a> {
         match event {
             Event::Sent(sent) => {
                 out.u64(sent.now.as_nanos()).u64(sent.bytes.get()).u64(sent.in_flight.get());
-                self.play(1, PARAMS + START + PRIOR, &out.finish())
+                self.apply(1, PARAMS + START + PRIOR, &out.finish())
             }
             Event::Ack(ack) => {
                 out.u64(ack.now.as_nanos()).u64(ack.newest_sent_at.as_nanos()).u64(ack.newly_acked.get());
                 out.u64(ack.first_flight_acked.get()).u64(ack.rtt_sample.map_or(NONE, Span::as_nanos));
                 out.u64(ack.rtt.min.as_nanos()).u64(ack.rtt.smoothed.as_nanos()).u64(ack.in_flight.get());
                 out.u64(ack.delivered.get()).u32(ack.is_window_limited.into()).u32(ack.in_recovery.into());
-                self.play(2, PARAMS + START + PRIOR + SENT, &out.finish())
+                self.apply(2, PARAMS + START + PRIOR + SENT, &out.finish())
             }
             Event::Congestion(signal) => {
                 let is_mark = signal.signal == Signal::CongestionExperienced;
                 out.u64(signal.lost.get()).u64(signal.first_flight_lost.get()).u64(signal.in_flight.get());
                 out.u64(signal.delivered.get()).u32(is_mark.into()).u32(0);
-                self.play(3, PARAMS + START + PRIOR + SENT + ACK, &out.finish())
+                self.apply(3, PARAMS + START + PRIOR + SENT + ACK, &out.finish())
             }
             Event::Timeout(timeout) => {
                 out.u64(0).u64(0).u64(0).u64(timeout.delivered.get()).u32(0).u32(1);
-                self.play(4, PARAMS + START + PRIOR + SENT + ACK, &out.finish())
+                self.apply(4, PARAMS + START + PRIOR + SENT + ACK, &out.finish())
             }
         }
     }
@@ -423,7 +423,7 @@ fn compare(replay: &Replay, kernel: Kernel, seed: u64) -> usize {
 
 #[test]
 fn the_object_decides_as_the_rust_schemes_do() {
-    let missing = Machine::this().missing(headstart_ebpf::needs::Level::Control);
+    let missing = Machine::detect().missing(headstart_ebpf::needs::Level::Control);
     if !missing.is_empty() {
         println!("NOT RUN: vectors against the loaded object: {}", missing.join("; "));
         return;

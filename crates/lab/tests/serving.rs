@@ -89,7 +89,7 @@ fn sighup_reads_the_certificate_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let [old, new] = ["old", "new"].map(|name| {
         let folder = folder.path().join(name);
-        Identity::kept(&folder, &[]).expect("a certificate");
+        Identity::load_or_create(&folder, &[]).expect("a certificate");
         folder.join("identity.pem").to_str().expect("a plain path").to_owned()
     });
     let used = folder.path().join("used.pem").to_str().expect("a plain path").to_owned();

@@ -135,7 +135,7 @@ fn ensure(holds: bool, message: impl FnOnce() -> String) -> Outcome {
 impl Place {
     fn new() -> Result<Self, String> {
         use headstart_ebpf::needs::{Level, Machine};
-        let machine = Machine::this();
+        let machine = Machine::detect();
         let lacks = machine.missing(Level::Control);
         if !lacks.is_empty() {
             return Err(lacks.join("; "));

@@ -254,8 +254,8 @@ impl Drawing {
             for own in along(self.by.as_deref(), plan) {
                 let scope = Scope { plan, results, variant, scheme: Some(name), at: &own, draw: None };
                 let label = match own.first() {
-                    Some(option) if self.curves.len() == 1 => told(option),
-                    Some(option) => format!("{name}, {}", told(option)),
+                    Some(option) if self.curves.len() == 1 => legend_text(option),
+                    Some(option) => format!("{name}, {}", legend_text(option)),
                     None => name.clone(),
                 };
                 data.extend(self.of_curve(&label, value, &scope));
@@ -280,19 +280,20 @@ impl Drawing {
             match self.kind {
                 Kind::Lines => {
                     let x = number_of(label).map_or(f64::NAN, |(number, _)| number);
-                    data.push(datum(bare(x), value.value(&here), label));
+                    data.push(datum(without_interval(x), value.value(&here), label));
                 }
                 Kind::Scatter => {
-                    let x = self.x_value.as_ref().map_or(bare(f64::NAN), |x| x.value(&here));
+                    let x = self.x_value.as_ref().map_or(without_interval(f64::NAN), |x| x.value(&here));
                     data.push(datum(x, value.value(&here), label));
                 }
                 Kind::Profile | Kind::Dots => {
                     for (member, x) in members(value, &here) {
-                        data.push(datum(bare(x), value.measuring(&member).value(&here), label));
+                        data.push(datum(without_interval(x), value.measuring(&member).value(&here), label));
                     }
                     for (member, x) in self.rings.iter().flat_map(|rings| members(rings, &here)) {
-                        let mut ring = datum(bare(x), value.measuring(&member).value(&here), label);
-                        ring.scheme = format!("{name}{RINGED}");
+                        let mut ring =
+                            datum(without_interval(x), value.measuring(&member).value(&here), label);
+                        ring.scheme = format!("{name}{RING_SUFFIX}");
                         data.push(ring);
                     }
                 }
@@ -302,7 +303,11 @@ impl Drawing {
                     values.sort_by(f64::total_cmp);
                     let count = values.len() as f64;
                     for (number, value) in values.into_iter().enumerate() {
-                        data.push(datum(bare(value), bare((number + 1) as f64 / count), label));
+                        data.push(datum(
+                            without_interval(value),
+                            without_interval((number + 1) as f64 / count),
+                            label,
+                        ));
                     }
                 }
             }
@@ -350,7 +355,7 @@ impl Drawing {
             let style = match self.kind {
                 Kind::Lines => Style::line_and_marks(),
                 Kind::Profile | Kind::Sequence => Style::line(),
-                Kind::Dots if name.ends_with(RINGED) => Style::marks(Mark::Ring),
+                Kind::Dots if name.ends_with(RING_SUFFIX) => Style::marks(Mark::Ring),
                 Kind::Dots => Style::marks(Mark::Dot),
                 Kind::Distribution => Style::steps(),
                 // Several points of a scheme are told apart by their order.
@@ -364,7 +369,7 @@ impl Drawing {
 }
 
 /// A swept value in a legend: a bare number does not say of what it is.
-fn told((option, value): &(String, String)) -> String {
+fn legend_text((option, value): &(String, String)) -> String {
     match number_of(value) {
         Some(_) => format!("{} {value}", option.replace('-', " ")),
         None => value.clone(),
@@ -372,7 +377,7 @@ fn told((option, value): &(String, String)) -> String {
 }
 
 /// Behind the name of a line of rings.
-const RINGED: &str = ": Quick-Start packets";
+const RING_SUFFIX: &str = ": Quick-Start packets";
 
 /// Each value of a swept option, in the order of the plan; one without a name if there is none.
 fn along(axis: Option<&str>, plan: &Plan) -> Vec<Vec<(String, String)>> {
@@ -386,7 +391,7 @@ fn along(axis: Option<&str>, plan: &Plan) -> Vec<Vec<(String, String)>> {
     values.into_iter().map(|value| vec![(axis.to_owned(), value.to_owned())]).collect()
 }
 
-fn bare(value: f64) -> Interval {
+fn without_interval(value: f64) -> Interval {
     Interval { value, low: f64::NAN, high: f64::NAN }
 }
 
@@ -440,7 +445,7 @@ mod tests {
             ("routers", "target", "target"),
             ("router-measure", "peak:5", "peak:5"),
         ] {
-            assert_eq!(told(&(option.to_owned(), value.to_owned())), expected);
+            assert_eq!(legend_text(&(option.to_owned(), value.to_owned())), expected);
         }
     }
 }

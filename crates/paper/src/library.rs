@@ -151,7 +151,7 @@ pub const ALL: &[PaperFiles] = &[
 /// figures over a real transport in real time would take too long, and some schemes do not exist
 /// there.
 #[derive(Clone, Debug)]
-pub struct Carried {
+pub struct CarriedPaper {
     /// Of which paper.
     pub paper: &'static str,
     /// Their environment and transport.
@@ -161,18 +161,18 @@ pub struct Carried {
 }
 
 /// Every such set.
-pub const CARRIED: &[Carried] = &[
-    Carried {
+pub const CARRIED: &[CarriedPaper] = &[
+    CarriedPaper {
         paper: "wisestart",
         selection: (Environment::Emulator, TransportName::Tcp),
         files: paper! { "wisestart-tcp": "figure-9", "contended" },
     },
-    Carried {
+    CarriedPaper {
         paper: "wisestart",
         selection: (Environment::Emulator, TransportName::Quic),
         files: paper! { "wisestart-real-time": "figure-9", "contended" },
     },
-    Carried {
+    CarriedPaper {
         paper: "halfback",
         selection: (Environment::Emulator, TransportName::Tcp),
         files: paper! { "halfback-tcp": "jump-start", "known-peer" },

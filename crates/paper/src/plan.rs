@@ -44,7 +44,7 @@ mod sweep;
 #[cfg(test)]
 pub(super) mod tests;
 
-pub use demonstration::Only;
+pub use demonstration::VariantScope;
 pub use paper::{Paper, Scheme, Variant};
 pub use sweep::{Axis, Fixed, MAX_POINTS, Point, number_of};
 
@@ -201,16 +201,16 @@ struct QuickText {
 
 /// The part of a plan's lists that a run uses.
 #[derive(Clone, Debug)]
-struct Cut {
+struct ReducedPlan {
     settings: Settings,
     schemes: Vec<Scheme>,
     variants: Vec<Variant>,
     axes: Vec<Axis>,
 }
 
-impl Cut {
+impl ReducedPlan {
     /// The part that the quick run uses.
-    fn down(mut self, quick: QuickText, paper: &Paper, study: &StudyEntry) -> Result<Self> {
+    fn reduce(mut self, quick: QuickText, paper: &Paper, study: &StudyEntry) -> Result<Self> {
         let tables = Tables { run: quick.run, workload: quick.workload, ..Tables::default() };
         self.settings = self.settings.with(&Settings::read(&tables, Some(study)).context("quick")?);
         if let Some(names) = &quick.schemes {
@@ -247,7 +247,7 @@ impl Plan {
             Tables { path: text.path, transport: text.transport, workload: text.workload, run: text.run };
         let study = catalogue::find(&text.study)?;
         let axes = axes(&text.sweep, study).context("sweep")?;
-        let mut cut = Cut {
+        let mut cut = ReducedPlan {
             settings: paper.settings.with(&Settings::read(&tables, Some(study))?),
             schemes: paper.schemes("schemes", &text.schemes)?,
             variants: if text.variants.is_empty() {
@@ -261,7 +261,7 @@ impl Plan {
         let mut known_variants: Vec<String> = cut.variants.iter().map(|one| one.name.clone()).collect();
         known_variants.extend(text.demonstrations.keys().cloned());
         let judge = cut.variants.first().context("variants: found none, expected one at least")?.clone();
-        let quick = cut.clone().down(text.quick, paper, study)?;
+        let quick = cut.clone().reduce(text.quick, paper, study)?;
         if is_quick {
             cut = quick;
         }

@@ -13,7 +13,7 @@ use headstart_startup::catalogue::Needs;
 use headstart_units::Ratio;
 
 use crate::plan::{MixName, Plan, Scheme};
-use cost::{ENOUGH, SetUp, Times};
+use cost::{SetUp, TIMED_SECONDS, Times};
 use headstart_study::carrier::Carriers;
 use headstart_study::estimate::Estimate;
 use headstart_study::jobs::{self, KeyedJob};
@@ -181,8 +181,8 @@ fn run_estimated(
     let memory = |job: &Job| Estimate::of(&job.study.setup, at_once as u64).memory;
     let memory = first.values().map(|(_, job)| memory(job)).fold(0.0, f64::max);
     let (figures, order) = cost::order(&set_ups);
-    let each = ENOUGH / order.len().max(1) as f64;
-    let work = Work { runs: order.len(), seconds: ENOUGH, at_once };
+    let each = TIMED_SECONDS / order.len().max(1) as f64;
+    let work = Work { runs: order.len(), seconds: TIMED_SECONDS, at_once };
     let progress = Progress::new("timing a run of each set-up", work);
     let mut timed = 0;
     while timed < order.len() {
@@ -191,7 +191,7 @@ fn run_estimated(
             order[timed..next].iter().map(|number| first[number].clone()).collect();
         jobs::run_all(store, &some, threads, &progress, |_| each, run, is_valid)?;
         timed = next;
-        if *locked(&spent_in_all) > ENOUGH {
+        if *locked(&spent_in_all) > TIMED_SECONDS {
             break;
         }
     }

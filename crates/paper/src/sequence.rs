@@ -14,7 +14,7 @@ use headstart_study::study::Numbers;
 /// The families' values in the first of these runs, each in the order of x.
 #[must_use]
 pub fn data(runs: &[Numbers], families: &[String]) -> Vec<Datum> {
-    let bare = |value: f64| Interval { value, low: f64::NAN, high: f64::NAN };
+    let without_interval = |value: f64| Interval { value, low: f64::NAN, high: f64::NAN };
     let Some(numbers) = runs.first() else { return vec![] };
     let mut data = vec![];
     for family in families {
@@ -27,8 +27,8 @@ pub fn data(runs: &[Numbers], families: &[String]) -> Vec<Datum> {
         members.sort_by(|one, other| one.0.total_cmp(&other.0));
         data.extend(members.into_iter().map(|(x, y)| Datum {
             scheme: family.clone(),
-            x: bare(x),
-            y: bare(y),
+            x: without_interval(x),
+            y: without_interval(y),
             label: String::new(),
         }));
     }

@@ -97,7 +97,7 @@ impl Identity {
     /// # Errors
     ///
     /// If the files cannot be read or written, or a name is not valid in a certificate.
-    pub fn kept(folder: &Path, names: &[String]) -> Result<Self, IdentityError> {
+    pub fn load_or_create(folder: &Path, names: &[String]) -> Result<Self, IdentityError> {
         let file = folder.join(file_name(names));
         if !file.exists() {
             make(folder, &file, names)?;
@@ -111,10 +111,10 @@ impl Identity {
     ///
     /// If key and certificate do not match.
     pub fn current(&self) -> Result<Arc<CurrentIdentity>, rustls::Error> {
-        Ok(Arc::new(CurrentIdentity(RwLock::new(self.certified()?))))
+        Ok(Arc::new(CurrentIdentity(RwLock::new(self.certified_key()?))))
     }
 
-    fn certified(&self) -> Result<Arc<CertifiedKey>, rustls::Error> {
+    fn certified_key(&self) -> Result<Arc<CertifiedKey>, rustls::Error> {
         let key = self.key.clone_key();
         CertifiedKey::from_der(self.chain.clone(), key, &crate::provider()).map(Arc::new)
     }
@@ -131,7 +131,7 @@ impl CurrentIdentity {
     ///
     /// If key and certificate do not match; the former identity stays.
     pub fn replace(&self, identity: &Identity) -> Result<(), rustls::Error> {
-        let certified = identity.certified()?;
+        let certified = identity.certified_key()?;
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = certified;
         Ok(())
     }

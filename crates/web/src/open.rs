@@ -119,7 +119,7 @@ pub fn open(
     let socket = socket(address).map_err(failed)?;
     let endpoint =
         Endpoint::new(EndpointConfig::default(), Some(base.clone()), socket, runtime).map_err(failed)?;
-    Ok((endpoint, FastStartAdmission::new(usual).or(others)))
+    Ok((endpoint, FastStartAdmission::new(usual).with_choices(others)))
 }
 
 #[cfg(feature = "qlog")]

@@ -103,7 +103,7 @@ impl Folder {
     /// Lists the names in a folder without `index.html`; `None` if `path` is no folder below the
     /// root.
     async fn listing(&self, path: &str) -> Option<Response<Body>> {
-        let within = below(path.strip_suffix('/')?)?;
+        let within = relative_path(path.strip_suffix('/')?)?;
         let mut names = vec![];
         let mut entries = tokio::fs::read_dir(self.root.join(within)).await.ok()?;
         while let Ok(Some(entry)) = entries.next_entry().await {
@@ -146,7 +146,7 @@ const IN_A_LINK: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 
 /// The relative path of a URL's path, if it stays below the root and every component is plain.
-fn below(path: &str) -> Option<PathBuf> {
+fn relative_path(path: &str) -> Option<PathBuf> {
     let decoded = percent_decode_str(path.trim_start_matches('/')).decode_utf8().ok()?;
     let relative = PathBuf::from(decoded.as_ref());
     let is_plain = relative.components().all(|component| matches!(component, Component::Normal(_)));

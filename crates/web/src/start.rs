@@ -44,7 +44,7 @@ impl FastStartAdmission {
 
     /// Adds schemes that clients may choose; any other request gets the usual scheme.
     #[must_use]
-    pub fn or(mut self, others: impl IntoIterator<Item = ServerSetup>) -> Self {
+    pub fn with_choices(mut self, others: impl IntoIterator<Item = ServerSetup>) -> Self {
         self.others.extend(others.into_iter().map(|setup| (setup.choice().scheme_name(), setup)));
         self
     }

@@ -78,7 +78,7 @@ pub async fn serve(
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
         let service = service.clone();
         connections.spawn(async move {
-            if let Err(error) = service.converse(stream).await {
+            if let Err(error) = service.serve_connection(stream).await {
                 tracing::debug!(%remote, %error, "a TCP connection ended");
             }
             drop(place);
@@ -98,7 +98,10 @@ struct Service {
 }
 
 impl Service {
-    async fn converse(self, stream: TcpStream) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    async fn serve_connection(
+        self,
+        stream: TcpStream,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let stream = tokio::time::timeout(self.handshake, self.tls.accept(stream)).await??;
         let answer = service_fn(|request: http::Request<Incoming>| {
             let (site, alt_svc) = (Arc::clone(&self.site), self.alt_svc.clone());

@@ -152,7 +152,7 @@ mod object {
                 "found {scheme} and {other} at once over the kernel's TCP, expected one of them, or --transport quic"
             );
         }
-        let missing = Machine::this().missing(Level::Control);
+        let missing = Machine::detect().missing(Level::Control);
         ensure!(missing.is_empty(), "{scheme} over the kernel's TCP cannot run here: {}", missing.join("; "));
         ensure!(
             Attached::state() == State::Absent,

@@ -342,7 +342,7 @@ fn open_identity(args: &ServeArgs) -> Result<Identity> {
     }
     let folder = identity::data_folder()
         .context("you have no home folder for a self-signed certificate: use --certificate and --key")?;
-    Ok(Identity::kept(&folder, &args.name)?)
+    Ok(Identity::load_or_create(&folder, &args.name)?)
 }
 
 /// Reads certificate and key again at each SIGHUP. Those that cannot be used change nothing.

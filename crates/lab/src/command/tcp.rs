@@ -274,7 +274,7 @@ impl SettingOptions {
 
 impl StartOptions {
     fn level(&self) -> Result<Level> {
-        let machine = Machine::this();
+        let machine = Machine::detect();
         let wanted = match self.level {
             LevelName::Auto => machine.level(),
             LevelName::Control => Some(Level::Control),
@@ -313,7 +313,7 @@ fn cgroup(path: &std::path::Path) -> Result<PathBuf> {
     if path.join("cgroup.procs").exists() {
         return Ok(path.to_owned());
     }
-    let mount = Machine::this().cgroup.context("found no mount of cgroup v2, expected one")?;
+    let mount = Machine::detect().cgroup.context("found no mount of cgroup v2, expected one")?;
     let below = mount.join(path.strip_prefix("/").unwrap_or(path));
     ensure!(
         below.join("cgroup.procs").exists(),
@@ -387,7 +387,7 @@ fn describe(settings: &Settings, level: Level) -> String {
 }
 
 fn status() -> Result<String> {
-    let machine = Machine::this();
+    let machine = Machine::detect();
     let mut text = match Attached::state() {
         State::Absent => "attached        nothing\n".to_owned(),
         State::Partial => {
@@ -541,7 +541,7 @@ const CGROUP_PREFIX: &str = "headstart-run-";
 
 impl OwnCgroup {
     fn make() -> Result<Self> {
-        let mount = Machine::this().cgroup.context("found no mount of cgroup v2, expected one")?;
+        let mount = Machine::detect().cgroup.context("found no mount of cgroup v2, expected one")?;
         // Those of runs that were killed; one with processes in it cannot be removed.
         for entry in fs::read_dir(&mount).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(CGROUP_PREFIX) {
@@ -566,7 +566,7 @@ fn run(args: &RunArgs) -> Result<ExitCode> {
         bail!("found one attached already, expected none: `headstart tcp detach` ends it");
     }
     // Every level needs this much, a cgroup of our own too.
-    let missing = Machine::this().missing(Level::Window);
+    let missing = Machine::detect().missing(Level::Window);
     ensure!(missing.is_empty(), "{}", missing.join("; "));
     let own = OwnCgroup::make()?;
     let options = args.common.options(Some(own.0.clone()), false).or_refuse()?;

@@ -41,11 +41,11 @@ pub(super) struct Cell {
     alike: f64,
     factor_within: f64,
     difference_within: f64,
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     significant: bool,
 }
 
-const fn yes() -> bool {
+const fn default_true() -> bool {
     true
 }
 

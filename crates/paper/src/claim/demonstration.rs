@@ -89,7 +89,7 @@ impl Outcome {
 
 impl ComesOutText {
     /// The reason why it is no explanation, if there is one.
-    fn fault(&self, test: &Test, plan: &Plan) -> Option<String> {
+    fn rejection(&self, test: &Test, plan: &Plan) -> Option<String> {
         let subject = plan.subject(&test.schemes());
         if let Some(subject) = subject.filter(|subject| self.instead.contains_key(*subject)) {
             return Some(format!("`{subject}` replaced, which the claim is about"));
@@ -130,8 +130,8 @@ impl ComesOut {
         for (old, new) in &text.instead {
             check_scheme(old, plan).and_then(|()| check_scheme(new, plan)).context("instead")?;
         }
-        if is_reason && let Some(fault) = text.fault(test, plan) {
-            bail!("found {fault}, expected one change that is admissible, or the key `suffices`");
+        if is_reason && let Some(rejection) = text.rejection(test, plan) {
+            bail!("found {rejection}, expected one change that is admissible, or the key `suffices`");
         }
         let renamed = |name: &String| text.instead.get(name).unwrap_or(name).clone();
         let mut kind = test.kind.clone();

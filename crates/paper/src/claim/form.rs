@@ -86,13 +86,13 @@ fn check_axis(axis: &str, plan: &Plan) -> Result<()> {
 impl Form {
     /// The number, with its interval.
     pub(super) fn value(&self, value: &Quantity, scope: &Scope<'_>) -> Interval {
-        let bare = |value: f64| Interval { value, low: f64::NAN, high: f64::NAN };
+        let without_interval = |value: f64| Interval { value, low: f64::NAN, high: f64::NAN };
         if scope.draw.is_some() {
-            return bare(self.number(value, scope));
+            return without_interval(self.number(value, scope));
         }
         let own = match self {
             Self::Plain => value.value(scope),
-            _ => bare(self.number(value, scope)),
+            _ => without_interval(self.number(value, scope)),
         };
         if own.value.is_nan() || own.low.is_finite() {
             return own;

@@ -18,7 +18,7 @@ pub(super) struct DemonstrationText {
 
 /// Restriction of a variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Only {
+pub struct VariantScope {
     schemes: Option<Vec<String>>,
     at: BTreeMap<String, Vec<String>>,
 }
@@ -53,13 +53,13 @@ pub(super) fn read(
                 );
             }
         }
-        variant.only = Only { schemes: text.schemes, at: text.at };
+        variant.only = VariantScope { schemes: text.schemes, at: text.at };
         Ok(variant)
     };
     texts.into_iter().map(one).collect()
 }
 
-impl Only {
+impl VariantScope {
     /// True if a scheme is run at a point.
     #[must_use]
     pub fn includes(&self, scheme: &Scheme, point: &Point) -> bool {

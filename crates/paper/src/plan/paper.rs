@@ -5,7 +5,7 @@ use headstart_startup::catalogue::Entry;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::{Only, from_toml};
+use super::{VariantScope, from_toml};
 use headstart_study::schemes;
 use headstart_study::settings::{Settings, Tables};
 
@@ -46,7 +46,7 @@ pub struct Variant {
     /// It holds fewer of the paper's claims than the judge does: it explains none.
     pub holds_fewer: bool,
     /// Its restriction, if it is a demonstration.
-    pub only: Only,
+    pub only: VariantScope,
     pub(super) settings: Settings,
 }
 
@@ -100,7 +100,7 @@ fn variant(name: String, value: Value, above: &[Variant]) -> Result<Variant> {
     };
     let tables: Tables = Value::Table(table).try_into()?;
     let settings = like.with(&Settings::read(&tables, None)?);
-    Ok(Variant { name, about, holds_fewer, only: Only::default(), settings })
+    Ok(Variant { name, about, holds_fewer, only: VariantScope::default(), settings })
 }
 
 impl Paper {

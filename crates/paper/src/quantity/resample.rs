@@ -12,10 +12,10 @@ use super::Scope;
 pub struct Resamples(Vec<Vec<usize>>);
 
 /// Enough for a 95 % interval that is right within one percent, and little to compute.
-const COUNT: usize = 200;
+const RESAMPLES: usize = 200;
 
 /// The share of resamples in which a claim must hold to be sure: that of a 95 % interval.
-const SURE: f64 = 0.95;
+const REQUIRED_SHARE: f64 = 0.95;
 
 impl Resamples {
     /// Those of so many seeds; none where there is one seed only, which has no spread.
@@ -32,7 +32,7 @@ impl Resamples {
             state ^= state >> 27;
             (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % seeds
         };
-        Self((0..COUNT).map(|_| (0..seeds).map(|_| next()).collect()).collect())
+        Self((0..RESAMPLES).map(|_| (0..seeds).map(|_| next()).collect()).collect())
     }
 
     /// The 95 % interval of a number, around the number that all seeds give.
@@ -51,7 +51,7 @@ impl Resamples {
     #[must_use]
     pub fn are_sure(&self, scope: &Scope<'_>, is_true: impl Fn(&Scope<'_>) -> bool) -> bool {
         let count = self.scopes(scope).filter(|scope| is_true(scope)).count();
-        !self.0.is_empty() && count as f64 >= SURE * self.0.len() as f64
+        !self.0.is_empty() && count as f64 >= REQUIRED_SHARE * self.0.len() as f64
     }
 
     fn scopes<'a>(&'a self, scope: &Scope<'a>) -> impl Iterator<Item = Scope<'a>> {

@@ -129,20 +129,26 @@ impl Quantity {
     }
 
     fn single(&self, sample: &Sample, other: Option<&Sample>) -> Interval {
-        let bare = |value: f64| Interval { value, low: f64::NAN, high: f64::NAN };
+        let without_interval = |value: f64| Interval { value, low: f64::NAN, high: f64::NAN };
         let is_mean = self.statistic == Statistic::Mean;
         match other {
-            None if is_mean => mean_interval(&sample.by_seed).unwrap_or_else(|| bare(sample.pooled)),
-            None => bare(sample.pooled),
+            None if is_mean => {
+                mean_interval(&sample.by_seed).unwrap_or_else(|| without_interval(sample.pooled))
+            }
+            None => without_interval(sample.pooled),
             Some(other) if self.shown_as == ShownAs::Difference => {
                 let differences: Vec<f64> =
                     sample.by_seed.iter().zip(&other.by_seed).map(|(one, two)| one - two).collect();
                 let value = sample.pooled - other.pooled;
-                if is_mean { mean_interval(&differences).unwrap_or_else(|| bare(value)) } else { bare(value) }
+                if is_mean {
+                    mean_interval(&differences).unwrap_or_else(|| without_interval(value))
+                } else {
+                    without_interval(value)
+                }
             }
             Some(other) => {
                 let ratio = if is_mean { ratio_interval(&sample.by_seed, &other.by_seed) } else { None };
-                let ratio = ratio.unwrap_or_else(|| bare(sample.pooled / other.pooled));
+                let ratio = ratio.unwrap_or_else(|| without_interval(sample.pooled / other.pooled));
                 // Times, counts and shares are not negative, and neither are their quotients.
                 let (one, two) =
                     (self.shown(if ratio.low < 0.0 { 0.0 } else { ratio.low }), self.shown(ratio.high));

@@ -2,13 +2,13 @@
 //!
 //! A set-up is a point of a figure under one variant. Its runs, which differ in scheme, mix and
 //! seed, cost about the same; runs of different set-ups may differ a thousandfold. So one run of
-//! each set-up is timed, until [`ENOUGH`] is spent; other set-ups are scaled from the one of the
-//! same figure that is nearest in work. Timed runs are kept like any other.
+//! each set-up is timed, until [`TIMED_SECONDS`] is spent; other set-ups are scaled from the one of
+//! the same figure that is nearest in work. Timed runs are kept like any other.
 
 use std::collections::BTreeMap;
 
 /// Processor time for timed runs in seconds; each figure has one timed run at least.
-pub const ENOUGH: f64 = 4.0;
+pub const TIMED_SECONDS: f64 = 4.0;
 
 /// A set-up with runs ahead.
 #[derive(Clone, Copy, Debug, PartialEq)]

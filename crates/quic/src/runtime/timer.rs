@@ -1,8 +1,9 @@
 //! A kernel timer: late by tens of microseconds rather than a millisecond.
 //!
-//! It costs system calls where tokio's costs none, so it only covers the last [`NEAR`] of each
-//! wait; tokio's covers the rest. Most timers of a connection are for loss detection and are
-//! postponed again and again: they never come that near, and need no descriptor.
+//! It costs system calls where tokio's costs none, so it only covers the last
+//! [`TIMER_RESOLUTION`] of each wait; tokio's covers the rest. Most timers of a connection are for
+//! loss detection and are postponed again and again: they never come that near, and need no
+//! descriptor.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -21,7 +22,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::time::Sleep;
 
 /// Resolution of tokio's timers and of its driver's sleep, 1 ms each, both rounded up.
-const NEAR: Duration = Duration::from_millis(3);
+const TIMER_RESOLUTION: Duration = Duration::from_millis(3);
 
 /// Descriptors of finished timers: opening one costs more than setting it.
 #[derive(Debug, Default)]
@@ -119,8 +120,8 @@ impl AsyncTimer for Timer {
             if left.is_zero() {
                 return Poll::Ready(());
             }
-            let woken = if left > NEAR {
-                this.poll_far(this.at - NEAR, cx)
+            let woken = if left > TIMER_RESOLUTION {
+                this.poll_far(this.at - TIMER_RESOLUTION, cx)
             } else {
                 // Without a descriptor the timer is late by tokio's resolution.
                 this.poll_near(left, cx).unwrap_or_else(|_| this.poll_far(this.at, cx))

@@ -9,10 +9,11 @@ use headstart_web::identity::{Identity, kept_certificates};
 fn a_certificate_is_made_once_and_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let home = folder.path().join("not/there/yet");
-    let first = Identity::kept(&home, &[]).expect("made");
-    let second = Identity::kept(&home, &[]).expect("read");
+    let first = Identity::load_or_create(&home, &[]).expect("made");
+    let second = Identity::load_or_create(&home, &[]).expect("read");
     assert_eq!(first.chain, second.chain);
-    let named = Identity::kept(&home, &["example.org".into()]).expect("another name, another certificate");
+    let named =
+        Identity::load_or_create(&home, &["example.org".into()]).expect("another name, another certificate");
     assert_ne!(first.chain, named.chain);
     assert_eq!(kept_certificates(&home).len(), 2);
 }
@@ -22,7 +23,7 @@ fn a_certificate_is_made_once_and_kept() {
 fn only_the_owner_may_read_the_key() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a folder");
-    Identity::kept(folder.path(), &[]).expect("made");
+    Identity::load_or_create(folder.path(), &[]).expect("made");
     let mode = fs::metadata(folder.path().join("identity.pem")).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let left: Vec<_> =
@@ -36,7 +37,7 @@ fn a_name_cannot_escape_the_folder() {
     let home = folder.path().join("home");
     for name in ["../../evil", "/etc/evil", "..", "a/b"] {
         // Some are not valid in a certificate; none may create a file elsewhere.
-        let _ = Identity::kept(&home, &[name.into()]);
+        let _ = Identity::load_or_create(&home, &[name.into()]);
     }
     let elsewhere: Vec<_> =
         fs::read_dir(folder.path()).expect("a folder").flatten().map(|it| it.file_name()).collect();
@@ -54,7 +55,7 @@ fn an_invalid_certificate_is_refused_with_the_file_name() {
         let told = message(&kept, &kept);
         assert!(told.contains("identity.pem"), "{text:?}: {told}");
     }
-    Identity::kept(&folder.path().join("other"), &[]).expect("made");
+    Identity::load_or_create(&folder.path().join("other"), &[]).expect("made");
     let whole = fs::read_to_string(folder.path().join("other/identity.pem")).expect("a file");
     let only_certificate = whole.split_inclusive("-----END CERTIFICATE-----").next().expect("a certificate");
     fs::write(&kept, only_certificate).expect("a file");

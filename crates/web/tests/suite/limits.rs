@@ -47,7 +47,7 @@ async fn connections_beyond_the_limit_are_refused_until_there_is_room() {
 /// The server's endpoint, and the address of a host in whose name handshakes are begun.
 async fn begin_forged_handshake(server_config: ServerConfig) -> (Endpoint, CancellationToken) {
     let keys = tempfile::tempdir().expect("a folder");
-    let identity = Identity::kept(keys.path(), &[]).expect("a certificate");
+    let identity = Identity::load_or_create(keys.path(), &[]).expect("a certificate");
     let tls = server::tls(&identity.current().expect("a key")).expect("TLS");
     let crypto = noq::crypto::rustls::QuicServerConfig::try_from(tls).expect("for QUIC");
     let any = SocketAddr::from(([127, 0, 0, 1], 0));

@@ -17,7 +17,8 @@ type Reports = Arc<Mutex<Vec<StartReport>>>;
 /// A server whose clients may choose; collects the report of each connection.
 fn start(usual: &str, rollout: Rollout) -> (Running, Reports) {
     let keys = tempfile::tempdir().expect("a folder for keys");
-    let identity = Identity::kept(keys.path(), &[]).expect("a certificate").current().expect("a key");
+    let identity =
+        Identity::load_or_create(keys.path(), &[]).expect("a certificate").current().expect("a key");
     let plan = ServerSettings {
         identity: &identity,
         scheme: Choice::find(usual).expect("a scheme"),

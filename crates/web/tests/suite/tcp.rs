@@ -72,7 +72,7 @@ async fn a_new_certificate_is_for_new_connections_and_open_ones_stay() {
     let server = start(ServerConfig::default(), folder).await;
     let mut open = dial(&server, &[b"http/1.1"]).await;
     let folder_of_new = tempfile::tempdir().expect("a folder for keys");
-    let renewed = Identity::kept(folder_of_new.path(), &[]).expect("a certificate");
+    let renewed = Identity::load_or_create(folder_of_new.path(), &[]).expect("a certificate");
     server.identity.replace(&renewed).expect("its key");
 
     let endpoint = client::endpoint(server.address).expect("a socket");

@@ -51,7 +51,8 @@ pub async fn start_with<A: Admission>(
     site: impl FnOnce(&TempDir) -> Site,
 ) -> Running {
     let (files, keys) = (files(), tempfile::tempdir().expect("a folder for keys"));
-    let identity = Identity::kept(keys.path(), &[]).expect("a certificate").current().expect("a key");
+    let identity =
+        Identity::load_or_create(keys.path(), &[]).expect("a certificate").current().expect("a key");
     let site = Arc::new(site(&files));
     let shutdown = CancellationToken::new();
 
