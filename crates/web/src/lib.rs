@@ -14,9 +14,11 @@
 //! | [`start`] | fast-starting connections, by `headstart_quic` |
 //! | [`choice`] | a client's choice of scheme |
 //! | [`identity`] | the certificate: the user's, or self-signed on first use |
+//! | [`access_log`] | a line for each request |
 //! | [`metrics`] | counters over plain HTTP |
 //! | [`client`] | fetches pages and measures completion times |
 
+pub mod access_log;
 mod adapter;
 pub mod admission;
 pub mod choice;

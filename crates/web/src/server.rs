@@ -1,5 +1,6 @@
 //! The server over HTTP/3.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,12 +8,13 @@ use bytes::Bytes;
 use h3::error::Code;
 use h3::server::{RequestResolver, RequestStream};
 use http::header::CONTENT_LENGTH;
-use http::{HeaderValue, Method, Response};
+use http::{HeaderValue, Method, Response, Version};
 use http_body_util::BodyExt;
 use noq::{Connection, Endpoint, Incoming, VarInt};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::access_log::{self, AccessLog};
 use crate::adapter::{self, BidiStream};
 use crate::admission::{Admission, Session};
 use crate::choice;
@@ -38,6 +40,8 @@ pub struct ServerConfig {
     pub handshake: Duration,
     /// Time for connections to finish after shutdown.
     pub grace: Duration,
+    /// A line for each request.
+    pub access_log: Option<AccessLog>,
 }
 
 impl Default for ServerConfig {
@@ -49,6 +53,7 @@ impl Default for ServerConfig {
             most_unsent: 1 << 30,
             handshake: Duration::from_secs(10),
             grace: Duration::from_secs(3),
+            access_log: None,
         }
     }
 }
@@ -179,7 +184,7 @@ impl<A: Admission> ConnectionTask<A> {
         connection.set_send_window(self.send_window);
         let session = Arc::new(session);
         session.established(&connection);
-        if let Err(error) = self.serve_requests(&connection, &session).await {
+        if let Err(error) = self.serve_requests(&connection, remote, &session).await {
             tracing::debug!(%remote, %error, "the conversation ended");
         }
         session.closed(&connection, &connection.closed().await);
@@ -188,6 +193,7 @@ impl<A: Admission> ConnectionTask<A> {
     async fn serve_requests(
         &self,
         connection: &Connection,
+        remote: SocketAddr,
         session: &Arc<A::Session>,
     ) -> Result<(), h3::error::ConnectionError> {
         let mut http = h3::server::builder()
@@ -216,6 +222,8 @@ impl<A: Admission> ConnectionTask<A> {
                 session: Arc::clone(session),
                 connection: connection.clone(),
                 names_scheme: self.server_config.scheme_choice,
+                access_log: self.server_config.access_log.clone(),
+                remote,
             };
             tokio::spawn(async move {
                 if let Err(error) = exchange.run(resolver).await {
@@ -239,6 +247,8 @@ struct Exchange<S> {
     session: Arc<S>,
     connection: Connection,
     names_scheme: bool,
+    access_log: Option<AccessLog>,
+    remote: SocketAddr,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -253,7 +263,10 @@ impl<S: Session> Exchange<S> {
     async fn run(self, resolver: RequestResolver<adapter::Connection, Bytes>) -> Result<(), ExchangeError> {
         let (request, mut stream) = resolver.resolve_request().await?;
         let is_head = request.method() == Method::HEAD;
-        let (head, body) = self.site.answer(request).await.into_parts();
+        let (log, peer) = (self.access_log.as_ref(), self.remote);
+        let answer =
+            access_log::answer(&self.site, log, peer, Version::HTTP_3, self.session.scheme(), request);
+        let (head, body) = answer.await.into_parts();
         let mut head = Response::from_parts(head, ());
         if self.names_scheme
             && let Some(value) = self.session.scheme().and_then(|name| HeaderValue::from_str(name).ok())

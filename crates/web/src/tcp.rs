@@ -1,6 +1,7 @@
 //! The same site over HTTP/1.1 and HTTP/2 on TCP, which advertise HTTP/3 (Alt-Svc, RFC 7838).
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::access_log::{self, AccessLog};
 use crate::identity::CurrentIdentity;
 use crate::server::ServerConfig;
 use crate::site::Site;
@@ -57,6 +59,7 @@ pub async fn serve(
         alt_svc: HeaderValue::from_str(&format!("h3=\":{port}\"; ma={}", REMEMBER.as_secs()))
             .expect("digits and quotation marks may stand in a header"),
         handshake: server_config.handshake,
+        access_log: server_config.access_log.clone(),
         shutdown: shutdown.clone(),
     };
     let places = Arc::new(Semaphore::new(server_config.most_connections));
@@ -78,7 +81,7 @@ pub async fn serve(
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
         let service = service.clone();
         connections.spawn(async move {
-            if let Err(error) = service.serve_connection(stream).await {
+            if let Err(error) = service.serve_connection(stream, remote).await {
                 tracing::debug!(%remote, %error, "a TCP connection ended");
             }
             drop(place);
@@ -94,6 +97,7 @@ struct Service {
     site: Arc<Site>,
     alt_svc: HeaderValue,
     handshake: Duration,
+    access_log: Option<AccessLog>,
     shutdown: CancellationToken,
 }
 
@@ -101,12 +105,15 @@ impl Service {
     async fn serve_connection(
         self,
         stream: TcpStream,
+        remote: SocketAddr,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let stream = tokio::time::timeout(self.handshake, self.tls.accept(stream)).await??;
         let answer = service_fn(|request: http::Request<Incoming>| {
             let (site, alt_svc) = (Arc::clone(&self.site), self.alt_svc.clone());
+            let (log, version) = (self.access_log.clone(), request.version());
             async move {
-                let mut answer = site.answer(request).await;
+                let mut answer =
+                    access_log::answer(&site, log.as_ref(), remote, version, None, request).await;
                 answer.headers_mut().insert(ALT_SVC, alt_svc);
                 Ok::<_, Infallible>(answer)
             }

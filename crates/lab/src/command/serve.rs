@@ -16,6 +16,7 @@ use headstart_startup::parameters::split_list;
 use headstart_store::fleet::{self, Address, AddressError, Fleet};
 use headstart_store::{History, Options};
 use headstart_units::{Rate, Ratio, Span};
+use headstart_web::access_log::{AccessLog, Destination, Format};
 use headstart_web::identity::{self, CurrentIdentity, Identity};
 use headstart_web::open::{self, OpenError, ServerSettings};
 use headstart_web::server::ServerConfig;
@@ -114,6 +115,13 @@ pub struct OperationOptions {
     /// Counters for Prometheus at http://ADDRESS:PORT/metrics
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub metrics: Option<SocketAddr>,
+    /// Write a line for each request into this file, or `-` for standard output; opened again when
+    /// it was renamed, and on SIGHUP
+    #[arg(long, value_name = "FILE|-")]
+    pub access_log: Option<PathBuf>,
+    /// Fields of these lines: common, combined, or timed (with seconds and scheme)
+    #[arg(long, default_value_t, value_name = "FORMAT", requires = "access_log")]
+    pub access_log_format: Format,
     /// Write a qlog of every connection into this folder
     #[arg(long, value_name = "FOLDER")]
     pub qlog: Option<PathBuf>,
@@ -176,7 +184,8 @@ async fn run(args: ServeArgs) -> Result<()> {
     if !args.operation.quiet {
         log_connections();
     }
-    let CheckedOptions { site, identity, history, history_counters, percent } = checked(&args).or_refuse()?;
+    let CheckedOptions { site, identity, history, history_counters, access_log, percent } =
+        checked(&args).or_refuse()?;
     let (rollout, choice_rollout) = (Arc::new(Rollout::new(percent)), Arc::new(Rollout::default()));
 
     let others = if args.operation.allow_scheme_choice { Choice::all().collect() } else { vec![] };
@@ -199,6 +208,7 @@ async fn run(args: ServeArgs) -> Result<()> {
         scheme_choice: args.operation.allow_scheme_choice,
         retry: args.operation.retry,
         most_connections: args.operation.most_connections,
+        access_log: access_log.clone(),
         ..ServerConfig::default()
     };
 
@@ -209,7 +219,7 @@ async fn run(args: ServeArgs) -> Result<()> {
         eprintln!("headstart: counters at http://{}/metrics", listener.local_addr()?);
         tasks.spawn(metrics::serve(
             listener,
-            render(Arc::clone(&starts), history_counters),
+            render(Arc::clone(&starts), history_counters, access_log.clone()),
             shutdown.clone(),
         ));
     }
@@ -217,7 +227,7 @@ async fn run(args: ServeArgs) -> Result<()> {
         tasks.spawn(watch_kill_switch(file, [rollout, choice_rollout], shutdown.clone()));
     }
     #[cfg(unix)]
-    tasks.spawn(renew_identity(args.clone(), Arc::clone(&identity), shutdown.clone()));
+    tasks.spawn(reload(args.clone(), Arc::clone(&identity), access_log.clone(), shutdown.clone()));
     if let Some(listener) = listener {
         let tls = tcp::tls(&identity)?;
         let over_tcp = tcp::serve(
@@ -238,6 +248,9 @@ async fn run(args: ServeArgs) -> Result<()> {
     eprintln!("headstart: shutting down");
     shutdown.cancel();
     tasks.join_all().await;
+    if let Some(log) = access_log {
+        log.finish(Duration::from_secs(1));
+    }
     Ok(())
 }
 
@@ -277,6 +290,7 @@ struct CheckedOptions {
     identity: Arc<CurrentIdentity>,
     history: Arc<dyn Store>,
     history_counters: RenderHistory,
+    access_log: Option<AccessLog>,
     percent: f64,
 }
 
@@ -312,6 +326,7 @@ fn checked(args: &ServeArgs) -> Result<CheckedOptions> {
         identity: open_identity(args)?.current().context("the certificate cannot be used")?,
         history,
         history_counters,
+        access_log: open_access_log(&args.operation)?,
         percent,
     })
 }
@@ -345,9 +360,15 @@ fn open_identity(args: &ServeArgs) -> Result<Identity> {
     Ok(Identity::load_or_create(&folder, &args.name)?)
 }
 
-/// Reads certificate and key again at each SIGHUP. Those that cannot be used change nothing.
+/// Opens the access log and reads certificate and key again at each SIGHUP. A pair that cannot be
+/// used changes nothing.
 #[cfg(unix)]
-async fn renew_identity(args: ServeArgs, current: Arc<CurrentIdentity>, shutdown: CancellationToken) {
+async fn reload(
+    args: ServeArgs,
+    current: Arc<CurrentIdentity>,
+    access_log: Option<AccessLog>,
+    shutdown: CancellationToken,
+) {
     use tokio::signal::unix::{SignalKind, signal};
     // If no handler can be set, SIGHUP ends the process as it does by default.
     let Ok(mut hang_up) = signal(SignalKind::hangup()) else { return };
@@ -355,6 +376,9 @@ async fn renew_identity(args: ServeArgs, current: Arc<CurrentIdentity>, shutdown
         tokio::select! {
             () = shutdown.cancelled() => return,
             _ = hang_up.recv() => {}
+        }
+        if let Some(log) = &access_log {
+            log.reopen();
         }
         let renewed = open_identity(&args).and_then(|identity| Ok(current.replace(&identity)?));
         match renewed {
@@ -386,6 +410,16 @@ fn history_of(args: &ServeArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
     Ok((Arc::new(PersistentStore(history)), none))
 }
 
+fn open_access_log(options: &OperationOptions) -> Result<Option<AccessLog>> {
+    let Some(file) = &options.access_log else { return Ok(None) };
+    let destination = match file.to_str() {
+        Some("-") => Destination::Stream(Box::new(std::io::stdout())),
+        _ => Destination::File(file.clone()),
+    };
+    let log = AccessLog::open(destination, options.access_log_format);
+    Ok(Some(log.with_context(|| format!("--access-log {}", file.display()))?))
+}
+
 fn percent(share: Ratio) -> Result<f64> {
     let percent = share.as_f64() * 100.0;
     if percent > 100.0 {
@@ -394,9 +428,14 @@ fn percent(share: Ratio) -> Result<f64> {
     Ok(percent)
 }
 
-fn render(starts: Arc<FastStartAdmission>, history: RenderHistory) -> metrics::Render {
+fn render(
+    starts: Arc<FastStartAdmission>,
+    history: RenderHistory,
+    access_log: Option<AccessLog>,
+) -> metrics::Render {
     Arc::new(move || {
-        metrics::merged(starts.counted().map(|(scheme, counted)| counted.render(&scheme))) + &history()
+        let starts = metrics::merged(starts.counted().map(|(scheme, counted)| counted.render(&scheme)));
+        starts + &history() + &access_log.as_ref().map(AccessLog::render).unwrap_or_default()
     })
 }
 

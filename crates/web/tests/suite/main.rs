@@ -5,6 +5,7 @@ mod calls;
 mod common;
 mod identities;
 mod limits;
+mod logs;
 mod pages;
 mod starts;
 mod tcp;

@@ -24,7 +24,7 @@ async fn dial_as(server: &Running, trust: &Trust, protocols: &[&[u8]]) -> TlsStr
     TlsConnector::from(Arc::new(config)).connect(name, stream).await.expect("a handshake")
 }
 
-async fn ask(server: &Running, request: &str) -> String {
+pub async fn ask(server: &Running, request: &str) -> String {
     let mut stream = dial(server, &[b"http/1.1"]).await;
     stream.write_all(request.as_bytes()).await.expect("sent");
     let mut answer = vec![];

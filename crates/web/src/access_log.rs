@@ -1,0 +1,472 @@
+//! A line for each request, in the formats of Apache's logs.
+//!
+//! A thread of its own writes. Connections only put entries into a bounded queue, and never wait:
+//! while the file cannot keep up, entries are dropped and counted.
+
+use std::fmt::{self, Write as _};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, UNIX_EPOCH};
+
+use bytes::Bytes;
+use headstart_host::unix_now;
+use http::header::{HeaderName, REFERER, USER_AGENT};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt;
+use httpdate::HttpDate;
+use tokio::time::Instant;
+
+use crate::site::{Body, Site};
+
+/// Fields of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Peer, time, request, status, bytes: the Common Log Format.
+    Common,
+    /// With referrer and user agent.
+    #[default]
+    Combined,
+    /// With the request's time in seconds and the start-up scheme behind them.
+    Timed,
+}
+
+impl FromStr for Format {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "common" => Ok(Self::Common),
+            "combined" => Ok(Self::Combined),
+            "timed" => Ok(Self::Timed),
+            _ => Err(format!("found `{text}`, expected common, combined or timed")),
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Common => "common",
+            Self::Combined => "combined",
+            Self::Timed => "timed",
+        })
+    }
+}
+
+/// Destination of the lines.
+#[derive(Debug)]
+pub enum Destination {
+    /// Standard output, or another stream that is not reopened.
+    Stream(Box<dyn DebugWrite>),
+    /// A file, which is opened again after it was renamed or removed (Unix).
+    File(PathBuf),
+}
+
+/// A stream of lines.
+pub trait DebugWrite: Write + Send + fmt::Debug {}
+impl<W: Write + Send + fmt::Debug> DebugWrite for W {}
+
+/// Entries that wait for the writer. With the longest fields they occupy 16 MB.
+const QUEUE: usize = 4096;
+/// Longest request target, in bytes, before quoting; the rest is cut off.
+const LONGEST_TARGET: usize = 2048;
+/// Longest referrer and user agent.
+const LONGEST_FIELD: usize = 1024;
+
+/// A handle of the log; clones share it.
+#[derive(Clone, Debug)]
+pub struct AccessLog {
+    queue: SyncSender<Message>,
+    dropped: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+enum Message {
+    Entry(Box<Entry>),
+    Reopen,
+    End(std::sync::mpsc::Sender<()>),
+}
+
+/// One request.
+#[derive(Debug)]
+struct Entry {
+    peer: IpAddr,
+    /// Seconds since 1970 when the request arrived.
+    at: Duration,
+    method: Method,
+    target: String,
+    version: Version,
+    status: StatusCode,
+    bytes: u64,
+    referrer: Option<Vec<u8>>,
+    agent: Option<Vec<u8>>,
+    took: Duration,
+    scheme: Option<String>,
+}
+
+impl AccessLog {
+    /// Opens the log.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be opened or the thread cannot start.
+    pub fn open(destination: Destination, format: Format) -> io::Result<Self> {
+        let dropped = Arc::new(AtomicU64::new(0));
+        let output = match destination {
+            Destination::Stream(stream) => Output::Stream(stream),
+            Destination::File(path) => Output::File { file: append_to(&path)?, path },
+        };
+        let (queue, entries) = sync_channel(QUEUE);
+        let writer = Writer { output, format, dropped: Arc::clone(&dropped) };
+        std::thread::Builder::new().name("access log".into()).spawn(move || writer.run(&entries))?;
+        Ok(Self { queue, dropped })
+    }
+
+    /// Opens the file again, for instance after it was rotated.
+    pub fn reopen(&self) {
+        // A full queue makes no difference: the writer compares file and path before each batch.
+        let _ = self.queue.try_send(Message::Reopen);
+    }
+
+    /// Waits until everything so far is written, or for `limit`; the log ends.
+    pub fn finish(&self, limit: Duration) {
+        let (done, is_done) = channel();
+        let queue = self.queue.clone();
+        // A queue that stays full would block this thread beyond the limit.
+        let sent = std::thread::Builder::new().spawn(move || {
+            let _ = queue.send(Message::End(done));
+        });
+        if sent.is_ok() {
+            let _ = is_done.recv_timeout(limit);
+        }
+    }
+
+    /// Entries that were lost: the queue was full, or the file could not be written.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Its counter, in Prometheus' text format.
+    #[must_use]
+    pub fn render(&self) -> String {
+        format!(
+            "# HELP headstart_access_log_dropped_total Requests without a line in the access log.\n\
+             # TYPE headstart_access_log_dropped_total counter\nheadstart_access_log_dropped_total {}\n",
+            self.dropped()
+        )
+    }
+
+    fn put(&self, entry: Entry) {
+        if self.queue.try_send(Message::Entry(Box::new(entry))).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The answer of `site`, which is logged when its body has been sent or is given up.
+pub(crate) async fn answer<B>(
+    site: &Site,
+    log: Option<&AccessLog>,
+    peer: SocketAddr,
+    version: Version,
+    scheme: Option<&str>,
+    request: Request<B>,
+) -> Response<Body> {
+    let Some(log) = log else { return site.answer(request).await };
+    let begun = Instant::now();
+    let mut entry = Entry {
+        peer: peer.ip().to_canonical(),
+        at: Duration::from_nanos(unix_now().as_nanos()),
+        method: request.method().clone(),
+        target: target(request.uri()),
+        version,
+        status: StatusCode::OK,
+        bytes: 0,
+        referrer: field(request.headers(), &REFERER),
+        agent: field(request.headers(), &USER_AGENT),
+        took: Duration::ZERO,
+        scheme: scheme.map(str::to_owned),
+    };
+    let answer = site.answer(request).await;
+    entry.status = answer.status();
+    answer.map(|body| LoggedBody { body, begun, entry: Some(entry), log: log.clone() }.boxed_unsync())
+}
+
+fn target(uri: &Uri) -> String {
+    let whole = uri.path_and_query().map_or_else(|| uri.path(), |both| both.as_str());
+    let end = (0..=LONGEST_TARGET.min(whole.len())).rev().find(|end| whole.is_char_boundary(*end));
+    whole[..end.unwrap_or(0)].to_owned()
+}
+
+fn field(headers: &HeaderMap, name: &HeaderName) -> Option<Vec<u8>> {
+    let value = headers.get(name)?.as_bytes();
+    Some(value[..value.len().min(LONGEST_FIELD)].to_vec())
+}
+
+/// Counts what the transport takes, and logs the request at its end.
+struct LoggedBody {
+    body: Body,
+    begun: Instant,
+    entry: Option<Entry>,
+    log: AccessLog,
+}
+
+impl http_body::Body for LoggedBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if let (Some(Ok(frame)), Some(entry)) = (&frame, self.entry.as_mut()) {
+            entry.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for LoggedBody {
+    fn drop(&mut self) {
+        if let Some(mut entry) = self.entry.take() {
+            entry.took = self.begun.elapsed();
+            self.log.put(entry);
+        }
+    }
+}
+
+/// The thread that writes.
+struct Writer {
+    output: Output,
+    format: Format,
+    dropped: Arc<AtomicU64>,
+}
+
+enum Output {
+    Stream(Box<dyn DebugWrite>),
+    File { path: PathBuf, file: File },
+}
+
+/// Entries written at once.
+const BATCH: usize = 256;
+
+impl Writer {
+    fn run(mut self, entries: &Receiver<Message>) {
+        while let Ok(first) = entries.recv() {
+            let (mut text, mut lines, mut end) = (String::new(), 0, None);
+            let mut is_renewed = false;
+            for message in std::iter::once(first).chain(entries.try_iter()) {
+                match message {
+                    Message::Entry(entry) => {
+                        entry.write(self.format, &mut text);
+                        lines += 1;
+                    }
+                    Message::Reopen => is_renewed = true,
+                    Message::End(done) => end = Some(done),
+                }
+                if lines >= BATCH || end.is_some() {
+                    break;
+                }
+            }
+            self.output.follow(is_renewed);
+            if self.output.write(text.as_bytes()).is_err() {
+                self.dropped.fetch_add(lines as u64, Ordering::Relaxed);
+            }
+            if let Some(done) = end {
+                let _ = done.send(());
+                return;
+            }
+        }
+    }
+}
+
+impl Output {
+    /// Opens the file again if its path leads elsewhere now. If that fails, the former goes on.
+    fn follow(&mut self, is_renewed: bool) {
+        if let Self::File { path, file } = self
+            && (is_renewed || is_elsewhere(path, file))
+        {
+            match append_to(path) {
+                Ok(opened) => *file = opened,
+                Err(error) => {
+                    tracing::warn!(path = %path.display(), %error, "the access log cannot be reopened")
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, text: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Stream(stream) => stream.write_all(text).and_then(|()| stream.flush()),
+            Self::File { file, .. } => file.write_all(text),
+        }
+    }
+}
+
+/// Readable by its owner and group alone: the log has clients' addresses.
+fn append_to(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o640);
+    options.open(path)
+}
+
+#[cfg(unix)]
+fn is_elsewhere(path: &Path, file: &File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(open) = file.metadata() else { return false };
+    std::fs::metadata(path).map_or(true, |there| (there.dev(), there.ino()) != (open.dev(), open.ino()))
+}
+
+#[cfg(not(unix))]
+fn is_elsewhere(_: &Path, _: &File) -> bool {
+    false
+}
+
+impl Entry {
+    fn write(&self, format: Format, text: &mut String) {
+        let _ = write!(text, "{} - - [{}] \"", self.peer, date(self.at));
+        quote(self.method.as_str().as_bytes(), text);
+        text.push(' ');
+        quote(self.target.as_bytes(), text);
+        let _ = write!(text, " {:?}\" {} ", self.version, self.status.as_u16());
+        match self.bytes {
+            0 => text.push('-'),
+            bytes => {
+                let _ = write!(text, "{bytes}");
+            }
+        }
+        if format != Format::Common {
+            for value in [&self.referrer, &self.agent] {
+                text.push_str(" \"");
+                quote(value.as_deref().unwrap_or(b"-"), text);
+                text.push('"');
+            }
+        }
+        if format == Format::Timed {
+            let scheme = self.scheme.as_deref().unwrap_or("-");
+            let _ = write!(text, " {:.6} {scheme}", self.took.as_secs_f64());
+        }
+        text.push('\n');
+    }
+}
+
+/// `10/Oct/2000:13:55:36 +0000`, always UTC.
+fn date(since_1970: Duration) -> String {
+    let date = HttpDate::from(UNIX_EPOCH + since_1970).to_string();
+    let words: Vec<&str> = date.split(' ').collect();
+    // `Tue, 10 Oct 2000 13:55:36 GMT`
+    match words[..] {
+        [_, day, month, year, time, _] => format!("{day}/{month}/{year}:{time} +0000"),
+        _ => "-".to_owned(),
+    }
+}
+
+/// As Apache quotes: quotation marks and backslashes with a backslash, all that is not printable
+/// ASCII as `\xhh`. A client can then neither end a field nor begin a line.
+fn quote(value: &[u8], text: &mut String) {
+    for &byte in value {
+        match byte {
+            b'"' | b'\\' => text.extend(['\\', char::from(byte)]),
+            b' '..=b'~' => text.push(char::from(byte)),
+            _ => {
+                let _ = write!(text, "\\x{byte:02x}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> Entry {
+        Entry {
+            peer: IpAddr::from([192, 0, 2, 7]),
+            at: Duration::from_secs(971_186_136),
+            method: Method::GET,
+            target: "/a?b=c".into(),
+            version: Version::HTTP_3,
+            status: StatusCode::OK,
+            bytes: 2326,
+            referrer: None,
+            agent: Some(b"curl/8".to_vec()),
+            took: Duration::from_micros(1_500),
+            scheme: Some("wise-start".into()),
+        }
+    }
+
+    fn line(entry: &Entry, format: Format) -> String {
+        let mut text = String::new();
+        entry.write(format, &mut text);
+        text
+    }
+
+    #[test]
+    fn the_formats_are_those_of_apache() {
+        let common = "192.0.2.7 - - [10/Oct/2000:13:55:36 +0000] \"GET /a?b=c HTTP/3.0\" 200 2326";
+        assert_eq!(line(&entry(), Format::Common), format!("{common}\n"));
+        assert_eq!(line(&entry(), Format::Combined), format!("{common} \"-\" \"curl/8\"\n"));
+        let timed = format!("{common} \"-\" \"curl/8\" 0.001500 wise-start\n");
+        assert_eq!(line(&entry(), Format::Timed), timed);
+    }
+
+    #[test]
+    fn a_client_cannot_end_a_field_or_begin_a_line() {
+        let agent = b"x\" 200 1\n10.0.0.1 - - \\ \x1b[31m\xff\r".to_vec();
+        let text = line(&Entry { agent: Some(agent), bytes: 0, ..entry() }, Format::Combined);
+        assert_eq!(text.matches('\n').count(), 1);
+        assert!(
+            text.ends_with(" 200 - \"-\" \"x\\\" 200 1\\x0a10.0.0.1 - - \\\\ \\x1b[31m\\xff\\x0d\"\n"),
+            "{text}"
+        );
+    }
+
+    /// A stream that nobody reads: each write waits until `0` is dropped.
+    #[derive(Debug)]
+    struct Stuck(Receiver<()>);
+
+    impl Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// It would not end if a request waited for the log.
+    #[test]
+    fn a_log_that_is_stuck_loses_lines_and_delays_nobody() {
+        let (release, waits) = channel();
+        let log = AccessLog::open(Destination::Stream(Box::new(Stuck(waits))), Format::Combined);
+        let log = log.expect("a thread");
+        for _ in 0..QUEUE + BATCH + 10 {
+            log.put(entry());
+        }
+        assert!(log.dropped() >= 10, "{}", log.dropped());
+        assert!(log.render().ends_with(&format!("_total {}\n", log.dropped())));
+        drop(release);
+        log.finish(Duration::from_secs(30));
+    }
+}
