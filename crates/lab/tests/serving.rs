@@ -4,6 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -33,11 +34,17 @@ struct Server {
 
 impl Server {
     fn start(options: &[&str]) -> Self {
+        Self::start_for(options, None)
+    }
+
+    /// Under a service manager that listens at that socket.
+    fn start_for(options: &[&str], manager: Option<&Path>) -> Self {
         let home = tempfile::tempdir().expect("a folder");
         let mut child = Command::new(env!("CARGO_BIN_EXE_headstart"))
             .args(["serve", "--generate", "--listen", "127.0.0.1:0"])
             .args(options)
             .env("XDG_DATA_HOME", home.path())
+            .envs(manager.map(|socket| ("NOTIFY_SOCKET", socket)))
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -141,6 +148,49 @@ fn sighup_opens_the_access_log_again() {
             "{text}"
         );
     }
+}
+
+/// The manager's socket is stood in for by one of the test.
+#[test]
+#[cfg(unix)]
+fn a_service_manager_is_told_of_readiness_reloads_and_the_end() {
+    use std::os::unix::net::UnixDatagram;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&path).expect("a socket");
+    manager.set_read_timeout(Some(Duration::from_secs(60))).expect("a time limit");
+    let next = || {
+        let mut message = [0; 256];
+        let length = manager.recv(&mut message).expect("a message in time");
+        words(&message[..length])
+    };
+    let server = Server::start_for(&[], Some(&path));
+    assert_eq!(next().trim_end(), "READY=1");
+    let process = server.child.id().to_string();
+    let signal =
+        |name: &str| Command::new("kill").args([name, process.as_str()]).status().expect("kill runs");
+    assert!(signal("-HUP").success());
+    let reload = next();
+    assert!(reload.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reload}");
+    assert_eq!(next().trim_end(), "READY=1");
+    assert!(signal("-TERM").success());
+    assert_eq!(next().trim_end(), "STOPPING=1");
+}
+
+/// Options of the unit file are those of the command.
+#[test]
+fn the_unit_file_starts_the_server_with_options_that_it_has() {
+    let unit = include_str!("../../../packaging/headstart.service");
+    let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).expect("a command");
+    let arguments: Vec<&str> = start.split(' ').collect();
+    assert_eq!(arguments[..2], ["/usr/bin/headstart", "serve"]);
+    // With a folder that is not there the server ends once its options are understood.
+    let folder = tempfile::tempdir().expect("a folder");
+    let absent = folder.path().join("absent").to_str().expect("a plain path").to_owned();
+    let with_absent = arguments[1..].iter().map(|argument| argument.replace("/srv/www", &absent));
+    let ended = headstart(&with_absent.collect::<Vec<_>>().iter().map(String::as_str).collect::<Vec<_>>());
+    let message = words(&ended.stderr);
+    assert!(message.contains(&format!("folder {absent}")), "{message}");
 }
 
 /// The server's counter of that kind.

@@ -26,6 +26,8 @@ use headstart_web::start::FleetStore;
 use headstart_web::start::{FastStartAdmission, PersistentStore};
 use headstart_web::{metrics, server, tcp};
 use noq::Endpoint;
+#[cfg(unix)]
+use sd_notify::NotifyState;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -244,7 +246,11 @@ async fn run(args: ServeArgs) -> Result<()> {
     eprintln!("headstart: {} at https://{address}/, {}. Ctrl-C ends it.", what(&args), args.scheme.name());
     std::io::stderr().flush()?;
 
+    #[cfg(unix)]
+    tell_manager(&[NotifyState::Ready]);
     wait_for_end().await;
+    #[cfg(unix)]
+    tell_manager(&[NotifyState::Stopping]);
     eprintln!("headstart: shutting down");
     shutdown.cancel();
     tasks.join_all().await;
@@ -360,6 +366,14 @@ fn open_identity(args: &ServeArgs) -> Result<Identity> {
     Ok(Identity::load_or_create(&folder, &args.name)?)
 }
 
+/// Tells the service manager, if one listens at $NOTIFY_SOCKET.
+#[cfg(unix)]
+fn tell_manager(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(false, states) {
+        eprintln!("headstart: the service manager cannot be told: {error}");
+    }
+}
+
 /// Opens the access log and reads certificate and key again at each SIGHUP. A pair that cannot be
 /// used changes nothing.
 #[cfg(unix)]
@@ -377,6 +391,9 @@ async fn reload(
             () = shutdown.cancelled() => return,
             _ = hang_up.recv() => {}
         }
+        if let Ok(now) = NotifyState::monotonic_usec_now() {
+            tell_manager(&[NotifyState::Reloading, now]);
+        }
         if let Some(log) = &access_log {
             log.reopen();
         }
@@ -385,6 +402,7 @@ async fn reload(
             Ok(()) => eprintln!("headstart: the certificate was read again; new connections get it"),
             Err(error) => eprintln!("headstart: the former certificate stays: {error:#}"),
         }
+        tell_manager(&[NotifyState::Ready]);
     }
 }
 
