@@ -73,7 +73,7 @@ impl ServerConfig {
 
 /// Limit on a request's header section. 64 KiB, as is common in web servers: bounds the memory that
 /// a client can occupy.
-const MAX_FIELD_SECTION: u64 = 64 * 1024;
+pub(crate) const MAX_FIELD_SECTION: u32 = 64 * 1024;
 
 /// TLS for HTTP/3. 0-RTT is accepted: requests only read.
 ///
@@ -197,7 +197,7 @@ impl<A: Admission> ConnectionTask<A> {
         session: &Arc<A::Session>,
     ) -> Result<(), h3::error::ConnectionError> {
         let mut http = h3::server::builder()
-            .max_field_section_size(MAX_FIELD_SECTION)
+            .max_field_section_size(MAX_FIELD_SECTION.into())
             .build(adapter::Connection::new(connection.clone()))
             .await?;
         let mut is_leaving = false;

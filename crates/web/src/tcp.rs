@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::access_log::{self, AccessLog};
 use crate::identity::CurrentIdentity;
-use crate::server::ServerConfig;
+use crate::server::{MAX_FIELD_SECTION, ServerConfig};
 use crate::site::Site;
 
 /// The protocols of TLS over TCP, the preferred one first.
@@ -121,6 +121,8 @@ impl Service {
         let mut builder = Builder::new(TokioExecutor::new());
         builder.http1().timer(TokioTimer::new()).header_read_timeout(self.handshake);
         builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
+        builder.http1().max_buf_size(MAX_FIELD_SECTION as usize);
+        builder.http2().max_header_list_size(MAX_FIELD_SECTION);
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
         tokio::select! {
             done = connection.as_mut() => return done,

@@ -139,3 +139,20 @@ async fn a_compressed_file_is_for_clients_that_accept_it() {
     }
     server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn header_fields_beyond_64_kib_are_refused() {
+    let server = start(ServerConfig::default(), folder).await;
+    let request = |length: usize| {
+        let field = "f".repeat(length);
+        format!("GET / HTTP/1.1\r\nHost: h\r\nX-Field: {field}\r\nConnection: close\r\n\r\n")
+    };
+    assert!(ask(&server, &request(60_000)).await.starts_with("HTTP/1.1 200"));
+    // The connection may be reset before the answer is read: only the page must not come.
+    let mut stream = dial(&server, &[b"http/1.1"]).await;
+    let _ = stream.write_all(request(100_000).as_bytes()).await;
+    let mut answer = vec![];
+    let _ = stream.read_to_end(&mut answer).await;
+    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 431"), "{}", String::from_utf8_lossy(&answer));
+    server.stop().await;
+}
