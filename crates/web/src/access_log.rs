@@ -78,6 +78,8 @@ impl<W: Write + Send + fmt::Debug> DebugWrite for W {}
 const QUEUE: usize = 4096;
 /// Longest request target, in bytes, before quoting; the rest is cut off.
 const LONGEST_TARGET: usize = 2048;
+/// Longest method: a client may make one up.
+const LONGEST_METHOD: usize = 32;
 /// Longest referrer and user agent.
 const LONGEST_FIELD: usize = 1024;
 
@@ -101,7 +103,7 @@ struct Entry {
     peer: IpAddr,
     /// Seconds since 1970 when the request arrived.
     at: Duration,
-    method: Method,
+    method: String,
     target: String,
     version: Version,
     status: StatusCode,
@@ -186,7 +188,7 @@ pub(crate) async fn answer<B>(
     let mut entry = Entry {
         peer: peer.ip().to_canonical(),
         at: Duration::from_nanos(unix_now().as_nanos()),
-        method: request.method().clone(),
+        method: method(request.method()),
         target: target(request.uri()),
         version,
         status: StatusCode::OK,
@@ -199,6 +201,10 @@ pub(crate) async fn answer<B>(
     let answer = site.answer(request).await;
     entry.status = answer.status();
     answer.map(|body| LoggedBody { body, begun, entry: Some(entry), log: log.clone() }.boxed_unsync())
+}
+
+fn method(method: &Method) -> String {
+    method.as_str().chars().take(LONGEST_METHOD).collect()
 }
 
 fn target(uri: &Uri) -> String {
@@ -345,7 +351,7 @@ fn is_elsewhere(_: &Path, _: &File) -> bool {
 impl Entry {
     fn write(&self, format: Format, text: &mut String) {
         let _ = write!(text, "{} - - [{}] \"", self.peer, date(self.at));
-        quote(self.method.as_str().as_bytes(), text);
+        quote(self.method.as_bytes(), text);
         text.push(' ');
         quote(self.target.as_bytes(), text);
         let _ = write!(text, " {:?}\" {} ", self.version, self.status.as_u16());
@@ -403,7 +409,7 @@ mod tests {
         Entry {
             peer: IpAddr::from([192, 0, 2, 7]),
             at: Duration::from_secs(971_186_136),
-            method: Method::GET,
+            method: method(&Method::GET),
             target: "/a?b=c".into(),
             version: Version::HTTP_3,
             status: StatusCode::OK,
@@ -439,6 +445,12 @@ mod tests {
             text.ends_with(" 200 - \"-\" \"x\\\" 200 1\\x0a10.0.0.1 - - \\\\ \\x1b[31m\\xff\\x0d\"\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_method_that_a_client_made_up_is_cut_off() {
+        let made_up = Method::from_bytes(&[b'M'; 5_000]).expect("a token");
+        assert_eq!(method(&made_up), "M".repeat(LONGEST_METHOD));
     }
 
     /// A stream that nobody reads: each write waits until `0` is dropped.
