@@ -24,8 +24,9 @@ from decimal import Decimal
 from typing import Any
 
 from ._native import Table, __version__, run as _run
+from ._plot import Plot
 
-__all__ = ["Results", "Table", "__version__", "capacity", "race", "sweep", "trace"]
+__all__ = ["Plot", "Results", "Table", "__version__", "capacity", "race", "sweep", "trace"]
 
 Progress = Callable[[str, int, int, float], object]
 """Takes what is being done, finished runs, all runs, and the share of the work done (0 to 1)."""
@@ -71,6 +72,11 @@ class Results:
     def seeds(self) -> Table:
         """The numbers of every scheme and seed. A trace has none: KeyError."""
         return self.tables["seeds"]
+
+    @property
+    def plot(self) -> Plot:
+        """Figures by matplotlib: `plane` of a race, `flow` of a trace."""
+        return Plot(self.tables)
 
     def __len__(self) -> int:
         """Number of rows of the main table."""

@@ -20,12 +20,12 @@ fn run(command: &mut Command) -> bool {
 fn interpreter() -> Option<PathBuf> {
     let home = built().parent()?.join("tools/python-tests");
     let python = home.join("bin/python");
-    let has_packages = || run(Command::new(&python).args(["-c", "import pyarrow, pytest, tqdm"]));
-    let install =
-        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "pyarrow", "pytest", "tqdm"];
+    let has_packages = || run(Command::new(&python).args(["-c", "import matplotlib, pyarrow, pytest, tqdm"]));
+    let packages = ["matplotlib", "pyarrow", "pytest", "tqdm"];
+    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
     (has_packages()
         || run(Command::new("python3").args(["-m", "venv"]).arg(&home))
-            && run(Command::new(&python).args(install))
+            && run(Command::new(&python).args(install).args(packages))
             && has_packages())
     .then_some(python)
 }
@@ -38,12 +38,16 @@ fn the_package_gives_what_the_command_gives() {
         return not_run("the command was not built with it: cargo test --workspace");
     }
     let Some(python) = interpreter() else {
-        return not_run("python3 with venv, or PyPI's pyarrow, pytest and tqdm, are not to be had");
+        return not_run(
+            "python3 with venv, or PyPI's matplotlib, pyarrow, pytest and tqdm, are not to be had",
+        );
     };
     let folder = tempfile::tempdir().expect("a folder");
     let package = folder.path().join("headstart");
     std::fs::create_dir(&package).expect("a folder");
-    std::fs::copy(source.join("headstart/__init__.py"), package.join("__init__.py")).expect("copied");
+    for file in ["__init__.py", "_plot.py"] {
+        std::fs::copy(source.join("headstart").join(file), package.join(file)).expect("copied");
+    }
     std::fs::copy(built.join("deps/lib_native.so"), package.join("_native.abi3.so")).expect("copied");
     let passes = run(Command::new(python)
         .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])

@@ -1,0 +1,42 @@
+"""The figures show the numbers of the tables."""
+
+import matplotlib
+import pyarrow
+import pytest
+
+import headstart
+
+matplotlib.use("Agg")
+
+SMALL = {"duration": "10 s", "repeats": 2, "schemes": ["iw10", "halfback"]}
+
+
+def test_the_plane_has_each_scheme_at_its_harm_and_completion_time():
+    results = headstart.race(**SMALL)
+    ax = results.plot.plane()
+    drawn = {bars.get_label(): bars.lines[0].get_xydata().tolist() for bars in ax.containers}
+    rows = pyarrow.table(results).to_pylist()
+    assert drawn == {row["scheme"]: [[row["harm"], row["mean_ms"]]] for row in rows}
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("harm", "mean completion time (ms)")
+
+
+def test_a_figure_is_drawn_on_the_axes_that_it_is_given():
+    _, axes = matplotlib.pyplot.subplots()
+    assert headstart.trace("iw10", size="10 kB").plot.flow(axes) is axes
+
+
+def test_the_flow_has_every_segment_and_ends_with_all_acknowledged():
+    ax = headstart.trace("halfback", size="100 kB", beside=["iw10"]).plot.flow()
+    acknowledged, sent, again = ax.lines[:3]
+    assert acknowledged.get_label() == "halfback" and ax.lines[3].get_label() == "iw10"
+    assert acknowledged.get_ydata()[-1] == 100.0
+    # 70 segments of 1448 bytes; copies of the last ones until the acknowledgements meet them.
+    assert len(sent.get_xdata()) == 70 and len(again.get_xdata()) > 20
+    assert min(sent.get_xdata()) >= 0
+
+
+@pytest.mark.parametrize(("name", "results"), [("plane", "trace"), ("flow", "race")])
+def test_a_figure_of_another_call_is_refused(name, results):
+    found = headstart.trace("iw10", size="10 kB") if results == "trace" else headstart.race(**SMALL)
+    with pytest.raises(ValueError, match=f"{name}: found tables of another call"):
+        getattr(found.plot, name)()
