@@ -3,7 +3,7 @@
 //!
 //! A congestion control in eBPF (struct_ops) owns the window of a connection until its start is
 //! over. A program at a cgroup (sock_ops) gives it to the connections that servers of the cgroup
-//! accept. Nothing of it runs in user space: [`attach`](load::Attached::attach) loads the object,
+//! accept. Nothing of it runs in user space: `load::Attached::attach` loads the object,
 //! pins it and ends.
 //!
 //! | module | holds |

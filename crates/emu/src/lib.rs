@@ -44,3 +44,8 @@ pub mod tunnel;
 pub mod udp;
 
 pub use path::Path;
+
+/// Compiles and runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

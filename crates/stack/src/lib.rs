@@ -53,3 +53,8 @@ pub use misbehaving::{MisbehavingReceiver, Misbehaviour};
 pub use request::TransferRequest;
 pub use scenario::Scenario;
 pub use simulation::{Crypto, Simulation};
+
+/// Compiles and runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
