@@ -30,6 +30,8 @@ pub struct FigureFiles {
 pub struct PaperFiles {
     /// The folder's name, by which `reproduce` asks for it.
     pub name: Cow<'static, str>,
+    /// The folder, as errors name it.
+    pub folder: Cow<'static, str>,
     /// `paper.toml`.
     pub paper: Cow<'static, str>,
     /// Its figures, in the order of the report.
@@ -40,6 +42,7 @@ macro_rules! paper {
     ($paper:literal: $($figure:literal),+ $(,)?) => {
         PaperFiles {
             name: Cow::Borrowed($paper),
+            folder: Cow::Borrowed(concat!("experiments/", $paper)),
             paper: Cow::Borrowed(include_str!(concat!("../../../experiments/", $paper, "/paper.toml"))),
             figures: Cow::Borrowed(&[$(FigureFiles {
                 name: Cow::Borrowed($figure),
@@ -227,7 +230,12 @@ pub fn open(folder: &Path) -> Result<PaperFiles> {
         })
         .collect::<Result<Vec<_>>>()?;
     ensure!(!figures.is_empty(), "{}: found no folder with a plan.toml", folder.display());
-    Ok(PaperFiles { name: named(&folder), paper, figures: Cow::Owned(figures) })
+    Ok(PaperFiles {
+        name: named(&folder),
+        folder: Cow::Owned(folder.display().to_string()),
+        paper,
+        figures: Cow::Owned(figures),
+    })
 }
 
 /// One figure, read and checked.
@@ -290,13 +298,13 @@ pub fn read(
     is_quick: bool,
     is_wanted: impl Fn(&str) -> bool,
 ) -> Result<(Paper, Vec<Experiment>)> {
-    let folder = format!("experiments/{}", files.name);
+    let folder = &files.folder;
     let paper = Paper::read(&files.paper).with_context(|| format!("{folder}/paper.toml"))?;
     let experiments = files
         .figures
         .iter()
         .filter(|figure| is_wanted(&figure.name))
-        .map(|figure| Experiment::read(&paper, &folder, figure, is_quick))
+        .map(|figure| Experiment::read(&paper, folder, figure, is_quick))
         .collect::<Result<_>>()?;
     Ok((paper, experiments))
 }
@@ -313,6 +321,24 @@ mod tests {
             refused.starts_with("found no paper.toml in ") && refused.contains("halfback, "),
             "{refused}"
         );
+    }
+
+    #[test]
+    fn an_error_names_the_file_of_the_users_folder() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("figure")).expect("a folder");
+        for (file, text) in [
+            ("paper.toml", "title = 1"),
+            ("figure/plan.toml", ""),
+            ("figure/claims.toml", ""),
+            ("figure/notes.md", ""),
+        ] {
+            std::fs::write(folder.path().join(file), text).expect("written");
+        }
+        let files = open(folder.path()).expect("a folder of experiments");
+        let refused = read(&files, true, |_| true).map(drop).expect_err("a title is text");
+        let file = folder.path().canonicalize().expect("a path").join("paper.toml");
+        assert!(format!("{refused:#}").starts_with(&file.display().to_string()), "{refused:#}");
     }
 
     #[test]
