@@ -168,13 +168,13 @@ impl Metrics {
             let reason = reason.name();
             writeln!(out, "headstart_nothing_to_gain_total{{reason=\"{reason}\"}} {}", value(counter))?;
         }
-        head(out, "hints", "counter", "Hints of clients, by what became of them.")?;
+        head(out, "hints", "counter", "Hints of clients, by outcome.")?;
         for (name, counter) in [
-            ("heard", &self.hints_received),
-            ("cut", &self.hints_capped),
+            ("received", &self.hints_received),
+            ("capped", &self.hints_capped),
             ("malformed", &self.hints_malformed),
         ] {
-            writeln!(out, "headstart_hints_total{{what=\"{name}\"}} {}", value(counter))?;
+            writeln!(out, "headstart_hints_total{{outcome=\"{name}\"}} {}", value(counter))?;
         }
         Ok(())
     }

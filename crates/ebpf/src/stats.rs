@@ -60,9 +60,9 @@ fn write(counters: &Counters, out: &mut String, scheme: &str) -> fmt::Result {
     for (reason, count) in REFUSALS.iter().zip(counters.refusals).skip(1) {
         writeln!(out, "headstart_records_refused_total{{reason=\"{reason}\"}} {count}")?;
     }
-    head(out, "hints", "Hints of clients, by what became of them.")?;
-    for (name, count) in ["heard", "cut", "malformed"].iter().zip(counters.hints) {
-        writeln!(out, "headstart_hints_total{{what=\"{name}\"}} {count}")?;
+    head(out, "hints", "Hints of clients, by outcome.")?;
+    for (name, count) in ["received", "capped", "malformed"].iter().zip(counters.hints) {
+        writeln!(out, "headstart_hints_total{{outcome=\"{name}\"}} {count}")?;
     }
     head(out, "taken", "Connections given to the congestion control.")?;
     writeln!(out, "headstart_taken_total {}", counters.taken)?;

@@ -198,7 +198,7 @@ fn echo(address: SocketAddr) {
     for text in [b"one", b"two"] {
         socket.send_to(text, address).expect("sent");
     }
-    let mut heard: Vec<Vec<u8>> = (0..2)
+    let mut datagrams: Vec<Vec<u8>> = (0..2)
         .map(|_| {
             let mut buffer = [0; 100];
             let (length, from) = socket.recv_from(&mut buffer).expect("an answer");
@@ -206,8 +206,8 @@ fn echo(address: SocketAddr) {
             buffer[..length].to_vec()
         })
         .collect();
-    heard.sort();
-    assert_eq!(heard, [b"one", b"two"]);
+    datagrams.sort();
+    assert_eq!(datagrams, [b"one", b"two"]);
     println!("{}", clock.now().as_nanos() / 1_000_000);
 }
 

@@ -236,7 +236,7 @@ fn a_hint_is_measured_sent_accepted_and_improved() {
         assert!(Instant::now() < deadline, "{}", counted(&server, "headstart_"));
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(counted(&server, "hints_total{what=\"heard\"}").contains(" 1"));
+    assert!(counted(&server, "hints_total{outcome=\"received\"}").contains(" 1"));
     // Over loopback it is faster than that, however busy the machine, and is stored so.
     let best = past.best(&network.key(), unix_now()).expect("read").expect("an entry");
     assert!(best.rate > seen, "{}", best.rate);
@@ -308,12 +308,12 @@ fn servers_share_a_history_and_do_without_it() {
             std::thread::sleep(Duration::from_millis(20));
         }
     };
-    wait(&one, "headstart_fleet_server{what=\"up\"}");
-    wait(&other, "headstart_fleet_server{what=\"up\"}");
+    wait(&one, "headstart_fleet_server{state=\"up\"}");
+    wait(&other, "headstart_fleet_server{state=\"up\"}");
     fetch(&one);
-    wait(&one, "headstart_fleet_writes_total{what=\"written\"}");
+    wait(&one, "headstart_fleet_writes_total{outcome=\"written\"}");
     fetch(&other);
-    wait(&other, "headstart_fleet_lookups_total{what=\"found\"}");
+    wait(&other, "headstart_fleet_lookups_total{outcome=\"found\"}");
 
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("peers.history").display().to_string();
@@ -341,7 +341,7 @@ fn servers_share_a_history_and_do_without_it() {
     history.child.kill().expect("killed");
     history.child.wait().expect("ended");
     fetch(&one);
-    wait(&one, "headstart_fleet_server{what=\"away\"}");
+    wait(&one, "headstart_fleet_server{state=\"away\"}");
     fetch(&one);
 }
 

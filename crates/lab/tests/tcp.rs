@@ -671,8 +671,8 @@ fn hint(place: &Place) -> Outcome {
             "tcp: a first contact with a hint of 25 Mbit/s: {:.1} ms",
             times.first().unwrap_or(&0.0) * 1000.0
         );
-        let heard = place.count("headstart_hints_total{what=\"heard\"}");
-        ensure(heard == 1, || format!("{heard} hints heard\n{}", place.stats()))?;
+        let received = place.count("headstart_hints_total{outcome=\"received\"}");
+        ensure(received == 1, || format!("{received} hints received\n{}", place.stats()))?;
         ensure(times.first().is_some_and(|seconds| *seconds < 0.160), || format!("{times:?}"))
     })
 }

@@ -511,8 +511,8 @@ fn statistics(maps: &Maps, prometheus: bool) -> Result<String> {
             text += &format!("refused {reason}: {count}\n");
         }
     }
-    let [heard, cut, malformed] = counters.hints;
-    text += &format!("hints: {heard} heard, {cut} cut, {malformed} malformed\n");
+    let [received, capped, malformed] = counters.hints;
+    text += &format!("hints: {received} received, {capped} capped, {malformed} malformed\n");
     text += &format!("first flights repaired by their own recovery: {}\n", counters.recoveries);
     Ok(text)
 }

@@ -80,8 +80,12 @@ impl Counters {
         let mut family = |name: &str, kind: &str, help: &str, samples: &[(&str, u64)]| {
             let _ =
                 write!(text, "# HELP headstart_fleet_{name} {help}\n# TYPE headstart_fleet_{name} {kind}\n");
-            for (what, count) in samples {
-                let label = if what.is_empty() { String::new() } else { format!("{{what=\"{what}\"}}") };
+            for (value, count) in samples {
+                let label = match (value.is_empty(), kind) {
+                    (true, _) => String::new(),
+                    (false, "gauge") => format!("{{state=\"{value}\"}}"),
+                    (false, _) => format!("{{outcome=\"{value}\"}}"),
+                };
                 let _ = writeln!(text, "headstart_fleet_{name}{label} {count}");
             }
         };
