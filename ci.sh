@@ -48,6 +48,7 @@ have_python_tool typos typos==1.52.0
 "$tools/bin/typos"
 step "language of comments and documents"
 ./tools/prose.py
+./tools/documents.py
 step "formatting"
 cargo fmt --all -- --check
 # Files that a macro lists, cargo does not find.

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks quoted words of papers and RFCs in comments and documents against docs/quotations.csv.
 
-That file has the quotations which were compared with the text of their source, which is not kept here. A quotation is text of
+That file has each quotation with the text it was compared with: the paper itself, or quotations of it in public code. These texts are
+not kept here. A quotation is text of
 three words or more between quotation marks, in a paragraph that cites a section, a figure or an RFC, or in a file made from papers.
 Titles do not count: they follow an author's name. A quotation that is not in the file, and a line of the file that is quoted nowhere, are faults.
 """
@@ -38,7 +39,8 @@ def quotations(path):
 
 def main():
     with open(LIST, encoding="utf-8") as file:
-        known = {plain(row["quotation"]): row["quotation"] for row in csv.DictReader(file)}
+        rows = list(csv.DictReader(file))
+    known = {plain(row["quotation"]): row["quotation"] for row in rows}
     listed = subprocess.run(["git", "ls-files", "*.rs", "*.md", "*.toml", "*.h", "*.c"], capture_output=True, check=True, text=True).stdout.splitlines()
     faults, used = [], set()
     for path in listed:
@@ -49,7 +51,8 @@ def main():
     faults += [f"{LIST}: {known[text]!r} is quoted nowhere" for text in sorted(known.keys() - used)]
     if faults:
         sys.exit("\n".join([*faults, f"quotations.py: {len(faults)} faults; compare a new quotation with its source, then list it"]))
-    print(f"{len(used)} quotations, all of them compared with their sources")
+    second_hand = sum(row["compared with"].startswith("quotations") for row in rows)
+    print(f"{len(used)} quotations, all of them compared: {len(used) - second_hand} with their source, {second_hand} with quotations of it")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Checks that links of documents lead to a file and a heading that exist, and the table of crates in CONTRIBUTING.md.
+
+The table must have every crate of the workspace, with the crates it depends on as `cargo metadata` has them, without those of tests.
+Links to other hosts are not followed. Each rule is first shown to find a fault in a sample.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+TABLE = "CONTRIBUTING.md"
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
+ROW = re.compile(r"\| `(\w+)` \| .* \| (.*) \|$")
+
+
+def without_code(text):
+    """The text without blocks and spans of code; lines stay lines."""
+    text = re.sub(r"^```.*?^```", lambda block: re.sub(r"[^\n]", "", block[0]), text, flags=re.S | re.M)
+    return re.sub(r"`[^`\n]*`", "code", text)
+
+
+def anchors(text):
+    """Names by which links reach the headings of a document: a repeated one has a number behind it."""
+    found = []
+    blocks = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+    for heading in re.findall(r"^#+ (.*)$", blocks, flags=re.M):
+        heading = re.sub(r"\]\([^)]*\)", "]", heading)
+        name = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+        count = sum(name == known or re.fullmatch(rf"{re.escape(name)}-\d+", known) is not None for known in found)
+        found.append(f"{name}-{count}" if count else name)
+    return found
+
+
+def dead_links(path, text, read):
+    """Line number and message of each link of a document that leads nowhere; `read` gives the text of a path, or None."""
+    for found in LINK.finditer(without_code(text)):
+        target, anchor = found.groups()
+        if re.match(r"[a-z]+:", target):
+            continue
+        place = (pathlib.Path(path).parent / target).resolve() if target else pathlib.Path(path).resolve()
+        number = without_code(text).count("\n", 0, found.start()) + 1
+        linked = read(place)
+        if linked is None:
+            yield number, f"a link to {target!r}, expected a file or folder of the repository"
+        elif anchor and place.suffix == ".md" and anchor not in anchors(linked):
+            yield number, f"a link to {target}#{anchor}, expected a heading of that name"
+
+
+def wrong_rows(text, dependencies):
+    """Message of each crate whose row of the table is missing or names other crates than it depends on."""
+    rows = {found[1]: found[2] for found in map(ROW.match, text.splitlines()) if found}
+    for name, expected in dependencies.items():
+        if name not in rows:
+            yield f"found no row for the crate `{name}`"
+            continue
+        named = set(re.findall(r"`(\w+)`", rows[name]))
+        if rows[name].startswith("all but "):
+            named = set(dependencies) - {name, "python"} - named
+        if named != expected:
+            yield f"`{name}`: found {', '.join(sorted(named)) or '-'}, expected {', '.join(sorted(expected)) or '-'}"
+
+
+def crates():
+    """Each crate of the workspace by the name of its folder, with those it depends on."""
+    command = ["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"]
+    packages = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)["packages"]
+    folder = {package["name"]: pathlib.Path(package["manifest_path"]).parent.name for package in packages}
+    return {
+        folder[package["name"]]: {
+            folder[it["name"]] for it in package["dependencies"] if it["name"] in folder and it["kind"] != "dev"
+        }
+        for package in packages
+    }
+
+
+def check_rules():
+    """Ends the program if a rule misses the fault of a sample, or finds one where there is none."""
+    page = "# A head: `x`\n\n# Again\n\n# Again\n"
+    here = {pathlib.Path("b.md").resolve(): page}
+    for text, expected in [
+        ("[x](b.md)", 0),
+        ("[x](c.md)", 1),
+        ("[x](b.md#a-head-x) [x](b.md#again-1) [x](https://c)", 0),
+        ("[x](b.md#none)", 1),
+        ("```\n[x](c.md)\n```\n`[x](c.md)`", 0),
+    ]:
+        found = [message for _, message in dead_links("a.md", text, here.get)]
+        if len(found) != expected:
+            sys.exit(f"documents.py: {text!r}: found {found}, expected {expected} faults")
+    edges = {"units": set(), "net": {"units"}, "lab": {"net"}}
+    for text, expected in [
+        ("| `units` | x | - |\n| `net` | x | `units` |\n| `lab` | x | all but `units` |", 0),
+        ("| `units` | x | - |\n| `net` | x | - |\n| `lab` | x | all but `net` |", 2),
+        ("| `units` | x | - |\n| `net` | x | `units` |", 1),
+    ]:
+        found = [*wrong_rows(text, edges)]
+        if len(found) != expected:
+            sys.exit(f"documents.py: {text!r}: found {found}, expected {expected} faults")
+
+
+def read_file(place):
+    if place.is_dir():
+        return ""
+    return place.read_text(encoding="utf-8", errors="replace") if place.is_file() else None
+
+
+def main():
+    check_rules()
+    listed = subprocess.run(["git", "ls-files", "*.md"], capture_output=True, check=True, text=True).stdout.splitlines()
+    faults = []
+    for path in listed:
+        text = pathlib.Path(path).read_text(encoding="utf-8")
+        faults += [f"{path}:{number}: {message}" for number, message in dead_links(path, text, read_file)]
+    faults += [f"{TABLE}: {message}" for message in wrong_rows(pathlib.Path(TABLE).read_text(encoding="utf-8"), crates())]
+    if faults:
+        sys.exit("\n".join([*faults, f"documents.py: {len(faults)} faults"]))
+    print(f"documents.py: {len(listed)} documents, no dead link; the table of crates is right")
+
+
+if __name__ == "__main__":
+    main()
