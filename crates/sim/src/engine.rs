@@ -82,7 +82,7 @@ pub struct Summary {
 /// A run that is over.
 #[derive(Debug)]
 pub struct Finished<R> {
-    /// Its counters.
+    /// Its fingerprint, and counts of events, packets and flows.
     pub summary: Summary,
     /// The path, with the account of every packet.
     pub path: Path,

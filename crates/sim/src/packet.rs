@@ -47,7 +47,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Its flow.
+    /// The flow to which it belongs.
     #[must_use]
     #[inline]
     pub const fn flow(&self) -> FlowId {
@@ -146,9 +146,9 @@ pub enum Body {
     /// §3.2.2), which has three bits there.
     Ack(Acknowledgement, Stamp, u8),
     /// Another transport's packet that carries none of the sender's data: a handshake,
-    /// acknowledgements, requests. Its transport keeps the contents, under this number.
+    /// acknowledgements, requests.
     Datagram {
-        /// Its number.
+        /// Number under which its transport keeps the contents.
         number: u32,
     },
 }
@@ -294,9 +294,9 @@ pub struct Acknowledgement {
 /// Segments `start..end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
-    /// First.
+    /// The first segment of the range.
     pub start: u32,
-    /// One past the last.
+    /// One past the last segment of the range.
     pub end: u32,
 }
 

@@ -30,7 +30,7 @@ pub const FLOW_TIMERS: usize = 4;
 pub struct Timer {
     /// Time of its expiry.
     pub at: Time,
-    /// Its flow.
+    /// The flow to which it belongs.
     pub flow: FlowId,
     /// Its kind.
     pub kind: TimerKind,

@@ -500,7 +500,7 @@ impl Sender {
         self.rate.delivered()
     }
 
-    /// Its packets.
+    /// The packets that are neither acknowledged nor lost.
     #[must_use]
     pub const fn ledger(&self) -> &Ledger {
         &self.ledger
@@ -518,7 +518,7 @@ impl Sender {
         self.first_flight
     }
 
-    /// Its counters.
+    /// Its totals of bytes, copies, marks and timeouts.
     #[must_use]
     pub const fn tally(&self) -> &Tally {
         &self.tally

@@ -429,7 +429,7 @@ impl Sender {
         self.message_ends.pop_front();
     }
 
-    /// Its counters.
+    /// Counts of what it sent and lost so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }

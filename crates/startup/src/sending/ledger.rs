@@ -16,7 +16,7 @@ use crate::path::SendStamp;
 /// A data packet that is neither acknowledged nor lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Its number.
+    /// Its packet number, as the transport counts.
     pub number: u64,
     /// Bytes sent before it.
     pub offset: Bytes,
@@ -105,9 +105,9 @@ impl PacketRange {
 /// A packet that is neither acknowledged nor lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenPacket {
-    /// Its number.
+    /// Its packet number, as the transport counts.
     pub number: u64,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: Bytes,
     /// When it left.
     pub sent_at: Time,
