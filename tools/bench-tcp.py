@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""The cost of `headstart tcp` for a server of small files: nginx and wrk over loopback, with and without it, in turns.
+"""The cost of `headstart tcp` for nginx with small files: wrk over loopback, in turns without it.
 
-Needs root, nginx and wrk. Usage: tools/bench-tcp.py [HEADSTART] [--turns N] [--seconds S] [--close] [--control NAME]
-    [-- OPTIONS OF ATTACH]
+Needs root, nginx and wrk. Usage:
+    tools/bench-tcp.py [HEADSTART] [--turns N] [--seconds S] [--close] [--control NAME]
+        [-- OPTIONS OF ATTACH]
 
-Processor time per request is of nginx alone and of nginx and wrk together (acks are processed on whoever's time), from
-/proc/PID/schedstat, so that other load of the machine takes no part in it but through caches. Each turn with it stands beside the
-turns without it before and after it: printed is the median of the ratios with its 95 % interval. --control is the
-control that nginx has without it (net.ipv4.tcp_congestion_control of this namespace, given back at the end).
+Processor time per request is that of nginx, and that of nginx and wrk together: either may process
+an ack. It is read from /proc/PID/schedstat; other load of the machine changes it through caches
+only. Each turn with `headstart tcp` is compared with the turns before and after it, and the median
+of the ratios is printed with its 95 % interval. --control is the congestion control that nginx has
+otherwise: net.ipv4.tcp_congestion_control of this namespace, restored at the end.
 """
 
 import argparse

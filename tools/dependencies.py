@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks every dependency against deny.toml, without a network: licence, source, duplicates, minimum Rust version.
+"""Checks every dependency's licence, source, duplicates and minimum Rust version by deny.toml.
 
 `cargo deny check` reads the same file and checks security advisories too, for which it needs their
 database. This script needs nothing but `cargo metadata`, so that continuous integration can run it
@@ -23,7 +23,7 @@ def tokens(expression):
 
 
 def is_allowed(expression, allowed):
-    """True if some choice among the licences of an SPDX expression consists of allowed ones only."""
+    """True if a choice among the licences of an SPDX expression consists of allowed ones only."""
     words = tokens(expression)
 
     def alternatives(at):

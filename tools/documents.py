@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that links of documents lead to a file and a heading that exist, and the table of crates in CONTRIBUTING.md.
+"""Checks links of documents, and the table of crates in CONTRIBUTING.md.
 
-The table must have every crate of the workspace, with the crates it depends on as `cargo metadata` has them, without those of tests.
-Links to other hosts are not followed. Each rule is first shown to find a fault in a sample.
+A link must lead to a file and a heading that exist. The table must have every crate of the
+workspace, with the crates it depends on as `cargo metadata` has them, without those of tests. Links
+to other hosts are not followed. Each rule is first shown to find a fault in a sample.
 """
 
 import json
@@ -23,7 +24,7 @@ def without_code(text):
 
 
 def anchors(text):
-    """Names by which links reach the headings of a document: a repeated one has a number behind it."""
+    """Anchors of the headings of a document; a repeated one has a number behind it."""
     found = []
     blocks = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
     for heading in re.findall(r"^#+ (.*)$", blocks, flags=re.M):
@@ -35,7 +36,7 @@ def anchors(text):
 
 
 def dead_links(path, text, read):
-    """Line number and message of each link of a document that leads nowhere; `read` gives the text of a path, or None."""
+    """Line number and message of each dead link; `read` gives the text of a path, or None."""
     for found in LINK.finditer(without_code(text)):
         target, anchor = found.groups()
         if re.match(r"[a-z]+:", target):
@@ -50,7 +51,7 @@ def dead_links(path, text, read):
 
 
 def wrong_rows(text, dependencies):
-    """Message of each crate whose row of the table is missing or names other crates than it depends on."""
+    """Message of each crate whose row of the table is missing or has the wrong dependencies."""
     rows = {found[1]: found[2] for found in map(ROW.match, text.splitlines()) if found}
     for name, expected in dependencies.items():
         if name not in rows:

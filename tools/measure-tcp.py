@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Untouched servers over the kernel's TCP behind `headstart link`: a known peer's 100 kB by nginx, Go and Java on the four paths of
-docs/agreement.md, in turns with CUBIC, and the QUIC server's time on the same paths.
+"""Untouched servers over the kernel's TCP behind `headstart link`, and the QUIC server.
 
-Needs root, nginx, curl, Go and a JDK. Usage: tools/measure-tcp.py [HEADSTART] [--repeats N] [--servers nginx,go,java,java-nodelay]
+A known peer's 100 kB by nginx, Go and Java on the four paths of docs/agreement.md, in turns with
+CUBIC, and the QUIC server's time on the same paths.
 
-`empty` is the server's own time: no eBPF, CUBIC, and a first window of 400 segments by a route, which sends everything at once: what
-that takes longer than handshake, request, and size over rate is not the start's. The QUIC row is `headstart serve` with wise-start,
-fetched by `headstart get` (from its first packet, handshake and request included). Times are medians in milliseconds.
+Needs root, nginx, curl, Go and a JDK. Usage:
+    tools/measure-tcp.py [HEADSTART] [--repeats N] [--servers nginx,go,java,java-nodelay]
+
+`empty` is the server's own time: no eBPF, CUBIC, and a first window of 400 segments by a route,
+which sends everything at once. Its time beyond handshake, request, and size over rate is not due to
+the start. The QUIC row is `headstart serve` with wise-start, fetched by `headstart get`
+(from its first packet, handshake and request included). Times are medians in milliseconds.
 """
 
 import argparse
@@ -53,7 +57,7 @@ def build(folder, wanted):
 
 
 def link(headstart, path, serve, client):
-    """What the client printed, of a run in which the machine kept real time."""
+    """Output of the client in a run in which the machine kept real time."""
     rate, rtt, packets = path.split()
     words = [headstart, "link", "--rate", f"{rate}mbit", "--rtt", f"{rtt}ms", "--buffer", f"{packets}p", "--strict"]
     for _ in range(6):

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Checks the language of comments and of documents: their width, the length of sentences, and that they name their subject.
+"""Checks comments and documents: their width, the length of sentences, and their openings.
 
-Usage: tools/prose.py [FILE...]      (without files: every source file and every document of the repository)
+Usage: tools/prose.py [FILE...]
+Without files, every source file and every document of the repository is checked.
 
-Comments have at most 100 columns, documents 120 (tables, code, headings and the targets of links do not count). A sentence of
-either has at most 30 words; text between backquotes is one word. No sentence opens
-with a noun clause: "What was sent." and "Whether it is lost." describe a thing without its name; "Bytes sent." and "True if it is
-lost." have it. "Where" and "How" may open a sentence that goes on after a comma: "Where no router answers, slow start runs."
-Questions are allowed. Each rule is first shown to find a fault in a sample.
+Comments and docstrings have at most 100 columns, documents 120 (tables, code, headings and the
+targets of links do not count). A sentence of either has at most 30 words; text between backquotes is one word. No
+sentence opens with a noun clause: "What was sent." and "Whether it is lost." describe a thing
+without its name; "Bytes sent." and "True if it is lost." have it. "Where" and "How" may open a
+sentence that goes on after a comma: "Where no router answers, slow start runs." Questions are
+allowed. Each rule is first shown to find a fault in a sample.
 """
 
+import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -45,6 +49,16 @@ def comments(lines, mark):
             paragraph.append((number, ITEM.sub("", text, count=1)))
     if paragraph:
         yield paragraph
+
+
+def docstrings(lines):
+    """The lines of a Python program, empty but for the text of its docstrings."""
+    blank = [""] * len(lines)
+    for node in ast.walk(ast.parse("\n".join(lines))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            first, text = node.body[0].lineno - 1, inspect.cleandoc(node.body[0].value.value).splitlines()
+            blank[first : first + len(text)] = ["" if line.startswith((">>>", "...")) else line for line in text]
+    return blank
 
 
 def prose(lines):
@@ -110,6 +124,12 @@ def wide_comments(lines, mark):
             yield number, f"a comment of {len(line)} columns, expected at most {COMMENT_COLUMNS}"
 
 
+def wide_docstrings(lines):
+    for number, text in enumerate(docstrings(lines), 1):
+        if text and len(lines[number - 1]) > COMMENT_COLUMNS and "://" not in text:
+            yield number, f"a docstring of {len(lines[number - 1])} columns, expected at most {COMMENT_COLUMNS}"
+
+
 def wide_lines(lines):
     for number, line in prose(lines):
         width = len(re.sub(r"\]\([^)]*\)", "]", line))
@@ -129,10 +149,14 @@ def long_sentences(paragraphs):
 def faults(path, lines):
     """Line number and message of each fault in a file."""
     end = path.rsplit(".", 1)[-1]
-    if end != DOCUMENT:
-        mark = MARKS[end]
-        return [*wide_comments(lines, mark), *openings(comments(lines, mark)), *long_sentences(comments(lines, mark))]
-    return [*wide_lines(lines), *openings(paragraphs(lines)), *long_sentences(paragraphs(lines))]
+    if end == DOCUMENT:
+        return [*wide_lines(lines), *openings(paragraphs(lines)), *long_sentences(paragraphs(lines))]
+    mark = MARKS[end]
+    found = [*wide_comments(lines, mark), *openings(comments(lines, mark)), *long_sentences(comments(lines, mark))]
+    if end == "py":
+        text = docstrings(lines)
+        found += [*wide_docstrings(lines), *openings(paragraphs(text)), *long_sentences(paragraphs(text))]
+    return found
 
 
 def check_rules():
@@ -145,6 +169,9 @@ def check_rules():
         ("sample.rs", "/// " + thirty.replace("\n", "\n    /// ") + "\n    /// more.", 1),
         ("sample.rs", "// " + thirty.replace("\n", "\n// ") + "\n//\n// more.\nlet code = 1;\n// More.", 0),
         ("sample.sh", "# " + thirty.replace("\n", "\n# ") + "\n# `a b` [c](d e)", 1),
+        ("sample.py", f'def sent():\n    """Bytes.\n\n    What was sent.\n\n    {" ".join(["a"] * 31)}.\n    """', 2),
+        ("sample.py", f'"""{"x" * COMMENT_COLUMNS}"""', 1),
+        ("sample.py", f'"""Bytes.\n\n>>> {" ".join(["a"] * 31)}\n{thirty}.\n"""\nlong = "{"x" * COMMENT_COLUMNS}"', 0),
         ("sample.md", "Whether it is lost.", 1),
         ("sample.md", "x" * (DOCUMENT_COLUMNS + 1), 1),
         ("sample.md", "Where no router answers, slow start runs. How long does it last?", 0),

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Opens reports in headless Chromium and uses them as a reader does: sorts, picks, points, lays flows over one another.
+"""Opens reports in headless Chromium and uses them as a reader does.
+
+It sorts, picks, points, and lays flows over one another.
 
 usage: tools/report-browser.py [--screenshots FOLDER] REPORT...
 
-Needs chromium and chromedriver (Debian: chromium, chromium-driver); says NOT RUN where they are missing. Ends with 1 if
-something is not as it should be.
+Needs chromium and chromedriver (Debian: chromium, chromium-driver); says NOT RUN where they are
+missing. Ends with 1 if something is not as it should be.
 """
 
 import base64
@@ -78,7 +80,7 @@ class Browser:
         self.call("POST", "/url", {"url": pathlib.Path(path).resolve().as_uri() + fragment})
 
     def errors(self):
-        """What was said in the console since it was last asked."""
+        """Errors and warnings in the console since the last call."""
         entries = self.call("POST", "/se/log", {"type": "browser"})
         return [entry["message"] for entry in entries if entry["level"] in ("SEVERE", "WARNING")]
 
@@ -357,7 +359,7 @@ def in_the_dark_and_in_print(browser, path):
 
 
 def without_script(browser, path):
-    """A script that is not the page's own does not run: neither one that was changed nor one that was added."""
+    """A script that was changed, or added to the page, does not run."""
     html = pathlib.Path(path).read_text()
     changed = html.replace("'use strict';", "'use  strict';", 1)
     added = "<script>document.title = 'broken in'</script></body>"

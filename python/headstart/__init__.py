@@ -1,12 +1,13 @@
 """Compare fast-start schemes of transport protocols in a packet simulator.
 
 `race`, `sweep`, `trace` and `capacity` are the commands of the same names. Their keyword arguments
-are the options of the command with underscores for hyphens (`headstart race --help` lists them), with
-the same defaults and meanings:
+are the options of the command with underscores for hyphens (`headstart race --help` lists them),
+with the same defaults and meanings:
 
-- a quantity is text with its unit (`rate="15 Mbit/s"`, `rtt="60 ms"`, `size="100 kB"`, `load="25 %"`),
-  or a number in SI units under a name that ends in the unit: `rate_bits_per_s=15e6`, `rtt_s=0.06`,
-  `size_bytes=100_000`, `buffer_packets=104`, `load_share=0.25`;
+- a quantity is text with its unit (`rate="15 Mbit/s"`, `rtt="60 ms"`, `size="100 kB"`,
+  `load="25 %"`), or a number in SI units under a name that ends in the unit:
+  `rate_bits_per_s=15e6`, `rtt_s=0.06`, `size_bytes=100_000`, `buffer_packets=104`,
+  `load_share=0.25`;
 - a switch is True or False (`ecn=True`), a count a whole number (`repeats=4`), None the default;
 - a list is a sequence (`schemes=["iw10", "halfback"]`); in a sweep a sequence of values of any
   option is one of its dimensions.
@@ -177,8 +178,9 @@ def race(*, progress: bool | Progress = False, **options: Any) -> Results:
     docs/data.md describes the columns, whose units are in their names. With `capacity=True` the
     table `capacity` has each scheme's feasible capacities in percent of the link.
 
-    `progress` is True for a bar by tqdm, or a function that takes what is being done, finished runs,
-    all runs and the share of the work done. Ctrl-C, or an exception of that function, stops the runs.
+    `progress` is True for a bar by tqdm, or a function that takes what is being done, finished
+    runs, all runs and the share of the work done. Ctrl-C, or an exception of that function, stops
+    the runs.
 
     >>> headstart.race(rate="15 Mbit/s", rtt_s=0.06, schemes=["iw10", "halfback"])
     """
@@ -192,7 +194,7 @@ def sweep(*, progress: bool | Progress = False, **options: Any) -> Results:
     alone is the list of schemes of every point. The main table, `points`, has a row for each point
     and scheme; `seeds` one for each seed, too. `progress` is that of `race`, for one point.
 
-    >>> headstart.sweep(load_share=[0.05, 0.25], rtt=["20 ms", "60 ms"], schemes=["iw10", "halfback"])
+    >>> headstart.sweep(load_share=[0.05, 0.25], rtt=["20 ms", "60 ms"], schemes=["halfback"])
     """
     return _called("sweep", _words(options, is_sweep=True), progress)
 
@@ -200,8 +202,8 @@ def sweep(*, progress: bool | Progress = False, **options: Any) -> Results:
 def trace(scheme: str, *, progress: bool | Progress = False, **options: Any) -> Results:
     """One flow in detail, as `headstart trace`: sends, acks, losses and the window.
 
-    The tables are those of `events.csv`, by the names of the schemes: `scheme`, then `beside`. Times
-    are in nanoseconds, sizes in bytes, the pace in bytes per second.
+    The tables are those of `events.csv`, by the names of the schemes: `scheme`, then `beside`.
+    Times are in nanoseconds, sizes in bytes, the pace in bytes per second.
 
     >>> headstart.trace("halfback", size="100 kB", rate="15 Mbit/s")
     """
@@ -213,8 +215,8 @@ def trace(scheme: str, *, progress: bool | Progress = False, **options: Any) -> 
 def capacity(*, progress: bool | Progress = False, **options: Any) -> Results:
     """Searches the feasible capacity of every scheme, as `headstart race --capacity`.
 
-    The main table, `capacity`, has for each scheme the largest load in percent of the link's rate by
-    each of the three rules of docs/definitions.md: it takes minutes.
+    The main table, `capacity`, has for each scheme the largest load in percent of the link's rate
+    by each of the three rules of docs/definitions.md: it takes minutes.
 
     >>> headstart.capacity(schemes=["iw10", "halfback"], duration="600 s")
     """

@@ -12,16 +12,19 @@ if TYPE_CHECKING:
 
 
 class Plot:
-    """The figures of a result. Each is drawn on the axes that it is given, or on new ones, and returns them."""
+    """The figures of a result.
+
+    Each is drawn on the axes that it is given, or on new ones, and returns them.
+    """
 
     def __init__(self, tables: Mapping[str, Table]) -> None:
         self._tables = tables
 
     def plane(self, ax: Axes | None = None) -> Axes:
-        """The latency-safety plane of a race: mean completion time in ms over harm (a ratio, 1 is none).
+        """The latency-safety plane of a race: mean completion time in ms over harm, a ratio.
 
-        Fast is low, considerate is left; bars are 95 % intervals over the seeds. Harm is that to
-        flows of the reference beside the scheme (docs/definitions.md); a scheme without it is left out.
+        Bars are 95 % intervals over the seeds. Harm is that to flows of the reference beside the
+        scheme (docs/definitions.md), 1 where there is none; a scheme without it is left out.
         """
         if "schemes" not in self._tables:
             raise ValueError("plane: found tables of another call, expected those of race or capacity")
@@ -80,7 +83,7 @@ def _columns(table: Table) -> dict[str, list[Any]]:
 
 
 def _interval(columns: Mapping[str, list[Any]], name: str, row: int) -> tuple[float | None, float, float]:
-    """A number, and how far its interval reaches below and above it: not at all where there is none."""
+    """A number, and the distances to the ends of its interval: 0 where it has no interval."""
     value, low, high = (columns[key][row] for key in (name, f"{name}_low", f"{name}_high"))
     if None in (value, low, high):
         return value, 0.0, 0.0
