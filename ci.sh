@@ -119,7 +119,11 @@ RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --features "$
 step "citations"
 ./tools/citations.sh
 step "tests"
-cargo test --workspace --features "$features" --no-fail-fast 2>&1 | tee "$out/tests"
+if ! cargo test --workspace --features "$features" --no-fail-fast 2>&1 | tee "$out/tests"; then
+    printf '\nci.sh: failed tests:\n' >&2
+    grep -E -A 2 '\.\.\. FAILED|panicked at' "$out/tests" | tail -n 60 >&2
+    exit 1
+fi
 [ -z "$tcp" ] || echo "$tcp" | tee -a "$out/tests"
 everything=target/debug/headstart
 step "tests that could not run here"
