@@ -8,8 +8,10 @@ Needs root, nginx and wrk. Usage:
 Processor time per request is that of nginx, and that of nginx and wrk together: either may process
 an ack. It is read from /proc/PID/schedstat; other load of the machine changes it through caches
 only. Each turn with `headstart tcp` is compared with the turns before and after it, and the median
-of the ratios is printed with its 95 % interval. --control is the congestion control that nginx has
-otherwise: net.ipv4.tcp_congestion_control of this namespace, restored at the end.
+of the ratios is printed with its 95 % interval.
+
+--control is the congestion control of nginx without it (net.ipv4.tcp_congestion_control of this
+namespace, restored at the end).
 """
 
 import argparse

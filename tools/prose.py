@@ -5,10 +5,10 @@ Usage: tools/prose.py [FILE...]
 Without files, every source file and every document of the repository is checked.
 
 Comments and docstrings have at most 100 columns, documents 120 (tables, code, headings and the
-targets of links do not count). A sentence of either has at most 30 words; text between backquotes is one word. No
-sentence opens with a noun clause: "What was sent." and "Whether it is lost." describe a thing
-without its name; "Bytes sent." and "True if it is lost." have it. "Where" and "How" may open a
-sentence that goes on after a comma: "Where no router answers, slow start runs." Questions are
+targets of links do not count). A sentence has at most 30 words; text between backquotes is one
+word. No sentence opens with a noun clause: "What was sent." and "Whether it is lost." describe a
+thing without its name; "Bytes sent." and "True if it is lost." have it. "Where" and "How" may open
+a sentence that goes on after a comma: "Where no router answers, slow start runs." Questions are
 allowed. Each rule is first shown to find a fault in a sample.
 """
 

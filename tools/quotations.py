@@ -4,8 +4,8 @@
 That file has each quotation with the text it was compared with: the paper itself, or quotations of
 it in public code. These texts are not kept here. A quotation is text of three words or more between
 quotation marks. It stands in a paragraph that cites a section, a figure or an RFC, or in a file
-made from papers. Titles do not count: they follow an author's name. A quotation that is not in the file, and
-a line of the file that is quoted nowhere, are faults.
+made from papers. Titles do not count: they follow an author's name. A quotation that is not in the
+file, and a line of the file that is quoted nowhere, are faults.
 """
 
 import csv

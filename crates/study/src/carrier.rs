@@ -235,7 +235,7 @@ impl<'a> Run<'a> {
         let scenario = Scenario { path, groups, workload, until };
         if self.is_checked || observer.watches() {
             let checker = self.is_checked.then(|| Checker::new(&models, NullRecorder));
-            let recorder = ObserverRecorder::<true>::checked(observer, checker);
+            let recorder = ObserverRecorder::with_checker(observer, checker);
             let finished = simulator.simulate(scenario, seed, histories, recorder)?;
             let faults = finished.recorder.faults(&finished.path);
             if let Some(first) = faults.first() {

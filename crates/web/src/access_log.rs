@@ -65,23 +65,23 @@ impl fmt::Display for Format {
 #[derive(Debug)]
 pub enum Destination {
     /// Standard output, or another stream that is not reopened.
-    Stream(Box<dyn DebugWrite>),
+    Stream(Box<dyn LogStream>),
     /// A file, which is opened again after it was renamed or removed (Unix).
     File(PathBuf),
 }
 
 /// A stream of lines.
-pub trait DebugWrite: Write + Send + fmt::Debug {}
-impl<W: Write + Send + fmt::Debug> DebugWrite for W {}
+pub trait LogStream: Write + Send + fmt::Debug {}
+impl<W: Write + Send + fmt::Debug> LogStream for W {}
 
 /// Entries that wait for the writer. With the longest fields they occupy 16 MB.
 const QUEUE: usize = 4096;
 /// Longest request target, in bytes, before quoting; the rest is cut off.
-const LONGEST_TARGET: usize = 2048;
+const MAX_TARGET_BYTES: usize = 2048;
 /// Longest method: a client may make one up.
-const LONGEST_METHOD: usize = 32;
+const MAX_METHOD_BYTES: usize = 32;
 /// Longest referrer and user agent.
-const LONGEST_FIELD: usize = 1024;
+const MAX_FIELD_BYTES: usize = 1024;
 
 /// A handle of the log; clones share it.
 #[derive(Clone, Debug)]
@@ -204,18 +204,18 @@ pub(crate) async fn answer<B>(
 }
 
 fn method(method: &Method) -> String {
-    method.as_str().chars().take(LONGEST_METHOD).collect()
+    method.as_str().chars().take(MAX_METHOD_BYTES).collect()
 }
 
 fn target(uri: &Uri) -> String {
     let whole = uri.path_and_query().map_or_else(|| uri.path(), |both| both.as_str());
-    let end = (0..=LONGEST_TARGET.min(whole.len())).rev().find(|end| whole.is_char_boundary(*end));
+    let end = (0..=MAX_TARGET_BYTES.min(whole.len())).rev().find(|end| whole.is_char_boundary(*end));
     whole[..end.unwrap_or(0)].to_owned()
 }
 
 fn field(headers: &HeaderMap, name: &HeaderName) -> Option<Vec<u8>> {
     let value = headers.get(name)?.as_bytes();
-    Some(value[..value.len().min(LONGEST_FIELD)].to_vec())
+    Some(value[..value.len().min(MAX_FIELD_BYTES)].to_vec())
 }
 
 /// Counts what the transport takes, and logs the request at its end.
@@ -267,7 +267,7 @@ struct Writer {
 }
 
 enum Output {
-    Stream(Box<dyn DebugWrite>),
+    Stream(Box<dyn LogStream>),
     File { path: PathBuf, file: File },
 }
 
@@ -278,21 +278,21 @@ impl Writer {
     fn run(mut self, entries: &Receiver<Message>) {
         while let Ok(first) = entries.recv() {
             let (mut text, mut lines, mut end) = (String::new(), 0, None);
-            let mut is_renewed = false;
+            let mut must_reopen = false;
             for message in std::iter::once(first).chain(entries.try_iter()) {
                 match message {
                     Message::Entry(entry) => {
                         entry.write(self.format, &mut text);
                         lines += 1;
                     }
-                    Message::Reopen => is_renewed = true,
+                    Message::Reopen => must_reopen = true,
                     Message::End(done) => end = Some(done),
                 }
                 if lines >= BATCH || end.is_some() {
                     break;
                 }
             }
-            self.output.follow(is_renewed);
+            self.output.follow(must_reopen);
             if self.output.write(text.as_bytes()).is_err() {
                 self.dropped.fetch_add(lines as u64, Ordering::Relaxed);
             }
@@ -306,9 +306,9 @@ impl Writer {
 
 impl Output {
     /// Opens the file again if its path leads elsewhere now. If that fails, the former goes on.
-    fn follow(&mut self, is_renewed: bool) {
+    fn follow(&mut self, must_reopen: bool) {
         if let Self::File { path, file } = self
-            && (is_renewed || is_elsewhere(path, file))
+            && (must_reopen || is_elsewhere(path, file))
         {
             match append_to(path) {
                 Ok(opened) => *file = opened,
@@ -450,7 +450,7 @@ mod tests {
     #[test]
     fn a_method_that_a_client_made_up_is_cut_off() {
         let made_up = Method::from_bytes(&[b'M'; 5_000]).expect("a token");
-        assert_eq!(method(&made_up), "M".repeat(LONGEST_METHOD));
+        assert_eq!(method(&made_up), "M".repeat(MAX_METHOD_BYTES));
     }
 
     /// A stream that nobody reads: each write waits until `0` is dropped.
@@ -469,7 +469,7 @@ mod tests {
 
     /// It would not end if a request waited for the log.
     #[test]
-    fn a_log_that_is_stuck_loses_lines_and_delays_nobody() {
+    fn a_log_that_is_stuck_loses_lines_and_delays_no_request() {
         let (release, waits) = channel();
         let log = AccessLog::open(Destination::Stream(Box::new(Stuck(waits))), Format::Combined);
         let log = log.expect("a thread");

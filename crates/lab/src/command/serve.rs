@@ -247,10 +247,10 @@ async fn run(args: ServeArgs) -> Result<()> {
     std::io::stderr().flush()?;
 
     #[cfg(unix)]
-    tell_manager(&[NotifyState::Ready]);
+    notify_manager(&[NotifyState::Ready]);
     wait_for_end().await;
     #[cfg(unix)]
-    tell_manager(&[NotifyState::Stopping]);
+    notify_manager(&[NotifyState::Stopping]);
     eprintln!("headstart: shutting down");
     shutdown.cancel();
     tasks.join_all().await;
@@ -366,11 +366,11 @@ fn open_identity(args: &ServeArgs) -> Result<Identity> {
     Ok(Identity::load_or_create(&folder, &args.name)?)
 }
 
-/// Tells the service manager, if one listens at $NOTIFY_SOCKET.
+/// Notifies the service manager, if one listens at $NOTIFY_SOCKET.
 #[cfg(unix)]
-fn tell_manager(states: &[NotifyState<'_>]) {
+fn notify_manager(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(false, states) {
-        eprintln!("headstart: the service manager cannot be told: {error}");
+        eprintln!("headstart: the service manager cannot be notified: {error}");
     }
 }
 
@@ -392,7 +392,7 @@ async fn reload(
             _ = hang_up.recv() => {}
         }
         if let Ok(now) = NotifyState::monotonic_usec_now() {
-            tell_manager(&[NotifyState::Reloading, now]);
+            notify_manager(&[NotifyState::Reloading, now]);
         }
         if let Some(log) = &access_log {
             log.reopen();
@@ -402,7 +402,7 @@ async fn reload(
             Ok(()) => eprintln!("headstart: the certificate was read again; new connections get it"),
             Err(error) => eprintln!("headstart: the former certificate stays: {error:#}"),
         }
-        tell_manager(&[NotifyState::Ready]);
+        notify_manager(&[NotifyState::Ready]);
     }
 }
 

@@ -190,8 +190,9 @@ impl<'a, const WATCHES: bool> ObserverRecorder<'a, WATCHES> {
 }
 
 impl<'a> ObserverRecorder<'a, true> {
-    /// Forwards all events to `observer`, and those of packets to the checker before.
-    pub fn checked(observer: &'a mut dyn Observer, checker: Option<Checker<NullRecorder>>) -> Self {
+    /// Forwards all events to `observer`, and those of packets to the checker before. Runs with and
+    /// without a checker have one type: the simulation is compiled for each type of recorder.
+    pub fn with_checker(observer: &'a mut dyn Observer, checker: Option<Checker<NullRecorder>>) -> Self {
         Self { observer, is_wanted: false, checker }
     }
 
