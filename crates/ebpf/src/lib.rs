@@ -14,6 +14,7 @@
 //! | [`stats`] | counters as Prometheus text, why records as lines, in the QUIC server's names |
 //! | [`needs`] | missing features of a machine, and the level that it can run |
 //! | `load` | attach, status, set, detach; with the feature `load` |
+//! | `replay` | the decisions of the loaded object alone, for tests; with the feature `load` |
 //!
 //! The C source is in `src/bpf`, and the object that `build.sh` makes of it beside it: no compiler
 //! for it is needed where this crate is built. `decide.h` is the C twin of the schemes of
@@ -33,6 +34,8 @@ pub mod layout;
 #[cfg(feature = "load")]
 pub mod load;
 pub mod needs;
+#[cfg(feature = "load")]
+pub mod replay;
 pub mod scheme;
 pub mod stats;
 

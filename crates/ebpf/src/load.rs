@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
 use std::net::IpAddr;
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -19,8 +19,8 @@ use std::time::Duration;
 use headstart_startup::history::Record;
 use headstart_startup::prior::Hint;
 use libbpf_rs::{
-    Iter, Link, MapCore as _, MapFlags, MapHandle, Object, ObjectBuilder, PrintLevel, ProgramInput,
-    RingBufferBuilder, set_print,
+    Iter, Link, MapCore as _, MapFlags, MapHandle, Object, ObjectBuilder, PrintLevel, RingBufferBuilder,
+    set_print,
 };
 use nix::mount::MsFlags;
 use nix::sched::CloneFlags;
@@ -80,7 +80,7 @@ fn note_message(_: PrintLevel, text: String) {
     }
 }
 
-fn failed(doing: &str) -> impl Fn(libbpf_rs::Error) -> Error + '_ {
+pub(crate) fn failed(doing: &str) -> impl Fn(libbpf_rs::Error) -> Error + '_ {
     move |error| {
         let messages = core::mem::take(&mut *LIBBPF_MESSAGES.lock().unwrap_or_else(PoisonError::into_inner));
         let detail = messages.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
@@ -91,7 +91,7 @@ fn failed(doing: &str) -> impl Fn(libbpf_rs::Error) -> Error + '_ {
     }
 }
 
-fn refused(doing: &str) -> impl Fn(std::io::Error) -> Error + '_ {
+pub(crate) fn refused(doing: &str) -> impl Fn(std::io::Error) -> Error + '_ {
     move |error| Error::new(format!("cannot {doing}: {error}"))
 }
 
@@ -280,7 +280,7 @@ pub struct Running {
     options: Options,
 }
 
-fn open(level: Level, peers: u32, with: &[&str]) -> Result<Object, Error> {
+pub(crate) fn open(level: Level, peers: u32, with: &[&str]) -> Result<Object, Error> {
     set_print(Some((PrintLevel::Warn, note_message)));
     let mut builder = ObjectBuilder::default();
     let is_old = with.contains(&"hs_window") || with.contains(&"hs_hint");
@@ -319,7 +319,7 @@ fn open(level: Level, peers: u32, with: &[&str]) -> Result<Object, Error> {
     object.load().map_err(failed("load the object"))
 }
 
-fn program<'a>(object: &'a Object, name: &str) -> Result<libbpf_rs::ProgramMut<'a>, Error> {
+pub(crate) fn program<'a>(object: &'a Object, name: &str) -> Result<libbpf_rs::ProgramMut<'a>, Error> {
     let found = object.progs_mut().find(|program| program.name() == name);
     found.ok_or_else(|| Error::new(format!("the object has no program `{name}`")))
 }
@@ -686,88 +686,6 @@ pub fn detach_hint() -> Result<(), Error> {
         let _ = link.detach();
     }
     remove_pins(Path::new(HINT_PINS))
-}
-
-/// The decisions of the loaded object alone, for the test vectors.
-#[derive(Debug)]
-pub struct Replay {
-    object: Object,
-}
-
-impl Replay {
-    /// Loads only the programs that apply events.
-    ///
-    /// # Errors
-    /// If the kernel refuses it.
-    pub fn load() -> Result<Self, Error> {
-        Ok(Self { object: open(Level::Window, 1, &["hs_replay", "hs_replay_hint"])? })
-    }
-
-    /// Applies the event in `context` (`struct hs_replay`), which then holds the object's answer.
-    ///
-    /// # Errors
-    /// If the kernel does not run it, or the object has no such event.
-    pub fn apply(&self, context: &mut [u8]) -> Result<(), Error> {
-        self.run("hs_replay", context)
-    }
-
-    /// The rate in bytes per second that the object reads from a TCP option of which the kernel has
-    /// reported `found` bytes; `None` if it is malformed.
-    ///
-    /// # Errors
-    /// If the kernel does not run it.
-    pub fn read_hint(&self, option: [u8; 12], found: i32) -> Result<Option<u64>, Error> {
-        let mut context = option.to_vec();
-        context.extend(found.to_ne_bytes());
-        context.extend([0; 8]);
-        self.run("hs_replay_hint", &mut context)?;
-        let rate = context[16..].try_into().map_or(0, u64::from_ne_bytes);
-        Ok((rate > 0).then_some(rate))
-    }
-
-    /// Loads only the history, of so many peers, and the program that searches it.
-    ///
-    /// # Errors
-    /// If the kernel refuses it.
-    pub fn with_peers(peers: u32) -> Result<Self, Error> {
-        Ok(Self { object: open(Level::Window, peers, &["hs_replay_peers"])? })
-    }
-
-    /// Inserts so many peers, or finds them: the number of successes, and the time taken in
-    /// nanoseconds.
-    ///
-    /// # Errors
-    /// If the kernel does not run it.
-    pub fn peers(&self, count: u32, inserts: bool) -> Result<(u64, u64), Error> {
-        let mut context = [count.to_ne_bytes(), u32::from(inserts).to_ne_bytes()].concat();
-        context.extend([0; 16]);
-        self.run("hs_replay_peers", &mut context)?;
-        let long = |at: usize| context[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
-        Ok((long(8), long(16)))
-    }
-
-    /// Bytes that the kernel holds for the history.
-    ///
-    /// # Errors
-    /// If the kernel does not report them.
-    pub fn history_bytes(&self) -> Result<u64, Error> {
-        let map = self.object.maps().find(|map| map.name() == "history");
-        let map = map.ok_or_else(|| Error::new("the object has no map `history`"))?;
-        let path = format!("/proc/self/fdinfo/{}", map.as_fd().as_raw_fd());
-        let text = fs::read_to_string(path).map_err(refused("ask for the size of the history"))?;
-        let line = text.lines().find_map(|line| line.strip_prefix("memlock:"));
-        line.and_then(|it| it.trim().parse().ok())
-            .ok_or_else(|| Error::new("the kernel says no size of a map"))
-    }
-
-    fn run(&self, name: &str, context: &mut [u8]) -> Result<(), Error> {
-        let input = ProgramInput { context_in: Some(context), ..ProgramInput::default() };
-        let output = program(&self.object, name)?.test_run(input).map_err(failed("play an event"))?;
-        match output.return_value {
-            0 => Ok(()),
-            other => Err(Error::new(format!("the object refused the event ({other})"))),
-        }
-    }
 }
 
 /// Sizes of keys and records, which the kernel checks against ours.

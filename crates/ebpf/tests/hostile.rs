@@ -3,8 +3,8 @@
 #![cfg(feature = "load")]
 
 use headstart_ebpf::layout::{Params, Writer};
-use headstart_ebpf::load::Replay;
 use headstart_ebpf::needs::{Level, Machine};
+use headstart_ebpf::replay::Replay;
 use headstart_startup::hint;
 use headstart_startup::prior::Hint;
 use proptest::prelude::*;

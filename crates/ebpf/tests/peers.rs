@@ -2,8 +2,8 @@
 //! docs/linux-tcp-measurements.md has the numbers).
 #![cfg(feature = "load")]
 
-use headstart_ebpf::load::Replay;
 use headstart_ebpf::needs::{Level, Machine};
+use headstart_ebpf::replay::Replay;
 
 const MILLION: u32 = 1 << 20;
 

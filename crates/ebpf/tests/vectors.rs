@@ -11,8 +11,8 @@
 #![cfg(feature = "load")]
 
 use headstart_ebpf::layout::{NONE, Params, Writer};
-use headstart_ebpf::load::Replay;
 use headstart_ebpf::needs::Machine;
+use headstart_ebpf::replay::Replay;
 use headstart_ebpf::scheme::Scheme as Kernel;
 use headstart_startup::allowance::{HandOver, Next};
 use headstart_startup::event::{Ack, Congestion, Sent, Signal, Timeout, Transmission};

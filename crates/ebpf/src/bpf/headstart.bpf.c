@@ -1045,6 +1045,9 @@ void BPF_PROG(hs_set_state, struct sock *sk, __u8 state)
 	if (!f)
 		return;
 	f->ca_state = state;
+	/* The peer may be gone: a connection that only retransmits takes no share. New data does again. */
+	if (state == CA_LOSS)
+		end_busy(f);
 	if (state < CA_CWR || !(f->is_live || f->is_guarding))
 		return;
 	if (f->start.phase == HS_RECOVERY && f->is_live && state != CA_LOSS)
