@@ -50,8 +50,6 @@ pub struct Inputs<'a> {
 pub struct Account {
     /// The report so far.
     pub report: StartReport,
-    /// Time of the last event.
-    pub last_at: Time,
     lease: Option<Lease>,
     /// The store holds a reservation for its first flight.
     has_reservation: bool,
@@ -190,8 +188,9 @@ impl Account {
     /// flight reserved once it is over..
     pub fn publish(&mut self, now: Time, sender: &Sender, store: Option<&dyn Store>, is_client: bool) {
         let outcome = self.outcome(now, sender, is_client);
-        self.last_at = now;
+        self.report.last_at = now;
         self.report.tally = *sender.tally();
+        self.report.first_answer = *sender.first_answer();
         self.report.min_rtt = sender.rtt().min;
         self.report.btl_bw = sender.fastest();
         if self.has_reservation

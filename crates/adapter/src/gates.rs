@@ -179,6 +179,7 @@ pub const fn name(refusal: Refusal) -> &'static str {
 pub struct Rollout {
     hundredths: AtomicU32,
     stopped: AtomicBool,
+    guarded: AtomicBool,
 }
 
 impl Default for Rollout {
@@ -191,7 +192,11 @@ impl Rollout {
     /// A share in percent, to a hundredth; below 0 is 0, above 100 is 100.
     #[must_use]
     pub fn new(percent: f64) -> Self {
-        let rollout = Self { hundredths: AtomicU32::new(0), stopped: AtomicBool::new(false) };
+        let rollout = Self {
+            hundredths: AtomicU32::new(0),
+            stopped: AtomicBool::new(false),
+            guarded: AtomicBool::new(false),
+        };
         rollout.set(percent);
         rollout
     }
@@ -212,10 +217,20 @@ impl Rollout {
         self.stopped.store(false, Ordering::Relaxed);
     }
 
+    /// The same by a [`Guard`](crate::Guard): [`Self::resume`] does not undo it.
+    pub fn stop_guarded(&self) {
+        self.guarded.store(true, Ordering::Relaxed);
+    }
+
+    /// Undoes [`Self::stop_guarded`].
+    pub fn resume_guarded(&self) {
+        self.guarded.store(false, Ordering::Relaxed);
+    }
+
     /// The arm of a connection with a uniformly drawn `number`.
     #[must_use]
     pub fn draw(&self, is_eligible: bool, number: u64) -> Arm {
-        if self.stopped.load(Ordering::Relaxed) {
+        if self.stopped.load(Ordering::Relaxed) || self.guarded.load(Ordering::Relaxed) {
             Arm::Stopped
         } else if !is_eligible {
             Arm::Ineligible
@@ -239,7 +254,7 @@ pub enum Arm {
     Control,
     /// The scheme without its input: a normal start.
     Ineligible,
-    /// The control scheme, by the kill switch.
+    /// The control scheme, by the kill switch or the guard.
     Stopped,
 }
 

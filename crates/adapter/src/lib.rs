@@ -12,6 +12,7 @@
 //! | [`limits`] | caps on hints: per connection, per address, in total |
 //! | [`store`] | records by peer, shared by all connections |
 //! | [`start_report`], [`metrics`] | the report of a connection, and its counters per endpoint |
+//! | [`sequential`], [`guard`] | two arms compared at any time; a kill switch that acts on it |
 //! | [`epoch`] | a stack's instants as this project's time |
 //! | [`sizes`] | application data as packets |
 
@@ -20,8 +21,10 @@
 pub mod account;
 pub mod epoch;
 pub mod gates;
+pub mod guard;
 pub mod limits;
 pub mod metrics;
+pub mod sequential;
 pub mod sizes;
 pub mod start_report;
 pub mod store;
@@ -29,6 +32,7 @@ pub mod store;
 pub use account::{Account, Inputs};
 pub use epoch::{Epoch, EpochCache};
 pub use gates::{Gates, Rollout};
+pub use guard::Guard;
 pub use limits::{Limits, Policy};
 pub use metrics::Metrics;
 pub use start_report::StartReport;

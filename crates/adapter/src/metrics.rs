@@ -4,11 +4,24 @@
 //! connection is counted at its end. Serve [`Metrics::render`] at the scrape endpoint.
 
 use std::fmt::{self, Write as _};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::gates::{self, Arm, NothingToGain};
+use crate::sequential::Moments;
 use crate::start_report::{RecordOutcome, Source, StartReport};
+use headstart_host::locked;
 use headstart_startup::history::Refusal;
+
+/// Upper bounds of the classes of first answers, in bytes with packet headers; there is one more
+/// without a bound.
+pub const SIZES: [u64; 5] = [10_000, 30_000, 100_000, 300_000, 1_000_000];
+
+/// Names of the classes, as labels.
+pub const SIZE_NAMES: [&str; SIZES.len() + 1] = ["10kB", "30kB", "100kB", "300kB", "1MB", "more"];
+
+/// Upper bounds of the histogram of times: 1 ms times powers of two, up to 65 s.
+const TIME_BOUNDS: usize = 17;
 
 /// The counters of one endpoint.
 #[derive(Debug, Default)]
@@ -19,6 +32,24 @@ pub struct Metrics {
     hints_received: AtomicU64,
     hints_malformed: AtomicU64,
     hints_capped: AtomicU64,
+    comparable: Mutex<[Comparable; Arm::ALL.len()]>,
+}
+
+/// By what the arms are compared.
+#[derive(Debug, Default)]
+struct Comparable {
+    answers: [Answers; SIZES.len() + 1],
+    losses: Moments,
+}
+
+/// First answers of one class.
+#[derive(Debug, Default)]
+struct Answers {
+    /// Logarithms of times in microseconds.
+    logarithms: Moments,
+    seconds: f64,
+    /// Times at or below each bound, not cumulative; the last has no bound.
+    times: [u64; TIME_BOUNDS + 1],
 }
 
 #[derive(Debug, Default)]
@@ -95,6 +126,7 @@ impl Metrics {
         add(&arm.saved, u64::from(report.record_outcome == RecordOutcome::Saved));
         add(&arm.dropped, u64::from(report.record_outcome == RecordOutcome::Dropped));
         add(&arm.migrated, u64::from(report.migrated));
+        self.count_comparable(at, report);
         if let Some(at) = report.refusal.and_then(|it| REFUSALS.iter().position(|other| *other == it)) {
             add(&self.refusals[at], 1);
         }
@@ -106,6 +138,21 @@ impl Metrics {
         if let Some(hint) = report.hint {
             add(&self.hints_received, 1);
             add(&self.hints_capped, u64::from(report.granted.is_some_and(|it| it < hint.bandwidth)));
+        }
+    }
+
+    fn count_comparable(&self, arm: usize, report: &StartReport) {
+        let mut comparable = locked(&self.comparable);
+        let of = &mut comparable[arm];
+        if let Some(share) = report.loss_share() {
+            of.losses.add(share);
+        }
+        if let (Some((size, logarithm)), Some(took)) = (report.answer_class(), report.first_answer.took()) {
+            let answers = &mut of.answers[size];
+            answers.logarithms.add(logarithm);
+            answers.seconds += took.as_millis_f64() / 1000.0;
+            let place = (0..TIME_BOUNDS).find(|at| took.as_millis_f64() <= f64::from(1_u32 << at));
+            answers.times[place.unwrap_or(TIME_BOUNDS)] += 1;
         }
     }
 
@@ -176,6 +223,71 @@ impl Metrics {
         ] {
             writeln!(out, "headstart_hints_total{{outcome=\"{name}\"}} {}", value(counter))?;
         }
+        self.write_comparable(out, scheme)
+    }
+
+    /// Classes of sizes without an answer are left out.
+    fn write_comparable(&self, out: &mut String, scheme: &str) -> fmt::Result {
+        let comparable = locked(&self.comparable);
+        let arms = || Arm::ALL.iter().zip(comparable.iter());
+        let classes = || {
+            arms().flat_map(|(arm, of)| {
+                let counted = SIZE_NAMES.iter().zip(&of.answers).filter(|(_, it)| it.logarithms.count > 0);
+                counted.map(move |(size, answers)| {
+                    (format!("scheme=\"{scheme}\",arm=\"{}\",size=\"{size}\"", arm.name()), answers)
+                })
+            })
+        };
+        let name = "headstart_answer_seconds";
+        writeln!(out, "# HELP {name} Time of first answers, by their size.\n# TYPE {name} histogram")?;
+        for (labels, answers) in classes() {
+            let mut sum = 0;
+            for (at, count) in answers.times.iter().enumerate() {
+                sum += count;
+                let bound = if at < TIME_BOUNDS {
+                    format!("{}", 0.001 * f64::from(1_u32 << at))
+                } else {
+                    "+Inf".into()
+                };
+                writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {sum}")?;
+            }
+            writeln!(out, "{name}_sum{{{labels}}} {}", answers.seconds)?;
+            writeln!(out, "{name}_count{{{labels}}} {sum}")?;
+        }
+        head(
+            out,
+            "answer_logarithms",
+            "counter",
+            "Sum of the natural logarithms of these times in microseconds.",
+        )?;
+        for (labels, answers) in classes() {
+            writeln!(out, "headstart_answer_logarithms_total{{{labels}}} {}", answers.logarithms.sum)?;
+        }
+        head(out, "answer_squared_logarithms", "counter", "Sum of their squares.")?;
+        for (labels, answers) in classes() {
+            writeln!(
+                out,
+                "headstart_answer_squared_logarithms_total{{{labels}}} {}",
+                answers.logarithms.squares
+            )?;
+        }
+        type Value = fn(&Moments) -> f64;
+        let rows: [(&str, &str, Value); 3] = [
+            ("senders", "Connections that sent data.", |it| it.count as f64),
+            ("loss_shares", "Sum of the shares that they lost of their bytes.", |it| it.sum),
+            ("squared_loss_shares", "Sum of their squares.", |it| it.squares),
+        ];
+        for (name, help, value) in rows {
+            head(out, name, "counter", help)?;
+            for (arm, of) in arms() {
+                let arm = arm.name();
+                writeln!(
+                    out,
+                    "headstart_{name}_total{{scheme=\"{scheme}\",arm=\"{arm}\"}} {}",
+                    value(&of.losses)
+                )?;
+            }
+        }
         Ok(())
     }
 }
@@ -187,8 +299,8 @@ fn head(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::start_report::Tally;
-    use headstart_units::Bytes;
+    use crate::start_report::{FirstAnswer, Tally};
+    use headstart_units::{Bytes, Span, Time};
 
     #[test]
     fn both_arms_are_counted_and_every_line_is_prometheus_text() {
@@ -199,6 +311,7 @@ mod tests {
             source: Source::History,
             packet: Bytes::new(1200),
             tally,
+            first_answer: FirstAnswer::of(Time::ZERO, Span::from_millis(3), Bytes::new(50_000)),
             ..StartReport::default()
         };
         metrics.count(&report);
@@ -217,12 +330,17 @@ mod tests {
             "headstart_rounds_saved{scheme=\"wise-start\",arm=\"treatment\"} 3",
             "headstart_records_refused_total{reason=\"in-use\"} 1",
             "headstart_nothing_to_gain_total{reason=\"short-path\"} 1",
+            "headstart_answer_seconds_bucket{scheme=\"wise-start\",arm=\"control\",size=\"100kB\",le=\"0.002\"} 0",
+            "headstart_answer_seconds_bucket{scheme=\"wise-start\",arm=\"control\",size=\"100kB\",le=\"0.004\"} 1",
+            "headstart_answer_seconds_count{scheme=\"wise-start\",arm=\"treatment\",size=\"100kB\"} 1",
+            "headstart_senders_total{scheme=\"wise-start\",arm=\"treatment\"} 1",
+            "headstart_loss_shares_total{scheme=\"wise-start\",arm=\"treatment\"} 0",
         ] {
             assert!(text.lines().any(|line| line == expected), "{expected} is missing in\n{text}");
         }
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let (name, value) = line.rsplit_once(' ').expect("a name and a value");
-            assert!(name.ends_with('}') && value.parse::<i64>().is_ok(), "{line}");
+            assert!(name.ends_with('}') && value.parse::<f64>().is_ok_and(f64::is_finite), "{line}");
         }
     }
 }

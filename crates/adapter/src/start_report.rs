@@ -15,10 +15,11 @@ use std::net::SocketAddr;
 use headstart_startup::catalogue::Name;
 use headstart_startup::history::{Refusal, SharedRecord};
 use headstart_startup::prior::Hint;
-pub use headstart_startup::sending::Tally;
-use headstart_units::{Bytes, Rate, Span};
+pub use headstart_startup::sending::{FirstAnswer, Tally};
+use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::gates::{self, Arm, NothingToGain};
+use crate::metrics::SIZES;
 
 /// Input of the first flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,6 +124,10 @@ pub struct StartReport {
     pub migrated: bool,
     /// Outcome for the record.
     pub record_outcome: RecordOutcome,
+    /// The data until the first pause, and their time.
+    pub first_answer: FirstAnswer,
+    /// Time of the last event.
+    pub last_at: Time,
 }
 
 /// Initial window, in packets, of the slow start compared with (RFC 9002 §7.2).
@@ -147,6 +152,22 @@ impl StartReport {
         }
         let through = first_round.saturating_sub(first_flight_lost);
         slow_start_rounds(through, self.packet).cast_signed() - 1 - i32::from(!first_flight_lost.is_zero())
+    }
+
+    /// Class of the first answer's size, an index into [`SIZES`] or beyond its end, and the natural
+    /// logarithm of its time in microseconds. `None` without an acknowledgement.
+    #[must_use]
+    pub fn answer_class(&self) -> Option<(usize, f64)> {
+        let took = self.first_answer.took()?;
+        let size = SIZES.partition_point(|most| *most < self.first_answer.bytes().get());
+        Some((size, (took.as_millis_f64() * 1000.0).max(1.0).ln()))
+    }
+
+    /// Share of its bytes that were lost, at most one; `None` if it sent none.
+    #[must_use]
+    pub fn loss_share(&self) -> Option<f64> {
+        let sent = self.tally.sent.get();
+        (sent > 0).then(|| (self.tally.lost.get() as f64 / sent as f64).min(1.0))
     }
 
     /// The last phase, with the reason for it.
@@ -196,7 +217,15 @@ impl fmt::Display for StartReport {
         write!(f, " copy_bytes={} spurious={spurious}", copy_bytes.get())?;
         write!(f, " min_rtt_ms={:.3}", self.min_rtt.as_millis_f64())?;
         write!(f, " rate_kbit={}", self.btl_bw.unwrap_or(Rate::ZERO).as_bits_per_sec() / 1000)?;
-        write!(f, " migrated={} record={}", self.migrated, self.record_outcome.name())
+        write!(f, " migrated={} record={}", self.migrated, self.record_outcome.name())?;
+        if let (Some(began_at), Some(took)) = (self.first_answer.began_at(), self.first_answer.took()) {
+            let millis = began_at.as_nanos() / 1_000_000;
+            write!(f, " began={}.{:03}", millis / 1000, millis % 1000)?;
+            write!(f, " lasted_ms={:.3}", self.last_at.since(began_at).as_millis_f64())?;
+            write!(f, " answer_ms={:.3}", took.as_millis_f64())?;
+            write!(f, " answer_bytes={}", self.first_answer.bytes().get())?;
+        }
+        Ok(())
     }
 }
 

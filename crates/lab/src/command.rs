@@ -1,5 +1,7 @@
 //! The commands, one file each.
 
+#[cfg(feature = "network")]
+mod ab;
 pub mod call;
 #[cfg(feature = "network")]
 mod demo;
@@ -43,6 +45,8 @@ use crate::errors::{Refuse as _, exit_code, one_line};
 #[cfg(feature = "network")]
 use crate::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
 #[cfg(feature = "network")]
+use ab::AbArgs;
+#[cfg(feature = "network")]
 use demo::DemoArgs;
 use diff::DiffArgs;
 #[cfg(feature = "network")]
@@ -57,8 +61,8 @@ use not_built::NotBuilt as HistoryArgs;
 use not_built::{NotBuilt as CompletionsArgs, NotBuilt as ManArgs};
 #[cfg(not(feature = "network"))]
 use not_built::{
-    NotBuilt as DemoArgs, NotBuilt as DownlinkArgs, NotBuilt as GetArgs, NotBuilt as LinkArgs,
-    NotBuilt as ServeArgs, NotBuilt as ShowLinkArgs,
+    NotBuilt as AbArgs, NotBuilt as DemoArgs, NotBuilt as DownlinkArgs, NotBuilt as GetArgs,
+    NotBuilt as LinkArgs, NotBuilt as ServeArgs, NotBuilt as ShowLinkArgs,
 };
 use paths::PathsArgs;
 use race::RaceArgs;
@@ -151,6 +155,12 @@ enum Command {
     /// (`valkey://HOST:PORT/`, at any time).
     #[command(after_long_help = examples::HISTORY)]
     History(HistoryArgs),
+    /// Judge a rollout: turn on, keep testing, turn off
+    ///
+    /// From the log of `serve` or `tcp trace`, or from texts of /metrics: first answers and losses
+    /// of both arms, harm to other connections of the same peers. To be run at any time.
+    #[command(after_long_help = examples::AB)]
+    Ab(AbArgs),
     /// Fetch pages over HTTP/3 and time them
     ///
     /// `--hint` sends the rate of your downlink, `--repeat` connects again, `--compare` requests
@@ -323,6 +333,8 @@ pub fn main() -> ExitCode {
         #[cfg(not(feature = "fleet"))]
         Command::History(args) => args.refuse(),
         #[cfg(feature = "network")]
+        Command::Ab(args) => ab::run(&args),
+        #[cfg(feature = "network")]
         Command::Get(args) => {
             idle::print_notes(&asked, &idle::of_get(&args));
             get::get(&args)
@@ -347,7 +359,9 @@ pub fn main() -> ExitCode {
         Command::Completions(args) | Command::Man(args) => args.refuse(),
         Command::Schemes(args) => schemes::run(&args),
         #[cfg(not(feature = "network"))]
-        Command::Downlink(args) | Command::ShowLink(args) | Command::Demo(args) => args.refuse(),
+        Command::Downlink(args) | Command::ShowLink(args) | Command::Demo(args) | Command::Ab(args) => {
+            args.refuse()
+        }
         #[cfg(not(feature = "network"))]
         Command::Link(args) | Command::Serve(args) | Command::Get(args) => args.refuse(),
     })
@@ -381,6 +395,7 @@ mod tests {
             ("reproduce", examples::REPRODUCE),
             ("downlink", examples::DOWNLINK),
             ("history", examples::HISTORY),
+            ("ab", examples::AB),
             ("link", examples::LINK),
             ("show-link", examples::SHOW_LINK),
             ("demo", examples::DEMO),

@@ -8,6 +8,7 @@
 //! | [`race`], [`capacity`], [`sweep`] | the comparisons |
 //! | [`crossing`] | crossings of the order of two schemes in a sweep |
 //! | [`diff`] | two results side by side |
+//! | `ab` | a rollout with two arms, judged from a server's log or counters |
 //! | [`conditions`], [`flows`] | the conditions as columns, and every flow as a row |
 //! | [`verdict`] | the winner of a race |
 //! | [`headstart_paper`] | papers as plans and claims, run and checked |
@@ -28,6 +29,8 @@ macro_rules! eprintln {
 /// The version, with the commit that the program is built from where that is known.
 pub const VERSION: &str = env!("HEADSTART_VERSION");
 
+#[cfg(feature = "network")]
+pub mod ab;
 pub mod capacity;
 pub mod command;
 pub mod conditions;

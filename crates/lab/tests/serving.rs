@@ -193,6 +193,45 @@ fn the_unit_file_starts_the_server_with_options_that_it_has() {
     assert!(message.contains(&format!("folder {absent}")), "{message}");
 }
 
+/// A log with a treatment of half the time; lines of others stand between.
+fn rollout_log(connections: usize) -> String {
+    let line = |number: usize| {
+        let (arm, millis) = [("treatment", 100), ("control", 200)][number % 2];
+        let millis = millis + number * 37 % 50;
+        format!(
+            "2026-11-23T10:00:00Z  INFO scheme=wise-start arm={arm} source=history peer=10.0.{}.{} sent=100000 lost=0 \
+             first_flight_lost=0 began={number}.000 lasted_ms={millis} answer_ms={millis} answer_bytes=100000\n",
+            number / 256,
+            number % 256
+        )
+    };
+    (0..connections).map(line).collect::<String>() + "another line\n"
+}
+
+#[test]
+fn a_rollout_is_judged_from_its_log() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("headstart.log");
+    let name = file.to_str().expect("a plain path");
+    std::fs::write(&file, rollout_log(2_000)).expect("written");
+    let table = headstart(&["ab", name]);
+    assert!(table.status.success(), "{}", words(&table.stderr));
+    assert!(words(&table.stdout).contains("\nturn on: first answers take "), "{}", words(&table.stdout));
+    let json = headstart(&["ab", name, "--format", "json"]);
+    let document: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!(document["verdict"], "turn on");
+    assert_eq!(document["treatment"]["connections"], 1_000.0);
+    let row = &document["rows"].as_array().expect("rows")[0];
+    assert_eq!((&row["measure"], &row["size"]), (&"answer_ms".into(), &"100kB".into()));
+    assert!((-0.5..-0.4).contains(&row["difference"].as_f64().expect("a number")), "{row}");
+
+    std::fs::write(&file, rollout_log(3).replace("lost=0", "lost=none")).expect("written");
+    let refused = headstart(&["ab", name]);
+    assert_eq!(refused.status.code(), Some(2));
+    let message = words(&refused.stderr);
+    assert!(message.contains("line 1: found `lost=none`, expected a number from 0"), "{message}");
+}
+
 /// The server's counter of that kind.
 fn counted(server: &Server, kind: &str) -> String {
     let mut stream = TcpStream::connect(server.counters.as_ref().expect("counters")).expect("answers");

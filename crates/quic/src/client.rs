@@ -21,6 +21,7 @@ use crate::choice::Choice;
 use crate::copies::{CopyPolicy, DuplicateSender};
 use crate::epoch::Epoch;
 use crate::gates::{Gates, Rollout};
+use crate::guard::Guard;
 use crate::limits::{Limits, Policy};
 use crate::metrics::Metrics;
 use crate::pending_connection::PendingConnection;

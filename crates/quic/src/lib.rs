@@ -67,6 +67,7 @@
 //! | [`runtime`] | timers precise enough for packets less than a millisecond apart |
 //! | [`gates`], [`limits`], [`store`] | common to all stacks: conditions, caps on hints, records |
 //! | [`start_report`], [`metrics`], [`epoch`] | common to all stacks: report, counters, clock |
+//! | [`sequential`], [`guard`] | common to all stacks: arms compared, and a kill switch |
 //!
 //! # Units
 //!
@@ -101,13 +102,14 @@ pub mod server;
 pub mod session;
 pub mod shared;
 
-pub use headstart_adapter::{epoch, gates, limits, metrics, start_report, store};
+pub use headstart_adapter::{epoch, gates, guard, limits, metrics, sequential, start_report, store};
 
 pub use choice::{Choice, ChoiceError};
 pub use client::ClientSetup;
 pub use copies::{CopyPolicy, DuplicateSender};
 pub use epoch::Epoch;
 pub use gates::{Gates, Rollout};
+pub use guard::Guard;
 pub use headstart_startup::prior::{Access, Hint};
 pub use limits::{Limits, Policy};
 pub use metrics::Metrics;

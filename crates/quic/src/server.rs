@@ -41,6 +41,7 @@ use crate::choice::{Choice, Stack};
 use crate::copies::{CopyPolicy, DuplicateSender};
 use crate::epoch::Epoch;
 use crate::gates::{Gates, Rollout};
+use crate::guard::Guard;
 use crate::limits::{Limits, Policy};
 use crate::metrics::Metrics;
 use crate::pending_connection::PendingConnection;
@@ -117,6 +118,7 @@ pub(crate) fn rules(side: Side, choice: Choice) -> Rules {
         store: None,
         gates: Gates::default(),
         rollout: Arc::default(),
+        guard: None,
         limits: Limits::new(Policy::default()),
         metrics: Arc::default(),
         epoch: Epoch::now(),
@@ -150,6 +152,13 @@ macro_rules! common_setters {
         #[must_use]
         pub fn rollout(mut self, rollout: Arc<Rollout>) -> Self {
             Arc::make_mut(&mut self.rules).rollout = rollout;
+            self
+        }
+
+        /// Watches the arms, and stops the rollout that it was made for. None by default.
+        #[must_use]
+        pub fn guard(mut self, guard: Arc<Guard>) -> Self {
+            Arc::make_mut(&mut self.rules).guard = Some(guard);
             self
         }
 

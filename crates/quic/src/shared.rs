@@ -15,6 +15,7 @@ use crate::choice::Choice;
 use crate::copies::{CopyPolicy, DuplicateSender, SentPackets};
 use crate::epoch::Epoch;
 use crate::gates::{Gates, Rollout};
+use crate::guard::Guard;
 use crate::journal::{Journal, JournalEntry};
 use crate::last_encrypted::LastEncrypted;
 use crate::limits::Limits;
@@ -33,6 +34,7 @@ pub(crate) struct Rules {
     pub store: Option<Arc<dyn Store>>,
     pub gates: Gates,
     pub rollout: Arc<Rollout>,
+    pub guard: Option<Arc<Guard>>,
     pub limits: Arc<Limits>,
     pub metrics: Arc<Metrics>,
     pub epoch: Epoch,
@@ -170,9 +172,12 @@ impl Shared {
         }
         self.rules.metrics.count(&account.report);
         tracing::info!(target: "headstart", "{}", account.report);
+        if let Some(stop) = self.rules.guard.as_ref().and_then(|guard| guard.observe(&account.report)) {
+            tracing::warn!(target: "headstart", "the guard stops fast starts: {stop}");
+        }
         #[cfg(feature = "qlog")]
         if let Some(log) = self.qlog.get() {
-            log.ended(&account.report, account.last_at);
+            log.ended(&account.report, account.report.last_at);
         }
     }
 }

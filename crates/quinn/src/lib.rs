@@ -63,7 +63,9 @@ pub mod setup;
 pub mod shared;
 
 pub use choice::{Choice, ChoiceError};
-pub use headstart_adapter::{Epoch, Gates, Limits, Metrics, Policy, Rollout, Sharded, StartReport, Store};
+pub use headstart_adapter::{
+    Epoch, Gates, Guard, Limits, Metrics, Policy, Rollout, Sharded, StartReport, Store,
+};
 pub use headstart_startup::prior::{Access, Hint};
 pub use setup::ServerSetup;
 pub use shared::Handle;

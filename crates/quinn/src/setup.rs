@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use headstart_adapter::store::client_key;
-use headstart_adapter::{Epoch, Gates, Limits, Metrics, Policy, Rollout, Store};
+use headstart_adapter::{Epoch, Gates, Guard, Limits, Metrics, Policy, Rollout, Store};
 use headstart_startup::history::FixedHash;
 use headstart_startup::prior::Hint;
 use headstart_startup::{base, catalogue};
@@ -56,6 +56,7 @@ impl ServerSetup {
             store: None,
             gates: Gates::default(),
             rollout: Arc::default(),
+            guard: None,
             limits: Limits::new(Policy::default()),
             metrics: Arc::default(),
             epoch: Epoch::now(),
@@ -100,6 +101,12 @@ impl ServerSetup {
     #[must_use]
     pub fn rollout(self, rollout: Arc<Rollout>) -> Self {
         self.with(|rules| rules.rollout = rollout)
+    }
+
+    /// Watches the arms, and stops the rollout that it was made for. None by default.
+    #[must_use]
+    pub fn guard(self, guard: Arc<Guard>) -> Self {
+        self.with(|rules| rules.guard = Some(guard))
     }
 
     /// The control arm's scheme. Slow start from ten packets by default.

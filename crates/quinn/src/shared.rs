@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use headstart_adapter::{Account, Epoch, Gates, Limits, Metrics, Rollout, StartReport, Store};
+use headstart_adapter::{Account, Epoch, Gates, Guard, Limits, Metrics, Rollout, StartReport, Store};
 use headstart_host::locked;
 use headstart_startup::base;
 use headstart_startup::prior::Hint;
@@ -25,6 +25,7 @@ pub(crate) struct Rules {
     pub store: Option<Arc<dyn Store>>,
     pub gates: Gates,
     pub rollout: Arc<Rollout>,
+    pub guard: Option<Arc<Guard>>,
     pub limits: Arc<Limits>,
     pub metrics: Arc<Metrics>,
     pub epoch: Epoch,
@@ -101,6 +102,9 @@ impl Shared {
         if account.close(self.rules.store()) {
             self.rules.metrics.count(&account.report);
             tracing::info!(target: "headstart", "{}", account.report);
+            if let Some(stop) = self.rules.guard.as_ref().and_then(|guard| guard.observe(&account.report)) {
+                tracing::warn!(target: "headstart", "the guard stops fast starts: {stop}");
+            }
         }
     }
 }

@@ -16,6 +16,7 @@
 //! count as retransmissions. It reads no clock and holds no lock.
 
 mod cached_controller;
+mod first_answer;
 mod ledger;
 mod tally;
 
@@ -24,6 +25,7 @@ use alloc::boxed::Box;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 pub use cached_controller::CachedController;
+pub use first_answer::FirstAnswer;
 pub use ledger::{Ledger, OpenPacket, Packet, ResolvedPacket};
 pub use tally::Tally;
 
@@ -108,6 +110,7 @@ pub struct Sender {
     /// Lost bytes not retransmitted yet.
     retransmission_debt: Bytes,
     first_flight: Bytes,
+    first_answer: FirstAnswer,
     tally: Tally,
 }
 
@@ -131,6 +134,7 @@ impl Sender {
             limited_below: 0,
             retransmission_debt: Bytes::ZERO,
             first_flight: Bytes::ZERO,
+            first_answer: FirstAnswer::default(),
             tally: Tally::default(),
         }
     }
@@ -164,6 +168,7 @@ impl Sender {
 
     /// A packet of the number given left. Numbers rise.
     pub fn on_sent(&mut self, now: Time, number: u64, bytes: Bytes) -> Departure {
+        self.first_answer.on_sent(now, self.ledger.in_flight(), self.rtt.smoothed);
         let stamp = self.rate.on_sent(now, self.ledger.in_flight());
         let is_retransmission = !self.retransmission_debt.is_zero();
         self.retransmission_debt = self.retransmission_debt.saturating_sub(bytes);
@@ -262,6 +267,7 @@ impl Sender {
             return None;
         }
         self.tally.delivered += batch.bytes;
+        self.first_answer.on_delivered(now, batch.bytes);
         if self.recovering_since.is_some_and(|since| batch.stamp.sent_at > since) {
             self.recovering_since = None;
         }
@@ -407,6 +413,12 @@ impl Sender {
         self.ledger.copied(ordinal);
         self.tally.copies += 1;
         self.tally.copy_bytes += bytes;
+    }
+
+    /// The data until the first pause.
+    #[must_use]
+    pub const fn first_answer(&self) -> &FirstAnswer {
+        &self.first_answer
     }
 
     /// Every packet of the first flight is acknowledged or lost.

@@ -104,6 +104,7 @@ fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken,
                         others: vec![],
                         history: Arc::new(Sharded::default()),
                         rollout: Arc::new(Rollout::default()),
+                        guard: None,
                         choice_rollout: Arc::new(Rollout::default()),
                         hints: Policy::default(),
                         // The RTT of loopback is below the lowest one for a fast start.

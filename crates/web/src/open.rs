@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use headstart_quic::server::SetupError;
-use headstart_quic::{Choice, Gates, Policy, PreciseRuntime, Rollout, ServerSetup, Sharded, Store};
+use headstart_quic::{Choice, Gates, Guard, Policy, PreciseRuntime, Rollout, ServerSetup, Sharded, Store};
 use noq::crypto::rustls::QuicServerConfig;
 use noq::{Endpoint, EndpointConfig};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -29,6 +29,8 @@ pub struct ServerSettings<'a> {
     pub history: Arc<dyn Store>,
     /// Share of the connections that run `scheme`, of those without a choice.
     pub rollout: Arc<Rollout>,
+    /// Watches the arms of `rollout`.
+    pub guard: Option<Arc<Guard>>,
     /// The kill switch for connections with a choice.
     pub choice_rollout: Arc<Rollout>,
     /// Conditions for the use of records and of fast starts.
@@ -109,7 +111,10 @@ pub fn open(
         setup.check()?;
         with_qlog(setup, plan.qlog.as_ref())
     };
-    let usual = setup(plan.scheme, Arc::clone(&plan.history), Arc::clone(&plan.rollout))?;
+    let mut usual = setup(plan.scheme, Arc::clone(&plan.history), Arc::clone(&plan.rollout))?;
+    if let Some(guard) = &plan.guard {
+        usual = usual.guard(Arc::clone(guard));
+    }
     let others = plan.others.iter().filter(|choice| choice.name() != plan.scheme.name()).map(|choice| {
         setup(*choice, Arc::new(Sharded::new(PEERS)) as Arc<dyn Store>, Arc::clone(&plan.choice_rollout))
     });

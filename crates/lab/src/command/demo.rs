@@ -136,6 +136,7 @@ impl Testbed {
             others: args.schemes.0.clone(),
             history: Arc::new(Sharded::new(64)),
             rollout: Arc::new(Rollout::default()),
+            guard: None,
             choice_rollout: Arc::new(Rollout::default()),
             hints: Policy::default(),
             gates: Gates::default(),

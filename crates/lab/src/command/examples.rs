@@ -61,6 +61,13 @@ Examples:
   headstart history merge a.history b.history --into valkey://localhost:6379/
   headstart history prune peers.history --older-than 1h";
 
+/// Of `ab`.
+pub const AB: &str = "\
+Examples:
+  headstart ab headstart.log                            of `serve --rollout 10%`: its lines on standard output
+  headstart ab before.txt after.txt                     /metrics, read twice
+  headstart ab headstart.log --most-harm 2% --format json";
+
 /// Of `downlink`.
 pub const DOWNLINK: &str = "\
 Examples:

@@ -70,9 +70,14 @@ pub fn of_demo(args: &DemoArgs) -> Vec<Rule> {
 #[must_use]
 pub fn of_serve(args: &ServeArgs) -> Vec<Rule> {
     let is_chosen = args.operation.allow_scheme_choice;
+    let share = args.operation.rollout.as_f64();
+    let has_control = share > 0.0 && share < 1.0;
     let takes_hints = |choice: &Choice| choice.needs() == Needs::Hint || choice.name() == "headstart";
     vec![
         ("hint-cap", "without a scheme that takes hints", is_chosen || takes_hints(&args.scheme)),
+        ("guard-slower", "without a control arm: --rollout below 100 %", has_control),
+        ("guard-loss", "without a control arm: --rollout below 100 %", has_control),
+        ("no-guard", "without a control arm: --rollout below 100 %", has_control),
         ("shortest-rtt", "with slow start", is_chosen || args.scheme.needs() != Needs::Nothing),
     ]
 }

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 /// The commands that need the feature `network`.
-const NETWORK: [&str; 6] = ["downlink", "link", "show-link", "demo", "serve", "get"];
+const NETWORK: [&str; 7] = ["downlink", "link", "show-link", "demo", "serve", "get", "ab"];
 /// Those that need `fleet`.
 const FLEET: [&str; 1] = ["history"];
 /// Those that need `shell`.

@@ -10,7 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, Store};
+use headstart_quic::guard::Bounds;
+use headstart_quic::{Choice, Gates, Guard, Policy, Rollout, Sharded, Store};
 use headstart_startup::parameters::split_list;
 #[cfg(feature = "fleet")]
 use headstart_store::fleet::{self, Address, AddressError, Fleet};
@@ -111,6 +112,16 @@ pub struct OperationOptions {
     /// counted beside them
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     pub rollout: Ratio,
+    /// Stop fast starts by itself when first answers of the scheme take longer than those of slow
+    /// start beside it, by more than this; needs --rollout below 100 % (docs/rollout.md)
+    #[arg(long, default_value = "10 %", value_name = "SHARE")]
+    pub guard_slower: Ratio,
+    /// Also when the scheme loses more of its bytes than slow start, by more than this
+    #[arg(long, default_value = "2 %", value_name = "SHARE")]
+    pub guard_loss: Ratio,
+    /// Do not stop by itself
+    #[arg(long, conflicts_with_all = ["guard_slower", "guard_loss"])]
+    pub no_guard: bool,
     /// While this file exists, every new connection runs slow start
     #[arg(long, value_name = "FILE")]
     pub kill_switch: Option<PathBuf>,
@@ -190,6 +201,11 @@ async fn run(args: ServeArgs) -> Result<()> {
         checked(&args).or_refuse()?;
     let (rollout, choice_rollout) = (Arc::new(Rollout::new(percent)), Arc::new(Rollout::default()));
 
+    let has_control = percent > 0.0 && percent < 100.0;
+    let bounds =
+        Bounds { slower: args.operation.guard_slower.as_f64(), lossier: args.operation.guard_loss.as_f64() };
+    let guard =
+        (has_control && !args.operation.no_guard).then(|| Arc::new(Guard::new(Arc::clone(&rollout), bounds)));
     let others = if args.operation.allow_scheme_choice { Choice::all().collect() } else { vec![] };
     let hints = Policy { per_connection: args.operation.hint_cap, ..Policy::default() };
     let plan = ServerSettings {
@@ -198,6 +214,7 @@ async fn run(args: ServeArgs) -> Result<()> {
         others,
         history,
         rollout: Arc::clone(&rollout),
+        guard: guard.clone(),
         choice_rollout: Arc::clone(&choice_rollout),
         hints,
         gates: Gates { shortest_rtt: args.operation.shortest_rtt, ..Gates::default() },
@@ -221,9 +238,12 @@ async fn run(args: ServeArgs) -> Result<()> {
         eprintln!("headstart: counters at http://{}/metrics", listener.local_addr()?);
         tasks.spawn(metrics::serve(
             listener,
-            render(Arc::clone(&starts), history_counters, access_log.clone()),
+            render(Arc::clone(&starts), history_counters, access_log.clone(), guard.clone()),
             shutdown.clone(),
         ));
+    }
+    if let Some(guard) = guard {
+        tasks.spawn(tell_of_guard(guard, shutdown.clone()));
     }
     if let Some(file) = args.operation.kill_switch.clone() {
         tasks.spawn(watch_kill_switch(file, [rollout, choice_rollout], shutdown.clone()));
@@ -450,11 +470,31 @@ fn render(
     starts: Arc<FastStartAdmission>,
     history: RenderHistory,
     access_log: Option<AccessLog>,
+    guard: Option<Arc<Guard>>,
 ) -> metrics::Render {
     Arc::new(move || {
         let starts = metrics::merged(starts.counted().map(|(scheme, counted)| counted.render(&scheme)));
-        starts + &history() + &access_log.as_ref().map(AccessLog::render).unwrap_or_default()
+        let others = [
+            history(),
+            access_log.as_ref().map(AccessLog::render).unwrap_or_default(),
+            guard.as_ref().map(|guard| guard.render()).unwrap_or_default(),
+        ];
+        starts + &others.concat()
     })
+}
+
+/// Tells on standard error, which `--quiet` leaves, that the guard has stopped fast starts.
+async fn tell_of_guard(guard: Arc<Guard>, shutdown: CancellationToken) {
+    loop {
+        if let Some(stop) = guard.stop() {
+            eprintln!("headstart: the guard has stopped fast starts until this server is restarted: {stop}");
+            return;
+        }
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            () = tokio::time::sleep(Duration::from_millis(500)) => {}
+        }
+    }
 }
 
 async fn watch_kill_switch(file: PathBuf, rollouts: [Arc<Rollout>; 2], shutdown: CancellationToken) {

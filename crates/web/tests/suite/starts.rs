@@ -25,6 +25,7 @@ fn start(usual: &str, rollout: Rollout) -> (Running, Reports) {
         others: Choice::all().collect(),
         history: Arc::new(Sharded::new(64)),
         rollout: Arc::new(rollout),
+        guard: None,
         choice_rollout: Arc::new(Rollout::default()),
         hints: Policy::default(),
         // The RTT of loopback is below the lowest one for a fast start.
