@@ -1,11 +1,10 @@
 //! A kill switch that acts by itself: it stops fast starts when the treatment arm is worse than the
 //! control arm.
 //!
-//! At the end of each connection of either arm the two are compared: in the time of the first
-//! answer, among answers of about the same size, and in the share of the bytes that were lost. If a
-//! [confidence sequence](crate::sequential) shows the treatment to be worse by more than a bound,
-//! every later connection runs the control scheme, until [`Rollout::resume_guarded`] or the end of
-//! the process.
+//! The arms are compared at the end of each of their connections. Compared are the time of the
+//! first answer, among answers of about one size, and the share of the bytes that were lost.
+//! Where a [confidence sequence](crate::sequential) shows the treatment to be worse by more than a
+//! bound, every later connection runs the control scheme, until [`Rollout::resume_guarded`].
 //!
 //! The comparison begins anew whenever both arms have 500 connections, so that a path that changes
 //! after weeks is seen as soon as one that was bad from the beginning. Without a control arm, that
@@ -50,7 +49,7 @@ const LOSS_EFFECT: f64 = 0.1;
 /// Connections in each arm after which the comparison begins anew.
 const MOST: u64 = 500;
 
-/// What the treatment was worse in.
+/// The measure in which the treatment was worse.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stop {
     /// First answers take longer.

@@ -1,9 +1,9 @@
 //! The difference between two arms of a rollout, which may be looked at while it runs.
 //!
-//! An interval of fixed confidence holds for one look at the data. Whoever looks again and again,
-//! and stops when zero is outside, is misled far more often than the confidence says. A *confidence
-//! sequence* holds at all times together: with the probability `1 - alpha` the true difference is
-//! in the interval of every look, however many there are and whenever they end.
+//! An interval of fixed confidence holds for one look at the data. Repeated looks that end when
+//! zero is outside mislead far more often than the confidence says. A *confidence sequence* holds
+//! at all times together: with the probability `1 - alpha` the true difference is in the interval
+//! of every look, however many there are.
 //!
 //! # Formula
 //!
@@ -131,8 +131,8 @@ impl Sequence {
     /// one), narrowest where a difference of about `effect` is found.
     ///
     /// Of all boundaries that of `r = I / (-2 ln alpha + ln(1 - 2 ln alpha))` is nearly the
-    /// narrowest at the information `I` (Howard et al., section 3.5). A difference is found at about
-    /// `I = -2 ln(alpha) / effect^2`.
+    /// narrowest at the information `I` (Howard et al., section 3.5). A difference is found at
+    /// about `I = -2 ln(alpha) / effect^2`.
     #[must_use]
     pub fn new(alpha: f64, effect: f64) -> Self {
         let scale = -2.0 * alpha.ln();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_looks_all_the_time_is_misled_no_more_often_than_promised() {
+    fn looks_after_each_connection_mislead_no_more_often_than_promised() {
         let sequence = Sequence::new(0.05, 0.1);
         for (number, kind) in KINDS.into_iter().enumerate() {
             for share in [0.5, 0.2] {

@@ -1,13 +1,13 @@
 //! A rollout with control and treatment arms, judged from a server's log or counters.
 //!
 //! Both arms are drawn among eligible connections, so that a difference between them is the
-//! scheme's. Compared are the time of the first answer among answers of about the same size, the
-//! share of its bytes that a connection lost, and both for *other* connections of the same peers,
-//! by the arm of the eligible connections that were open at the same time.
+//! scheme's. Compared are the time of the first answer, among answers of about the same size, and
+//! the share of its bytes that a connection lost. Both are compared for *other* connections of the
+//! same peers, too, by the arm of the eligible connections that were open at the same time.
 //!
 //! Connections of one peer are alike. Where the log tells peers, connections of a peer that has
-//! both arms are compared among themselves; the others by size, with a variance over peers. Counters
-//! tell no peers: there connections are taken to be independent.
+//! both arms are compared among themselves; the others by size, with a variance over peers.
+//! Counters tell no peers: there connections are taken to be independent.
 //!
 //! The statements hold at all looks together: [`headstart_quic::sequential`] has the formula. The
 //! four measures share the error probability.
@@ -48,7 +48,7 @@ pub struct Bounds {
     pub most_harm: f64,
 }
 
-/// What is done with the rollout.
+/// The verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// It is better, and does no harm beyond the bounds.
@@ -199,7 +199,7 @@ fn is_counters(file: &std::path::Path) -> Result<bool> {
     Ok([&b"# HELP "[..], b"# TYPE ", b"headstart_"].iter().any(|begin| first.starts_with(begin)))
 }
 
-/// What was measured, before it is judged.
+/// The measurements, before they are judged.
 #[derive(Debug, Default)]
 struct Measured {
     scheme: String,
@@ -262,8 +262,8 @@ const RARE_LOSS: f64 = 0.1;
 /// The peers of connections that were added.
 const FIRST_RARE: usize = usize::MAX - 1;
 
-/// Where nothing was lost so far, nothing is known of the variance: each arm is given a connection
-/// that lost [`RARE_LOSS`] and one that lost nothing, of two peers with both arms.
+/// Adds a connection that lost [`RARE_LOSS`] and one that lost nothing to each arm, of two peers
+/// with both arms. Where nothing was lost so far, nothing would be known of the variance.
 fn with_rare_loss(mut values: Vec<Value>) -> Vec<Value> {
     for (arm, peer, value) in [(0, 0, RARE_LOSS), (1, 0, 0.0), (0, 1, 0.0), (1, 1, RARE_LOSS)] {
         values.push(Value { arm, class: 0, peer: FIRST_RARE + peer, value });

@@ -188,8 +188,8 @@ fn little_data_decides_nothing() {
     assert!(found.reason.contains("of as many peers"), "{}", found.reason);
 }
 
-/// Whoever looks after each hundred connections, of peers that come again and again: of 100
-/// rollouts of a scheme that changes nothing, at most five are misjudged as better or worse.
+/// A look after each hundred connections, of peers that come again and again. Of 100 rollouts of a
+/// scheme that changes nothing, at most five are judged better or worse.
 #[test]
 fn a_rollout_of_nothing_is_rarely_misjudged_however_often_one_looks() {
     let mut misled = 0;
