@@ -10,7 +10,8 @@ with the same defaults and meanings:
   `load_share=0.25`;
 - a switch is True or False (`ecn=True`), a count a whole number (`repeats=4`), None the default;
 - a list is a sequence (`schemes=["iw10", "halfback"]`); in a sweep a sequence of values of any
-  option is one of its dimensions.
+  option is one of its dimensions;
+- a scheme is named, or is a class derived from `Scheme`.
 
 A value that the command refuses raises ValueError with the command's message. The same options and
 seed give the same numbers as the command. Nothing is written, except the file of `flows`.
@@ -24,10 +25,30 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from ._native import Table, __version__, run as _run
+from ._native import Ack, Allowance, Congestion, FlightPlan, HandOver, Prior, Record, Table, Timeout, __version__
+from ._native import run as _run
 from ._plot import Plot
+from ._scheme import Scheme
 
-__all__ = ["Plot", "Results", "Table", "__version__", "capacity", "race", "sweep", "trace"]
+__all__ = [
+    "Ack",
+    "Allowance",
+    "Congestion",
+    "FlightPlan",
+    "HandOver",
+    "Plot",
+    "Prior",
+    "Record",
+    "Results",
+    "Scheme",
+    "Table",
+    "Timeout",
+    "__version__",
+    "capacity",
+    "race",
+    "sweep",
+    "trace",
+]
 
 Progress = Callable[[str, int, int, float], object]
 """Takes what is being done, finished runs, all runs, and the share of the work done (0 to 1)."""
@@ -92,10 +113,22 @@ class Results:
         return self.table.__arrow_c_schema__()
 
 
+def _is_scheme(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Scheme)
+
+
+def _classes(*values: object) -> list[type[Scheme]]:
+    """The classes among values and sequences of values, each once."""
+    flat = [one for value in values for one in (value if isinstance(value, (list, tuple)) else [value])]
+    return list(dict.fromkeys(one for one in flat if _is_scheme(one)))
+
+
 def _text(name: str, value: object, factor: int = 1) -> str:
     """One value as the command spells it."""
     if isinstance(value, str):
         return value
+    if _is_scheme(value):
+        return value.name
     if isinstance(value, bool) or value is None:
         raise ValueError(f"{name}: found {value!r}, expected text or a number")
     if hasattr(value, "__fspath__"):
@@ -157,12 +190,12 @@ def _bar() -> tuple[Progress, Callable[[], None]]:
     return report, bar.close
 
 
-def _called(name: str, words: list[str], progress: bool | Progress) -> Results:
+def _called(name: str, words: list[str], progress: bool | Progress, classes: list[type[Scheme]]) -> Results:
     end = None
     if progress is True:
         progress, end = _bar()
     try:
-        tables, command, json, notes = _run(name, words, progress or None)
+        tables, command, json, notes = _run(name, words, progress or None, classes)
     finally:
         if end:
             end()
@@ -184,7 +217,7 @@ def race(*, progress: bool | Progress = False, **options: Any) -> Results:
 
     >>> headstart.race(rate="15 Mbit/s", rtt_s=0.06, schemes=["iw10", "halfback"])
     """
-    return _called("race", _words(options), progress)
+    return _called("race", _words(options), progress, _classes(*options.values()))
 
 
 def sweep(*, progress: bool | Progress = False, **options: Any) -> Results:
@@ -196,10 +229,10 @@ def sweep(*, progress: bool | Progress = False, **options: Any) -> Results:
 
     >>> headstart.sweep(load_share=[0.05, 0.25], rtt=["20 ms", "60 ms"], schemes=["halfback"])
     """
-    return _called("sweep", _words(options, is_sweep=True), progress)
+    return _called("sweep", _words(options, is_sweep=True), progress, _classes(*options.values()))
 
 
-def trace(scheme: str, *, progress: bool | Progress = False, **options: Any) -> Results:
+def trace(scheme: str | type[Scheme], *, progress: bool | Progress = False, **options: Any) -> Results:
     """One flow in detail, as `headstart trace`: sends, acks, losses and the window.
 
     The tables are those of `events.csv`, by the names of the schemes: `scheme`, then `beside`.
@@ -207,9 +240,10 @@ def trace(scheme: str, *, progress: bool | Progress = False, **options: Any) -> 
 
     >>> headstart.trace("halfback", size="100 kB", rate="15 Mbit/s")
     """
-    if not isinstance(scheme, str) or scheme.startswith("-"):
+    name = scheme.name if _is_scheme(scheme) else scheme
+    if not isinstance(name, str) or name.startswith("-"):
         raise ValueError(f"scheme: found {scheme!r}, expected the name of a scheme")
-    return _called("trace", [scheme, *_words(options)], progress)
+    return _called("trace", [name, *_words(options)], progress, _classes(scheme, *options.values()))
 
 
 def capacity(*, progress: bool | Progress = False, **options: Any) -> Results:
@@ -220,6 +254,7 @@ def capacity(*, progress: bool | Progress = False, **options: Any) -> Results:
 
     >>> headstart.capacity(schemes=["iw10", "halfback"], duration="600 s")
     """
-    found = _called("race", _words({**options, "capacity": True}), progress)
+    words = _words({**options, "capacity": True})
+    found = _called("race", words, progress, _classes(*options.values()))
     tables = {"capacity": found.tables["capacity"], **found.tables}
     return Results(tables, found.command, found.json, found.notes)

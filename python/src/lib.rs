@@ -4,6 +4,8 @@
 //! A call runs on a thread of its own without the interpreter's lock. The calling thread waits for
 //! it, reports its progress ten times a second, and stops it when a signal's handler raises.
 
+mod scheme;
+
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,11 +19,15 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Metadata, Schema};
 use headstart::command::call::{self, Answer};
-use headstart::progress::{ProgressState, RunMonitor, StoppedRun};
+use headstart::progress::{ProgressState, StoppedRun};
 use headstart_report::rows::Kind;
+use headstart_startup::catalogue::Entry;
+use headstart_study::schemes::with_foreign;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyType};
+
+use crate::scheme::{Call, PythonSchemes};
 
 /// Time between two reports of progress, and until a signal is seen.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -140,25 +146,25 @@ impl Drop for Scratch {
     }
 }
 
-/// Runs a command with options as words. `report` is called with title, finished runs, all runs and
-/// the share of the work that is done.
-#[pyfunction]
-fn run(py: Python<'_>, name: &str, options: Vec<String>, report: Option<Py<PyAny>>) -> PyResult<Results> {
-    let command: fn(&[String], &Path) -> anyhow::Result<Answer> = match name {
-        "race" => call::race,
-        "sweep" => call::sweep,
-        "trace" => |options, _| call::trace(options),
-        other => {
-            return Err(PyValueError::new_err(format!("found `{other}`, expected race, sweep or trace")));
-        }
-    };
-    let monitor = Arc::new(RunMonitor::default());
-    let monitored = Arc::clone(&monitor);
+/// Does work on a thread of its own. `report` is called with title, finished runs, all runs and the
+/// share of the work that is done; the work finds the schemes by their names.
+fn work<R: Send + 'static>(
+    py: Python<'_>,
+    report: Option<&Py<PyAny>>,
+    classes: &[Bound<'_, PyType>],
+    work: impl FnOnce(&[&'static Entry]) -> R + Send + 'static,
+) -> PyResult<R> {
+    let call = Arc::new(Call::default());
+    let monitor = &call.monitor;
+    let schemes = PythonSchemes::new(classes, &call)?;
+    let entries = schemes.entries();
+    let monitored = Arc::clone(monitor);
     let (ended, mut wait) = mpsc::channel::<()>();
-    let work = thread::spawn(move || {
+    let thread = thread::spawn(move || {
         let _ended = ended;
-        let scratch = Scratch::new();
-        monitored.run(|| command(&options, &scratch.0))
+        let run = || monitored.run(|| with_foreign(entries.clone(), || work(&entries)));
+        // Python keeps the thread's state between two calls of a scheme.
+        if entries.is_empty() { run() } else { Python::attach(|py| py.detach(run)) }
     });
     let mut last: Option<ProgressState> = None;
     let mut raised = None;
@@ -181,20 +187,50 @@ fn run(py: Python<'_>, name: &str, options: Vec<String>, report: Option<Py<PyAny
         raised = tell().err();
     }
     if raised.is_some() {
-        monitor.stop();
+        call.stop();
+        // A run ends by itself soon, unless it is in a method that does not return.
+        while goes_on() {
+            call.interrupt(py)?;
+        }
     }
-    let outcome = py.detach(|| work.join());
-    if let Some(error) = raised {
+    let outcome = py.detach(|| thread.join());
+    if let Some(error) = raised.or_else(|| call.raised()) {
         return Err(error);
     }
-    match outcome {
-        Ok(Ok(answer)) => results(answer).map_err(failed),
-        Ok(Err(error)) => Err(PyValueError::new_err(call::message(&error))),
-        Err(panic) if panic.is::<StoppedRun>() => Err(failed("stopped")),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            Err(failed(text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("the simulator is wrong")))
+    outcome.map_err(|panic| {
+        if panic.is::<StoppedRun>() {
+            return failed("stopped");
         }
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        failed(text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("the simulator is wrong"))
+    })
+}
+
+/// Runs a command with options as words, in which the names of classes are schemes as well.
+#[pyfunction]
+#[pyo3(signature = (name, options, report=None, classes=vec![]))]
+fn run(
+    py: Python<'_>,
+    name: &str,
+    options: Vec<String>,
+    report: Option<Py<PyAny>>,
+    classes: Vec<Bound<'_, PyType>>,
+) -> PyResult<Results> {
+    let command: fn(&[String], &Path) -> anyhow::Result<Answer> = match name {
+        "race" => call::race,
+        "sweep" => call::sweep,
+        "trace" => |options, _| call::trace(options),
+        other => {
+            return Err(PyValueError::new_err(format!("found `{other}`, expected race, sweep or trace")));
+        }
+    };
+    let answer = work(py, report.as_ref(), &classes, move |_| {
+        let scratch = Scratch::new();
+        command(&options, &scratch.0)
+    })?;
+    match answer {
+        Ok(answer) => results(answer).map_err(failed),
+        Err(error) => Err(PyValueError::new_err(call::message(&error))),
     }
 }
 
@@ -203,5 +239,13 @@ fn run(py: Python<'_>, name: &str, options: Vec<String>, report: Option<Py<PyAny
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", headstart::VERSION)?;
     module.add_class::<Table>()?;
+    module.add_class::<scheme::Prior>()?;
+    module.add_class::<scheme::Record>()?;
+    module.add_class::<scheme::Ack>()?;
+    module.add_class::<scheme::Congestion>()?;
+    module.add_class::<scheme::Timeout>()?;
+    module.add_class::<scheme::Allowance>()?;
+    module.add_class::<scheme::FlightPlan>()?;
+    module.add_class::<scheme::HandOver>()?;
     module.add_function(wrap_pyfunction!(run, module)?)
 }

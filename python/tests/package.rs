@@ -45,7 +45,7 @@ fn the_package_gives_what_the_command_gives() {
     let folder = tempfile::tempdir().expect("a folder");
     let package = folder.path().join("headstart");
     std::fs::create_dir(&package).expect("a folder");
-    for file in ["__init__.py", "_plot.py"] {
+    for file in ["__init__.py", "_plot.py", "_scheme.py"] {
         std::fs::copy(source.join("headstart").join(file), package.join(file)).expect("copied");
     }
     std::fs::copy(built.join("deps/lib_native.so"), package.join("_native.abi3.so")).expect("copied");

@@ -12,7 +12,8 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 
 use crate::parameters::{Description, Error, Setting, is_same_name, settings, split};
-use crate::scheme::{FAMILIES, Scheme, Startup as _};
+use crate::scheme::foreign::ForeignScheme;
+use crate::scheme::{FAMILIES, Foreign, Scheme, Startup as _};
 
 pub use crate::name::Name;
 
@@ -158,6 +159,23 @@ impl Entry {
         Ok(Self { name, summary, needs, native, scheme })
     }
 
+    /// The entry of a scheme that is not in the catalogue.
+    ///
+    /// # Errors
+    /// If its name is empty, longer than 255 bytes, not in lower-case letters, digits and hyphens,
+    /// or that of a scheme in the catalogue.
+    pub fn foreign(scheme: &'static dyn ForeignScheme) -> Result<Self, Error> {
+        let name = scheme.about().name;
+        let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_part) {
+            return Err(Error::shape(name, "a name of lower-case letters, digits and hyphens"));
+        }
+        if find(name).is_ok() {
+            return Err(Error::shape(name, "a name that no scheme of the catalogue has"));
+        }
+        Self::of(Scheme::Foreign(Foreign::new(scheme)))
+    }
+
     /// The scheme, before its connection is established.
     #[must_use]
     pub const fn scheme(&self) -> Scheme {
@@ -172,7 +190,7 @@ impl Entry {
 
     /// The scheme's row, whatever its parameters are.
     #[must_use]
-    pub const fn about(&self) -> &'static About {
+    pub fn about(&self) -> &'static About {
         self.scheme.about()
     }
 }

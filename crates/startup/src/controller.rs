@@ -92,6 +92,11 @@ impl Controller {
         }
     }
 
+    /// The connection has ended: no call follows.
+    pub fn end(&mut self) {
+        self.scheme.end();
+    }
+
     /// The scheme starts anew in the middle of the connection, from a present prior.
     pub fn restart(&mut self, prior: &Prior) -> FlightPlan {
         self.handed_over = false;

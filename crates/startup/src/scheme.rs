@@ -4,6 +4,7 @@
 mod list;
 
 mod flights;
+pub mod foreign;
 mod later_flights;
 #[cfg(test)]
 mod steps;
@@ -22,6 +23,7 @@ use crate::prior::Prior;
 use crate::quick_start::RequestInputs;
 use crate::repair::Repair;
 
+pub use foreign::Foreign;
 pub use later_flights::LaterFlights;
 
 // One line for each scheme: its file and its type, and the decorator that holds it, if one does.
@@ -85,6 +87,9 @@ pub trait Startup: Debug {
         let _ = (prior, so_far);
         None
     }
+
+    /// The connection has ended: no call follows. By default ignored.
+    fn end(&mut self) {}
 
     /// Window in bytes and pace at this moment. Pure: calling it twice changes nothing.
     fn allowance(&self) -> Allowance;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use headstart_report::jobs::JobStore;
 use headstart_report::rows::PartWriter;
 use headstart_sim::{Collector, Seed, Totals};
@@ -71,6 +71,17 @@ pub struct JobResult {
 /// If it cannot be done or its flows cannot be written; or if the checker found a fault: then the
 /// simulator is wrong and its figures are invalid.
 pub fn run(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunProgress) -> Result<JobResult> {
+    let mut result = None;
+    let mut run = || result = Some(run_prepared(setup, job, part, progress));
+    let beside = job.mix.beside.unwrap_or(job.mix.tested);
+    job.mix.tested.scheme().during_run(&mut || beside.scheme().during_run(&mut run));
+    match result {
+        Some(result) => result,
+        None => bail!("{}: the run was left out", job.mix.tested.name),
+    }
+}
+
+fn run_prepared(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunProgress) -> Result<JobResult> {
     let detail = setup.carrier().detail();
     let warm_up = Time::ZERO + setup.run.warm_up;
     let look_at = job.look_at.filter(|_| detail >= Detail::Events);

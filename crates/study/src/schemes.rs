@@ -3,6 +3,7 @@
 //! A run refers to its schemes many times, and copies of an entry are large: each entry that an
 //! option or a plan names is stored once.
 
+use std::cell::RefCell;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use headstart_startup::catalogue::{self, Entry, Native};
@@ -13,6 +14,19 @@ static ALL: LazyLock<Vec<Entry>> = LazyLock::new(catalogue::all);
 /// Those with parameters, and others that are not compared by default, as far as an option names
 /// them.
 static OTHERS: Mutex<Vec<&'static Entry>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// Schemes that are not in the catalogue, of the work on this thread.
+    static FOREIGN: RefCell<Vec<&'static Entry>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Does the work, in which [`find`] finds these schemes by their names on this thread.
+pub fn with_foreign<R>(entries: Vec<&'static Entry>, work: impl FnOnce() -> R) -> R {
+    let before = FOREIGN.replace(entries);
+    let result = work();
+    FOREIGN.set(before);
+    result
+}
 
 /// The schemes compared by default, baselines first.
 #[must_use]
@@ -25,6 +39,9 @@ pub fn all() -> &'static [Entry] {
 /// # Errors
 /// Names the scheme, the parameter, the value found and the one expected.
 pub fn find(text: &str) -> Result<&'static Entry, Error> {
+    if let Some(known) = FOREIGN.with_borrow(|all| all.iter().copied().find(|entry| entry.name == *text)) {
+        return Ok(known);
+    }
     let found = catalogue::find(text)?;
     if let Some(known) = ALL.iter().find(|entry| entry.name == found.name) {
         return Ok(known);

@@ -302,6 +302,7 @@ mod timers;
 impl Sender {
     /// Resets it for a connection with `scheme`; keeps only its memory from the one before.
     pub fn reset(&mut self, scheme: Scheme, base: base::Kind, config: &TcpConfig) {
+        self.controller.end();
         self.segments.clear();
         self.flights.clear();
         self.ends.clear();

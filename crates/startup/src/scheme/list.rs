@@ -110,12 +110,15 @@ macro_rules! schemes {
                 #[doc = concat!("[`", stringify!($module), "`].")]
                 $scheme(held!(type $scheme $(in $decorator)?)),
             )+
+            /// One of another language.
+            Foreign(Foreign),
         }
 
         macro_rules! each {
             ($self:expr, $inner:ident => $call:expr) => {
                 match $self {
                     $(Scheme::$scheme($inner) => $call,)+
+                    Scheme::Foreign($inner) => $call,
                 }
             };
         }
@@ -133,9 +136,10 @@ macro_rules! schemes {
         impl Scheme {
             /// The catalogue's row of the scheme, whatever its parameters are.
             #[must_use]
-            pub const fn about(&self) -> &'static crate::catalogue::About {
+            pub fn about(&self) -> &'static crate::catalogue::About {
                 match self {
                     $(Self::$scheme(_) => &$module::ABOUT,)+
+                    Self::Foreign(scheme) => scheme.about(),
                 }
             }
 
@@ -149,6 +153,7 @@ macro_rules! schemes {
                     $(Self::$scheme(held) => {
                         crate::parameters::print(held!(scheme held $(, in $decorator)?).params(), out)
                     })+
+                    Self::Foreign(_) => Ok(()),
                 }
             }
         }
@@ -178,6 +183,10 @@ macro_rules! schemes {
 
             fn on_new_data(&mut self, prior: &Prior, so_far: &Progress) -> Option<FlightPlan> {
                 each!(self, scheme => scheme.on_new_data(prior, so_far))
+            }
+
+            fn end(&mut self) {
+                each!(self, scheme => scheme.end());
             }
 
             #[inline]
