@@ -13,8 +13,6 @@ use super::LONGEST_LINE;
 
 /// Most records that are kept: about 1 GB.
 const MOST_RECORDS: usize = 10_000_000;
-/// The scheme that control arms of `headstart tcp` name.
-const CONTROL: &str = "slow-start";
 
 /// A connection.
 #[derive(Clone, Debug, Default)]
@@ -162,13 +160,9 @@ impl Log {
                 treated.first().context("one")?
             }
         };
-        let is_meant = |record: &Record| {
-            record.arm.is_none()
-                || record.scheme == *scheme
-                || (record.arm == Some(1) && self.schemes[record.scheme] == CONTROL)
-        };
+        let is_meant = |record: &&Record| record.arm.is_none() || record.scheme == *scheme;
         let name = self.schemes[*scheme].clone();
-        let scheme_records = self.records.iter().filter(|record| is_meant(record)).cloned().collect();
+        let scheme_records = self.records.iter().filter(is_meant).cloned().collect();
         Ok((name, scheme_records))
     }
 }
