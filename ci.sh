@@ -56,7 +56,7 @@ rustfmt --check --edition 2024 crates/startup/src/scheme/*.rs
 # The loader of `headstart tcp` compiles libbpf; its tests need root, nginx and curl, those of a
 # fleet's history a server. Missing packages are installed where that is possible. Everything is
 # compiled once, with all features.
-have_packages libelf-dev zlib1g-dev pkg-config gcc nginx-light curl iproute2 clang llvm libbpf-dev bpftool procps redis-server
+have_packages libelf-dev zlib1g-dev pkg-config gcc nginx-light curl iproute2 clang llvm libbpf-dev bpftool procps redis-server prometheus
 # As udev has it everywhere: tests put programs that are not root behind a path. Elsewhere they are
 # reported as not run.
 if [ "${CI:-}" = true ] && [ "$(id -u)" = 0 ] && [ -c /dev/net/tun ]; then chmod 0666 /dev/net/tun; fi
@@ -130,6 +130,8 @@ step "tests that could not run here"
 # Programs in namespaces behind a path need root or user namespaces.
 late='machine (did not keep|kept) |machine wakes nobody'
 grep 'NOT RUN' "$out/tests" | grep -vE "$late" || echo "none"
+step "alert rules and dashboard against a real Prometheus"
+./tools/monitoring.py "$everything"
 step "the demonstration: a real server, client and path"
 timeout 1800 "$everything" demo --schemes iw10,halfback,wise-start --repeats 2 >"$out/demo"
 cat "$out/demo"

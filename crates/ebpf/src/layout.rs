@@ -476,6 +476,12 @@ pub struct Report {
     pub rate: u64,
     /// Bytes.
     pub mss: u64,
+    /// Nanoseconds since the first data; 0: nothing was sent.
+    pub lasted: u64,
+    /// Nanoseconds from the first data to the last ack before the first pause; 0: none.
+    pub answer: u64,
+    /// Bytes acknowledged until then.
+    pub answer_bytes: u64,
     /// Against slow start from ten packets.
     pub rounds_saved: i64,
     /// Others with data in flight when it started.
@@ -519,6 +525,9 @@ impl Report {
             min_rtt: from.u64(),
             rate: from.u64(),
             mss: from.u64(),
+            lasted: from.u64(),
+            answer: from.u64(),
+            answer_bytes: from.u64(),
             rounds_saved: from.i64(),
             record_live: from.u32(),
             scheme: from.u32(),

@@ -108,7 +108,12 @@ impl fmt::Display for Report {
         write!(f, " rounds_saved={} first_round={}", self.rounds_saved, self.first_round)?;
         write!(f, " sent={} lost={}", self.sent, self.lost)?;
         write!(f, " first_flight_lost={} min_rtt_ms={:.3}", self.first_flight_lost, millis(self.min_rtt))?;
-        write!(f, " rate_kbit={} record={}", kbit(self.rate), name(&RECORD_OUTCOMES, self.record_outcome))
+        write!(f, " rate_kbit={} record={}", kbit(self.rate), name(&RECORD_OUTCOMES, self.record_outcome))?;
+        if self.answer > 0 {
+            write!(f, " lasted_ms={:.3} answer_ms={:.3}", millis(self.lasted), millis(self.answer))?;
+            write!(f, " answer_bytes={}", self.answer_bytes)?;
+        }
+        Ok(())
     }
 }
 

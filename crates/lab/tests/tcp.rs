@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 }
 
 fn run_all() -> ExitCode {
-    let tests: [(&str, Test); 19] = [
+    let tests: [(&str, Test); 20] = [
         ("what cannot be is refused with the reason", refusals),
         ("listeners carry the control while it is attached", listeners),
         // Before those whose connections are cut off by the end of their network, and linger.
@@ -52,6 +52,7 @@ fn run_all() -> ExitCode {
         ("several connections to one peer share what is known of it", parallel),
         ("connections to a client that is gone take no share", client_is_gone),
         ("the kill switch and the percentage hold at once", kill_switch),
+        ("the lines of a rollout have the time of each arm's answers", rollout),
         ("a history goes out and comes in, and a hostile one does not", history),
         ("a record that is refused starts as the kernel does", refused_record),
         ("a hint is read before the first data", hint),
@@ -618,6 +619,40 @@ fn kill_switch(place: &Place) -> Outcome {
     let (fast, _) = place.curl(PATH, "100k", 1)?;
     let times = [stopped[0], control[0], fast[0]];
     ensure(times[0] > 180.0 && times[1] > 180.0 && times[2] < 150.0, || format!("{times:?}"))
+}
+
+/// `headstart ab` reads what `tcp trace` prints.
+fn rollout(place: &Place) -> Outcome {
+    const CONNECTIONS: usize = 12;
+    place.attach(&["--percent", "50"])?;
+    let _ = place.curl(PATH, "100k", 1)?;
+    let log = place.folder.path().join("trace.log");
+    let lines = std::fs::File::create(&log).map_err(|error| error.to_string())?;
+    let mut trace = Command::new(HEADSTART);
+    trace.args(["tcp", "trace", "--count", &CONNECTIONS.to_string()]).stdout(lines);
+    let mut trace = trace.spawn().map_err(|error| error.to_string())?;
+    let fetched = place.curl(PATH, "100k", CONNECTIONS);
+    if fetched.is_err() {
+        let _ = trace.kill();
+    }
+    let _ = trace.wait();
+    fetched?;
+    let text = std::fs::read_to_string(&log).map_err(|error| error.to_string())?;
+    let times = ["treatment", "control"].map(|arm| {
+        let of_arm = text.lines().filter(|line| line.contains(&format!(" arm={arm} ")));
+        let time = |line: &str| line.split_once(" answer_ms=")?.1.split(' ').next()?.parse().ok();
+        of_arm.filter_map(time).collect::<Vec<f64>>()
+    });
+    println!("tcp: first answers of treatment and control: {times:.1?} ms");
+    let [treatment, control] = times.clone().map(|times| times.iter().copied().fold(0.0, f64::max));
+    ensure(times.iter().map(Vec::len).sum::<usize>() == CONNECTIONS, || text.clone())?;
+    // A draw of one arm alone has a probability of 1/2048.
+    ensure(times.iter().any(Vec::is_empty) || (treatment < 110.0 && control > 140.0), || {
+        format!("{times:?}")
+    })?;
+    let judged = say(Command::new(HEADSTART).arg("ab").arg(&log));
+    let is_early = judged.out.contains("\nkeep testing: found ");
+    ensure(is_early || times.iter().any(Vec::is_empty), || format!("{} {}", judged.out, judged.error))
 }
 
 /// Neither the window nor the pace of a record that is not used reaches the connection: the control

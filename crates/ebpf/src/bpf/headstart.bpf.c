@@ -59,7 +59,11 @@ struct flow {
 	__u64 flight_sent;	/* bytes of the last one */
 	__u64 reserved;		/* bytes that it holds of the peer's credit */
 	__u64 credit;		/* of a first contact: what its record begins with */
+	__u64 answer_at;	/* begin of the first answer, ns */
+	__u64 answer_end;	/* its last ack so far */
 	__u32 delivered;	/* packets seen delivered */
+	__u32 answer_from;	/* tp->snd_una when the first answer began */
+	__u32 answer_una;	/* and at its last ack so far */
 	__u32 flight_delivered;	/* tp->delivered when the flight began */
 	__u32 flight_lost;	/* tp->lost then */
 	__u32 lost_seen;	/* tp->lost, as reported to the scheme */
@@ -95,6 +99,7 @@ struct flow {
 	__u8 is_fresh;		/* the estimate is not in the history yet */
 	__u8 short_answers;	/* in a row, after the start */
 	__u8 is_stranger;	/* there was no record */
+	__u8 is_answered;	/* the first pause has begun */
 	char original[16];	/* the control it had */
 };
 
@@ -662,8 +667,11 @@ CALL void begin_flight(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 	f->is_guarding = 0;
 	/* Data sent before so much was queued is of the flight, too. */
 	f->bytes_sent = tp->bytes_sent - (tp->snd_nxt - tp->snd_una);
-	if (!is_again)
+	if (!is_again) {
 		f->phases = 0;
+		f->answer_at = now;
+		f->answer_from = f->answer_una = tp->snd_una;
+	}
 	f->flights++;
 	if (f->arm == HS_CONTROL || f->arm == HS_STOPPED || (is_again && f->arm == HS_INELIGIBLE)) {
 		f->source = HS_FROM_NOTHING;
@@ -769,6 +777,9 @@ __u32 BPF_PROG(hs_min_tso_segs, struct sock *sk)
 		return 2;
 	now = bpf_ktime_get_ns();
 	if (!f->is_busy) {
+		/* A pause is longer than a round trip. */
+		if (f->answer_end && hs_less(now, f->answer_end) > (__u64)(tp->srtt_us >> 3) * 1000)
+			f->is_answered = 1;
 		begin_busy(f);
 		if (!f->is_decided || (f->is_idle_restart && set->restarts_after_idle)) {
 			f->is_idle_restart = 0;
@@ -880,6 +891,11 @@ void BPF_PROG(hs_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 		if (!tp->packets_out && tp->data_segs_out > INITIAL_WINDOW)
 			SWITCH(f, sk, LIGHT);
 		return;
+	}
+	/* A FIN alone is one byte, and no part of the answer. */
+	if (f->answer_at && !f->is_answered && tp->snd_una - f->answer_una > 1) {
+		f->answer_end = tp->tcp_clock_cache;
+		f->answer_una = tp->snd_una;
 	}
 	/* The repair is governed after the kernel has counted this ack's losses: hs_cong_control. */
 	if (f->start.phase == HS_RECOVERY && f->is_live)
@@ -1224,6 +1240,9 @@ CALL void report(struct flow *f, struct tcp_sock *tp, __s64 saved, __u32 scheme)
 	r->min_rtt = (__u64)tp->rtt_min.s[0].v * 1000;
 	r->rate = f->train_rate;
 	r->mss = f->start.mss;
+	r->lasted = f->answer_at ? hs_less(bpf_ktime_get_ns(), f->answer_at) : 0;
+	r->answer = f->answer_end ? hs_less(f->answer_end, f->answer_at) : 0;
+	r->answer_bytes = f->answer_una - f->answer_from;
 	r->rounds_saved = saved;
 	r->record_live = f->live;
 	r->scheme = scheme;

@@ -98,6 +98,9 @@ struct hs_report {
 	__u64 min_rtt;
 	__u64 rate;		/* measured; 0: nothing */
 	__u64 mss;
+	__u64 lasted;		/* since the first data, ns; 0: nothing was sent */
+	__u64 answer;		/* first data to the last ack before the first pause, ns; 0: none */
+	__u64 answer_bytes;
 	__s64 rounds_saved;
 	__u32 record_live;
 	__u32 scheme;

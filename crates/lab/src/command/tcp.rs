@@ -614,7 +614,9 @@ fn trace(count: Option<u64>) -> Result<()> {
     let mut left = count.unwrap_or(u64::MAX);
     let mut result = Ok(());
     maps.trace(|report| {
-        result = print(&format!("{report}\n"));
+        // It is told of at its end.
+        let began = (unix_now() - Span::from_nanos(report.lasted)).as_nanos() / 1_000_000;
+        result = print(&format!("{report} began={}.{:03}\n", began / 1000, began % 1000));
         left = left.saturating_sub(1);
         left > 0 && result.is_ok()
     })?;

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Checks alert rules and dashboard against a server and a real Prometheus.
+
+usage: monitoring.py HEADSTART
+
+- `promtool` checks the rules and runs their tests.
+- A server is started, pages are fetched, and `promtool` checks its counters.
+- Every metric in rules and dashboard is one of the server's.
+- Prometheus scrapes the server, and answers every query of the dashboard.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+
+PACKAGING = pathlib.Path(__file__).resolve().parent.parent / "packaging"
+METRIC = re.compile(r"\bheadstart_[a-z_]+")
+SERIES_OF_HISTOGRAM = re.compile(r"_(bucket|sum|count)$")
+SECONDS = 30
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def get(url):
+    with urllib.request.urlopen(url, timeout=SECONDS) as answer:
+        return answer.read().decode()
+
+
+def until(what, attempt):
+    end = time.monotonic() + SECONDS
+    while True:
+        try:
+            return attempt()
+        except (OSError, KeyError, IndexError) as error:
+            if time.monotonic() > end:
+                sys.exit(f"monitoring.py: waited {SECONDS} s in vain: {what}: {error}")
+            time.sleep(0.1)
+
+
+def queries(dashboard):
+    """The dashboard's queries, with its variables as Grafana would fill them in."""
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            text = target["expr"].replace("$__rate_interval", "1m")
+            yield re.sub(r"\$[a-z]+", ".*", text)
+
+
+def check(headstart, folder):
+    rules = PACKAGING / "prometheus-rules.yml"
+    subprocess.run(["promtool", "check", "rules", rules], check=True, stdout=subprocess.DEVNULL)
+    tests = PACKAGING / "prometheus-rules.test.yml"
+    subprocess.run(["promtool", "test", "rules", tests], check=True, stdout=subprocess.DEVNULL)
+
+    counters, listen = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    # Nobody answers for the fleet's history: its counters are there all the same.
+    server = [headstart, "serve", "--generate", "--listen", "127.0.0.1:0", "--quiet", "--rollout", "50 %"]
+    server += ["--history", "valkey://127.0.0.1:1/", "--access-log", f"{folder}/access.log", "--metrics", counters]
+    environment = dict(os.environ, XDG_DATA_HOME=str(folder))
+    running = [subprocess.Popen(server, stderr=subprocess.PIPE, text=True, env=environment)]
+    try:
+        url = next(found[0] for line in running[0].stderr if (found := re.findall(r"https://[^,]*/", line)))
+        fetch = [headstart, "get", f"{url}bytes/100000", "--insecure", "--repeat", "3"]
+        subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
+        text = get(f"http://{counters}/metrics")
+        subprocess.run(["promtool", "check", "metrics"], check=True, input=text, text=True)
+        exported = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
+        dashboard = json.loads((PACKAGING / "grafana-dashboard.json").read_text())
+        named = set(METRIC.findall(rules.read_text())) | set(METRIC.findall(json.dumps(dashboard)))
+        absent = sorted(name for name in named if not {name, SERIES_OF_HISTOGRAM.sub("", name)} & exported)
+        if absent:
+            sys.exit(f"monitoring.py: found {', '.join(absent)}, expected metrics of the server")
+
+        settings = {
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [str(rules)],
+            "scrape_configs": [{"job_name": "headstart", "static_configs": [{"targets": [counters]}]}],
+        }
+        # YAML has JSON in it.
+        (folder / "prometheus.yml").write_text(json.dumps(settings))
+        prometheus = ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
+        prometheus += [f"--web.listen-address={listen}", "--log.level=error"]
+        running.append(subprocess.Popen(prometheus))
+
+        def ask(query):
+            address = f"http://{listen}/api/v1/query?" + urllib.parse.urlencode({"query": query})
+            return json.loads(get(address))["data"]["result"]
+
+        ended = until("the connections", lambda: ask("sum(headstart_connections_total) > 2")[0]["value"][1])
+        count = sum(1 for query in queries(dashboard) if ask(query) is not None)
+        groups = json.loads(get(f"http://{listen}/api/v1/rules"))["data"]["groups"]
+        alerts = [rule for group in groups for rule in group["rules"]]
+        bad = [rule["name"] for rule in alerts if rule["health"] == "err"]
+        if bad:
+            sys.exit(f"monitoring.py: rules that Prometheus cannot evaluate: {', '.join(bad)}")
+        print(f"{len(named)} metrics, {count} queries and {len(alerts)} alerts: Prometheus saw {ended} connections")
+    finally:
+        for process in reversed(running):
+            process.terminate()
+            process.wait()
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    if not all(map(shutil.which, ["prometheus", "promtool"])):
+        print("NOT RUN: alert rules and dashboard: prometheus is not installed")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        check(sys.argv[1], pathlib.Path(folder))
+
+
+main()
