@@ -1,7 +1,5 @@
 //! The guard over the emulator: a real server and client, real time, and the simulator's path.
 
-#![expect(clippy::disallowed_methods, reason = "real servers, real time")]
-
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
