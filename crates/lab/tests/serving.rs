@@ -39,12 +39,18 @@ impl Server {
 
     /// Under a service manager that listens at that socket.
     fn start_for(options: &[&str], manager: Option<&Path>) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        command.envs(manager.map(|socket| ("NOTIFY_SOCKET", socket)));
+        Self::start_as(command, options)
+    }
+
+    /// By a command that the server's arguments follow.
+    fn start_as(mut command: Command, options: &[&str]) -> Self {
         let home = tempfile::tempdir().expect("a folder");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_headstart"))
+        let mut child = command
             .args(["serve", "--generate", "--listen", "127.0.0.1:0"])
             .args(options)
             .env("XDG_DATA_HOME", home.path())
-            .envs(manager.map(|socket| ("NOTIFY_SOCKET", socket)))
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -177,6 +183,84 @@ fn a_service_manager_is_told_of_readiness_reloads_and_the_end() {
     assert_eq!(next().trim_end(), "STOPPING=1");
 }
 
+/// Passes sockets of these kinds (`tcp`, `udp`) to the program that follows, as a service manager
+/// does. They are bound to one port.
+const MANAGER: &str = r#"
+import os, socket, sys
+kinds, port, sockets = sys.argv[1].split(","), 0, []
+for kind in kinds:
+    sockets.append(socket.socket(type=socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM))
+    sockets[-1].bind(("127.0.0.1", port))
+    port = sockets[-1].getsockname()[1]
+    if kind == "tcp":
+        sockets[-1].listen(16)
+for at, number in enumerate([os.dup(one.fileno()) for one in sockets]):
+    os.dup2(number, 3 + at, inheritable=True)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(len(kinds)))
+print(port, file=sys.stderr, flush=True)
+os.execv(sys.argv[2], sys.argv[2:])
+"#;
+
+#[test]
+#[cfg(unix)]
+fn sockets_of_a_service_manager_are_taken_over() {
+    let manager = |kinds: &str| {
+        let mut command = Command::new("python3");
+        command.args(["-c", MANAGER, kinds, env!("CARGO_BIN_EXE_headstart")]);
+        command
+    };
+    if Command::new("python3").arg("--version").output().is_err() {
+        return not_run("sockets_of_a_service_manager_are_taken_over: python3 is not installed");
+    }
+    for (kinds, options) in [("tcp,udp", &[][..]), ("udp", &["--no-tcp"])] {
+        let server = Server::start_as(manager(kinds), options);
+        let page = server.page("bytes/1000");
+        assert!(headstart(&["get", &page, "--insecure"]).status.success(), "{kinds}");
+        let address = server.url.trim_start_matches("https://").trim_end_matches('/');
+        assert_eq!(TcpStream::connect(address).is_ok(), kinds.contains("tcp"));
+    }
+    for (kinds, options, found) in [
+        ("tcp", &[][..], "found 0 of UDP, 1 of TCP and 0 others, expected one of UDP and one of TCP"),
+        ("udp", &[], "found 1 of UDP, 0 of TCP and 0 others, expected one of UDP and one of TCP"),
+        ("tcp,udp", &["--no-tcp"], "expected one of UDP and none of TCP (--no-tcp)"),
+    ] {
+        let home = tempfile::tempdir().expect("a folder");
+        let mut command = manager(kinds);
+        command.args(["serve", "--generate"]).args(options).env("XDG_DATA_HOME", home.path());
+        let refused = command.output().expect("it runs");
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(words(&refused.stderr).contains(found), "{}", words(&refused.stderr));
+    }
+}
+
+/// `systemd-analyze` reads the units; reported as not run where it is not installed.
+#[test]
+fn the_unit_files_are_valid_and_harden_the_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("headstart");
+    std::fs::copy("/bin/true", &program).expect("a program");
+    for name in ["headstart.service", "headstart.socket"] {
+        let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging").join(name);
+        let text = std::fs::read_to_string(unit).expect("a unit");
+        // The program need not be installed here.
+        let text = text.replace("/usr/bin/headstart", program.to_str().expect("a plain path"));
+        std::fs::write(folder.path().join(name), text).expect("written");
+    }
+    let analyze =
+        |words: &[&str]| Command::new("systemd-analyze").args(words).current_dir(folder.path()).output();
+    let Ok(verified) = analyze(&["verify", "./headstart.service", "./headstart.socket"]) else {
+        return not_run("the_unit_files_are_valid_and_harden_the_server: systemd-analyze is not installed");
+    };
+    let told = words(&verified.stderr);
+    let ours: Vec<&str> = told.lines().filter(|line| line.contains("headstart")).collect();
+    assert_eq!(ours, Vec::<&str>::new());
+    // In tenths: 1.6 when this was written, most of it for the network itself.
+    let secure = analyze(&["security", "--offline=true", "--threshold=20", "./headstart.service"]);
+    let secure = secure.expect("it was there");
+    let last = words(&secure.stdout).lines().last().unwrap_or_default().to_owned();
+    assert!(secure.status.success(), "{last} {}", words(&secure.stderr));
+}
+
 /// Options of the unit file are those of the command.
 #[test]
 fn the_unit_file_starts_the_server_with_options_that_it_has() {
@@ -230,6 +314,22 @@ fn a_rollout_is_judged_from_its_log() {
     assert_eq!(refused.status.code(), Some(2));
     let message = words(&refused.stderr);
     assert!(message.contains("line 1: found `lost=none`, expected a number from 0"), "{message}");
+}
+
+#[test]
+fn the_container_starts_the_server_with_options_that_it_has() {
+    let file = include_str!("../../../packaging/Containerfile").replace("\\\n", " ");
+    let command = file.lines().find_map(|line| line.strip_prefix("CMD ")).expect("a command");
+    let arguments: Vec<String> = serde_json::from_str(command).expect("a JSON array");
+    let folder = tempfile::tempdir().expect("a folder");
+    let absent = folder.path().join("absent").to_str().expect("a plain path").to_owned();
+    let arguments: Vec<&str> = arguments
+        .iter()
+        .map(|argument| if argument == "/site" { absent.as_str() } else { argument })
+        .collect();
+    let ended = headstart(&[&["serve"], &arguments[..]].concat());
+    let message = words(&ended.stderr);
+    assert!(message.contains(&format!("folder {absent}")), "{message}");
 }
 
 /// The server's counter of that kind.

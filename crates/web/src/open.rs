@@ -66,6 +66,9 @@ pub enum OpenError {
 /// Receive buffer requested of the kernel, in bytes; it may grant less.
 const SOCKET_BUFFER: usize = 4 << 20;
 
+/// Stands for the address of a socket that does not tell its own.
+const UNKNOWN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 0);
+
 /// Records kept for each scheme that clients may choose, in peers.
 const PEERS: usize = 4096;
 
@@ -95,6 +98,19 @@ pub fn open(
     plan: ServerSettings<'_>,
     address: SocketAddr,
 ) -> Result<(Endpoint, FastStartAdmission), OpenError> {
+    let socket = socket(address).map_err(|source| OpenError::Socket { address, source })?;
+    open_on(plan, socket)
+}
+
+/// The same on a socket that is bound already.
+///
+/// # Errors
+///
+/// If the certificate or the socket cannot be used.
+pub fn open_on(
+    plan: ServerSettings<'_>,
+    socket: UdpSocket,
+) -> Result<(Endpoint, FastStartAdmission), OpenError> {
     let tls = Arc::new(server::tls(plan.identity)?);
     let unsuited = |_| rustls::Error::General("it has no cipher suite that QUIC begins with".into());
     let crypto = QuicServerConfig::try_from(Arc::clone(&tls)).map_err(unsuited)?;
@@ -120,10 +136,9 @@ pub fn open(
     });
     let others: Vec<ServerSetup> = others.collect::<Result<_, _>>()?;
 
-    let failed = |source| OpenError::Socket { address, source };
-    let socket = socket(address).map_err(failed)?;
-    let endpoint =
-        Endpoint::new(EndpointConfig::default(), Some(base.clone()), socket, runtime).map_err(failed)?;
+    let address = socket.local_addr().unwrap_or(UNKNOWN);
+    let endpoint = Endpoint::new(EndpointConfig::default(), Some(base.clone()), socket, runtime)
+        .map_err(|source| OpenError::Socket { address, source })?;
     Ok((endpoint, FastStartAdmission::new(usual).with_choices(others)))
 }
 

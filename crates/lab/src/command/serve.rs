@@ -44,7 +44,8 @@ pub struct ServeArgs {
     /// Serve no files: /bytes/N answers with N bytes, for measurements
     #[arg(long, conflicts_with = "folder")]
     pub generate: bool,
-    /// Address and port; UDP for HTTP/3, TCP for HTTP/1.1 and 2
+    /// Address and port; UDP for HTTP/3, TCP for HTTP/1.1 and 2. Sockets that a service manager
+    /// passes take its place
     #[arg(long, default_value = "127.0.0.1:4433", value_name = "ADDRESS:PORT", value_parser = address)]
     pub listen: SocketAddr,
     /// Start-up scheme of connections, by the names of `headstart schemes`
@@ -288,6 +289,11 @@ async fn listen(
     args: &ServeArgs,
     plan: &ServerSettings<'_>,
 ) -> Result<(Option<TcpListener>, Endpoint, FastStartAdmission)> {
+    #[cfg(unix)]
+    if let Some((listener, socket)) = given_sockets(args.operation.no_tcp).or_refuse()? {
+        let (endpoint, starts) = open::open_on(plan.clone(), socket).context("a socket of the manager")?;
+        return Ok((listener.map(TcpListener::from_std).transpose()?, endpoint, starts));
+    }
     let at = args.listen;
     if args.operation.no_tcp {
         let (endpoint, starts) = open::open(plan.clone(), at).context("--listen")?;
@@ -306,6 +312,41 @@ async fn listen(
                 let (endpoint, starts) = opened.context("--listen")?;
                 return Ok((Some(listener), endpoint, starts));
             }
+        }
+    }
+}
+
+/// The sockets that a service manager passes (sd_listen_fds(3)): one of UDP, and one of TCP unless
+/// that is off. They replace --listen.
+#[cfg(unix)]
+fn given_sockets(no_tcp: bool) -> Result<Option<(Option<std::net::TcpListener>, std::net::UdpSocket)>> {
+    let mut given = listenfd::ListenFd::from_env();
+    if given.len() == 0 {
+        return Ok(None);
+    }
+    let (mut listeners, mut sockets, mut others) = (vec![], vec![], 0);
+    for at in 0..given.len() {
+        if let Ok(Some(socket)) = given.take_udp_socket(at) {
+            sockets.push(socket);
+        } else if let Ok(Some(listener)) = given.take_tcp_listener(at) {
+            listeners.push(listener);
+        } else {
+            others += 1;
+        }
+    }
+    let found = format!("{} of UDP, {} of TCP and {others} others", sockets.len(), listeners.len());
+    let (socket, listener) = (sockets.pop(), listeners.pop());
+    let is_expected = sockets.is_empty() && listeners.is_empty() && others == 0;
+    match socket {
+        Some(socket) if is_expected && listener.is_none() == no_tcp => {
+            if let Some(listener) = &listener {
+                listener.set_nonblocking(true)?;
+            }
+            Ok(Some((listener, socket)))
+        }
+        _ => {
+            let expected = if no_tcp { "none of TCP (--no-tcp)" } else { "one of TCP" };
+            bail!("sockets of the service manager: found {found}, expected one of UDP and {expected}")
         }
     }
 }
