@@ -177,7 +177,8 @@ fn traced_serial(setup: &Setup) -> u64 {
 
 /// The race's runs: for each seed one with the reference only, then of each scheme those alone and
 /// mixed.
-fn jobs(setup: &Setup) -> Vec<Job> {
+#[must_use]
+pub fn jobs(setup: &Setup) -> Vec<Job> {
     let reference = setup.reference();
     let load = setup.workload.load;
     let mut jobs = vec![];
@@ -206,11 +207,18 @@ pub fn race(
     flows: Option<&mut Flows>,
     progress: &Arc<Progress>,
 ) -> Result<Race> {
-    let (entries, seeds, jobs) = (entries(setup), seeds(setup), jobs(setup));
+    let jobs = jobs(setup);
     let results = run_all(setup, &jobs, progress, store, flows.as_ref().map(|flows| flows.parts()))?;
     if let Some(flows) = flows {
-        flows.append(setup, &jobs, &results, seeds.len())?;
+        flows.append(setup, &jobs, &results, setup.run.repeats as usize)?;
     }
+    Ok(summary(setup, &results))
+}
+
+/// The race whose [`jobs`] have these results, in their order.
+#[must_use]
+pub fn summary(setup: &Setup, results: &[JobResult]) -> Race {
+    let (entries, seeds) = (entries(setup), seeds(setup));
     let (baseline, rest) = results.split_at(seeds.len());
     let is_pages = !setup.pages.is_empty();
     let of_schemes: Vec<&[JobResult]> = rest.chunks(2 * seeds.len()).collect();
@@ -233,7 +241,7 @@ pub fn race(
         .collect();
     let empty_seeds = has_arrivals.iter().filter(|has| !**has).count();
     let traced_serial = traced_serial(setup);
-    Ok(Race { scheme_results, is_pages, traced_serial, seeds: seeds.len(), empty_seeds, begun })
+    Race { scheme_results, is_pages, traced_serial, seeds: seeds.len(), empty_seeds, begun }
 }
 
 /// The requested schemes, each once: those that are compared by default in the order of the

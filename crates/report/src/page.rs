@@ -147,6 +147,12 @@ impl Provenance {
     }
 }
 
+/// The style sheet of reports, with the colours of series: for pages that show their figures.
+#[must_use]
+pub fn style() -> String {
+    format!("{STYLE}{}", style_sheet())
+}
+
 /// The one style sheet; colours of series follow it.
 const STYLE: &str = include_str!("page/style.css");
 
