@@ -168,3 +168,4 @@ step "reports of a race, a trace, a sweep and a paper in a browser"
 have_packages chromium chromium-driver
 ./tools/report-browser.py "$out/race/report.html" "$out/trace/report.html" "$out/sweep/report.html" \
     "$out/reproduce/headstart/report.html"
+./tools/explore-browser.py "$everything"

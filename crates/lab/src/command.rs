@@ -9,6 +9,8 @@ mod diff;
 #[cfg(feature = "network")]
 mod downlink;
 mod examples;
+#[cfg(feature = "explore")]
+mod explore;
 pub mod format;
 #[cfg(feature = "network")]
 mod get;
@@ -51,10 +53,14 @@ use demo::DemoArgs;
 use diff::DiffArgs;
 #[cfg(feature = "network")]
 use downlink::DownlinkArgs;
+#[cfg(feature = "explore")]
+use explore::ExploreArgs;
 #[cfg(feature = "network")]
 use get::GetArgs;
 #[cfg(feature = "fleet")]
 use history::HistoryArgs;
+#[cfg(not(feature = "explore"))]
+use not_built::NotBuilt as ExploreArgs;
 #[cfg(not(feature = "fleet"))]
 use not_built::NotBuilt as HistoryArgs;
 #[cfg(not(feature = "shell"))]
@@ -108,6 +114,13 @@ enum Command {
     /// One flow in detail: sends, acks, losses, window
     #[command(allow_negative_numbers = true, after_long_help = examples::TRACE)]
     Trace(TraceArgs),
+    /// Race on a page, with sliders
+    ///
+    /// Serves a page to this machine and opens it: path, workload and schemes as sliders, the
+    /// results as they come in, and two flows packet by packet. The options of `race` are where it
+    /// begins. Each state is an address, and a command line with the same numbers.
+    #[command(allow_negative_numbers = true, after_long_help = examples::EXPLORE)]
+    Explore(Box<ExploreArgs>),
     /// Run a paper's experiments and check its claims
     ///
     /// Prints a table of claims and writes report.html, claims.csv and each figure as SVG and CSV.
@@ -287,6 +300,8 @@ pub fn main() -> ExitCode {
     if matches.subcommand_name() == Some("sweep") {
         return ended(sweep::run(&asked));
     }
+    #[cfg(feature = "explore")]
+    let words = asked.clone();
     let asked = words::names(&asked);
     if let Some((_, given)) = matches.subcommand()
         && let Ok(Some(format)) = given.try_get_one::<format::Format>("format")
@@ -303,6 +318,10 @@ pub fn main() -> ExitCode {
             Err(error) => Err(error),
         },
         Command::Trace(args) => trace::run(args, &asked),
+        #[cfg(feature = "explore")]
+        Command::Explore(args) => explore::run(&args, &words),
+        #[cfg(not(feature = "explore"))]
+        Command::Explore(args) => args.refuse(),
         Command::Reproduce(args) => reproduce::run(&args),
         #[cfg(feature = "network")]
         Command::Downlink(args) => downlink::run(&args),
@@ -392,6 +411,7 @@ mod tests {
             ("sweep", examples::SWEEP),
             ("diff", examples::DIFF),
             ("trace", examples::TRACE),
+            ("explore", examples::EXPLORE),
             ("reproduce", examples::REPRODUCE),
             ("downlink", examples::DOWNLINK),
             ("history", examples::HISTORY),

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::Result;
+#[cfg(feature = "explore")]
+use anyhow::bail;
 use clap::FromArgMatches as _;
 use headstart_report::jobs::JobStore;
 use headstart_report::rows::{Column, Kind};
@@ -16,9 +18,13 @@ use super::{
 };
 use crate::conditions::{self, conditions};
 use crate::errors::{Refuse as _, one_line};
+#[cfg(feature = "explore")]
+use crate::estimate::Estimate;
 use crate::flows::Flows;
 use crate::output::Folder;
 use crate::race::Value;
+#[cfg(feature = "explore")]
+use crate::setup::Setup;
 use crate::show::flow::{COLUMNS, rows};
 
 /// A table as text; an empty field was not measured.
@@ -153,4 +159,35 @@ fn object(conditions: Vec<conditions::Condition>) -> Result<String> {
         |one: conditions::Condition| Ok((one.name.to_owned(), serde_json::to_value::<Value>(one.value)?));
     let object = conditions.into_iter().map(named).collect::<Result<serde_json::Map<_, _>>>()?;
     Ok(serde_json::Value::Object(object).to_string())
+}
+
+/// The setup of `headstart race` with these options, its cost, and its command line; nothing is
+/// run.
+///
+/// # Errors
+/// If an option is refused.
+#[cfg(feature = "explore")]
+pub fn race_setup(options: &[String]) -> Result<(Setup, Estimate, String)> {
+    let (Line { matches, asked }, command) = line("race", options)?;
+    let Command::Race(args) = Cli::from_arg_matches(&matches)?.command else {
+        bail!("race: no such command")
+    };
+    let (mut setup, estimate, _) = racing::prepare(args)?;
+    let notes = idle(&setup, &words::names(&asked), false);
+    setup.notes.extend(notes);
+    Ok((setup, estimate, command))
+}
+
+/// The setup of `headstart trace` with these options, of which the first is the scheme, its
+/// schemes, and its command line; nothing is run.
+///
+/// # Errors
+/// If an option is refused.
+#[cfg(feature = "explore")]
+pub fn trace_setup(options: &[String]) -> Result<(tracing::Prepared, String)> {
+    let (Line { matches, .. }, command) = line("trace", options)?;
+    let Command::Trace(args) = Cli::from_arg_matches(&matches)?.command else {
+        bail!("trace: no such command")
+    };
+    Ok((tracing::prepare(args)?, command))
 }

@@ -45,6 +45,16 @@ Examples:
   headstart trace wise-start --flow 30        the thirty-first of a run: schemes with a history know its peer by then
   headstart trace iw10 --buffer 20p --out t   with losses; its files go to the folder t";
 
+/// Of `explore`.
+pub const EXPLORE: &str = "\
+Examples:
+  headstart explore                                     the page opens in the browser
+  headstart explore --path lte --schemes iw10,halfback  where it begins
+  headstart explore --no-open --port 8000               the address only; from afar: ssh -L 8000:127.0.0.1:8000
+
+The first answer to a change has one seed of a short simulated time, and seeds are added while you look. Beside the figures stands the
+`headstart race` with the same numbers. The page is for this machine, and for those who have its address.";
+
 /// Of `reproduce`.
 pub const REPRODUCE: &str = "\
 Examples:

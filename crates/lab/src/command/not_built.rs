@@ -1,10 +1,12 @@
 //! Commands that this program was built without: they are listed, with the way to get them.
 
-#[cfg(not(all(feature = "fleet", feature = "shell")))]
+#[cfg(not(all(feature = "explore", feature = "fleet", feature = "shell")))]
 use std::ffi::OsString;
 
 /// The commands that need the feature `network`.
 const NETWORK: [&str; 7] = ["downlink", "link", "show-link", "demo", "serve", "get", "ab"];
+/// Those that need `explore`.
+const EXPLORE: [&str; 1] = ["explore"];
 /// Those that need `fleet`.
 const FLEET: [&str; 1] = ["history"];
 /// Those that need `shell`.
@@ -14,8 +16,9 @@ const SHELL: [&str; 2] = ["completions", "man"];
 pub fn marked(parser: clap::Command) -> clap::Command {
     let network = NETWORK.iter().filter(|_| !cfg!(feature = "network"));
     let shell = SHELL.iter().filter(|_| !cfg!(feature = "shell"));
+    let explore = EXPLORE.iter().filter(|_| !cfg!(feature = "explore"));
     let fleet = FLEET.iter().filter(|_| !cfg!(feature = "fleet"));
-    network.chain(fleet).chain(shell).fold(parser, |parser, name| {
+    network.chain(explore).chain(fleet).chain(shell).fold(parser, |parser, name| {
         parser.mut_subcommand(name, |command| {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             command.about(format!("{about} [--features full]"))
@@ -24,7 +27,7 @@ pub fn marked(parser: clap::Command) -> clap::Command {
 }
 
 /// Any arguments of a command that was not built.
-#[cfg(not(all(feature = "fleet", feature = "shell")))]
+#[cfg(not(all(feature = "explore", feature = "fleet", feature = "shell")))]
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct NotBuilt {
@@ -32,7 +35,7 @@ pub struct NotBuilt {
     arguments: Vec<OsString>,
 }
 
-#[cfg(not(all(feature = "fleet", feature = "shell")))]
+#[cfg(not(all(feature = "explore", feature = "fleet", feature = "shell")))]
 impl NotBuilt {
     /// Explains how to get the command.
     ///

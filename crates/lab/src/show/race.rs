@@ -1,6 +1,6 @@
 //! The race's table and report.
 
-mod figures;
+pub(crate) mod figures;
 mod title;
 mod words;
 

@@ -1,0 +1,83 @@
+//! `headstart explore`: the race as a local page.
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+
+use super::plan::PlanOptions;
+use super::terminal::print;
+use crate::errors::Refuse as _;
+use crate::explore::server::{Server, bind};
+use crate::explore::{runs, state::State};
+use crate::options::{PathOptions, RunOptions, WorkloadOptions};
+
+/// Options of the command that the page does not have.
+const OWN: [&str; 4] = ["no-open", "plan", "port", "save-plan"];
+
+/// Options of `explore`.
+#[derive(Args, Debug)]
+pub struct ExploreArgs {
+    #[command(flatten)]
+    pub plan: PlanOptions,
+    #[command(flatten)]
+    pub path: PathOptions,
+    #[command(flatten)]
+    pub workload: WorkloadOptions,
+    #[command(flatten)]
+    pub run: RunOptions,
+    /// Port of the page on 127.0.0.1; 0 is any that is free
+    #[arg(long, default_value_t = 0, value_name = "PORT", help_heading = "Page")]
+    pub port: u16,
+    /// Print the address and open no browser
+    #[arg(long, help_heading = "Page")]
+    pub no_open: bool,
+}
+
+/// Serves the page until Ctrl-C; it begins with the options that were given, `asked`.
+///
+/// # Errors
+/// If an option is refused, or the port is in use.
+pub fn run(args: &ExploreArgs, asked: &[String]) -> Result<()> {
+    let is_own = |word: &String| {
+        let name = word.trim_start_matches('-').split('=').next().unwrap_or_default();
+        OWN.contains(&name)
+    };
+    let words: Vec<String> = asked.iter().filter(|word| !is_own(word)).cloned().collect();
+    let first = State::of_words(&words).or_refuse()?;
+    runs::prepare(first.clone()).or_refuse()?;
+    let runtime = tokio::runtime::Runtime::new().context("cannot start threads")?;
+    runtime.block_on(async {
+        let listener = bind(args.port)
+            .await
+            .with_context(|| format!("--port: cannot listen on 127.0.0.1:{}", args.port))?;
+        let server = Server::new(listener.local_addr()?.port(), first)?;
+        let address = server.address();
+        print(&format!("{address}\n"))?;
+        eprintln!("headstart: the page is for this machine; Ctrl-C ends it");
+        if !args.no_open
+            && let Err(error) = open::that_detached(&address)
+        {
+            eprintln!("headstart: no browser could be opened ({error}): open the address above");
+        }
+        server.serve(listener).await;
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::explore::state::OPTIONS;
+
+    #[test]
+    fn every_option_of_the_command_is_on_the_page_or_refused() {
+        let parser = super::super::Cli::command();
+        let explore = parser.find_subcommand("explore").expect("it is built");
+        let layout = super::super::layout::of("explore").expect("it has one");
+        for long in explore.get_arguments().filter_map(clap::Arg::get_long) {
+            let known = OPTIONS.contains(&long) || OWN.contains(&long);
+            assert_ne!(known, layout.leaves_out(long), "{long}");
+        }
+    }
+}

@@ -1,0 +1,438 @@
+//! The runs behind the page: a race that gains seeds, and two flows packet by packet.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Result, ensure};
+use headstart_sim::Seed;
+use headstart_startup::catalogue::Entry;
+use headstart_units::{Bytes, Span, Time};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use super::packets::{Journey, PacketTracer};
+use super::state::State;
+use crate::command::call;
+use crate::flow_trace::{FlowTrace, FlowTracer};
+use crate::markup::escape;
+use crate::options::PathPreset;
+use crate::progress::{Progress, Work};
+use crate::race::{self, Race};
+use crate::report::Section;
+use crate::runner::{self, Job, JobResult};
+use crate::schemes;
+use crate::setup::Setup;
+use crate::show;
+use crate::show::flow::FlowFigures;
+use crate::verdict::SortKey;
+
+/// Processor time of the first answer, in seconds: within 200 ms of a change it is seen.
+const FIRST_SECONDS: f64 = 0.1;
+/// Processor time of one seed, in seconds, beyond which the page refuses.
+const MAX_SECONDS: f64 = 5.0;
+/// Memory of the runs beyond which the page refuses, in bytes.
+const MAX_MEMORY: f64 = 500e6;
+/// Flows of a seed below which a longer time is simulated, if that is affordable.
+const FEW_FLOWS: f64 = 20.0;
+/// Simulated times to choose from, in seconds.
+const DURATIONS: [u64; 13] = [1, 2, 5, 10, 20, 30, 60, 100, 200, 300, 1000, 3000, 10_000];
+/// Most states sent of one flow.
+const MAX_STATES: usize = 4_000;
+
+/// A race that was checked, ready to run.
+#[derive(Debug)]
+pub struct Prepared {
+    state: State,
+    duration: String,
+}
+
+/// Checks a state, and chooses the simulated time if it has none.
+///
+/// # Errors
+/// If an option is refused, or the runs are too large for a page.
+pub fn prepare(state: State) -> Result<Prepared> {
+    let asked = state.option("duration").map(str::to_owned);
+    let (setup, one, _) = call::race_setup(&state.race(asked.as_deref().unwrap_or("1s"), 1))?;
+    let of = |seconds: u64| {
+        let mut setup = setup.clone();
+        setup.run.duration = Span::from_secs(seconds);
+        race::estimate(&setup)
+    };
+    let (duration, estimate) = match asked {
+        Some(duration) => (duration, one),
+        None => {
+            let runs = 1.0 + 2.0 * race::entries(&setup).len() as f64;
+            let shortest = DURATIONS.iter().rposition(|&it| of(it).seconds <= FIRST_SECONDS).unwrap_or(0);
+            let mut place = shortest;
+            while place + 1 < DURATIONS.len()
+                && of(DURATIONS[place]).flows < FEW_FLOWS * runs
+                && of(DURATIONS[place + 1]).seconds <= MAX_SECONDS
+            {
+                place += 1;
+            }
+            // Beyond the default of `race` only where flows are few.
+            if place == shortest {
+                place = place.min(DURATIONS.iter().position(|&it| it == 300).unwrap_or(place));
+            }
+            (format!("{}s", DURATIONS[place]), of(DURATIONS[place]))
+        }
+    };
+    ensure!(
+        estimate.seconds <= MAX_SECONDS && estimate.memory <= MAX_MEMORY,
+        "one seed: found about {:.0} s of processor time and {:.0} MB, expected {MAX_SECONDS} s and {:.0} MB at most on \
+         the page: lower the rate, the load, the number of schemes or the duration",
+        estimate.seconds,
+        estimate.memory / 1e6,
+        MAX_MEMORY / 1e6
+    );
+    // A wrong number of seeds is refused here as well.
+    call::race_setup(&state.race(&duration, state.repeats()))?;
+    Ok(Prepared { state, duration })
+}
+
+/// A job's place among the results: schemes and seed.
+type Key = (String, Option<String>, u64);
+
+fn key(job: &Job) -> Key {
+    (job.mix.tested.name.to_string(), job.mix.beside.map(|entry| entry.name.to_string()), job.seed)
+}
+
+/// Runs a race with 1, 2, 4 and more seeds; each answer goes to `send`, which returns false when
+/// nobody reads any more. Ends early if it is stopped.
+///
+/// # Errors
+/// If a run fails.
+pub fn race(prepared: &Prepared, is_stopped: &AtomicBool, mut send: impl FnMut(Value) -> bool) -> Result<()> {
+    let Prepared { state, duration } = prepared;
+    let all = state.repeats();
+    let mut results: BTreeMap<Key, JobResult> = BTreeMap::new();
+    let mut seeds = 1;
+    loop {
+        let (setup, _, command) = call::race_setup(&state.race(duration, seeds))?;
+        let jobs = race::jobs(&setup);
+        let left: Vec<&Job> = jobs.iter().filter(|job| !results.contains_key(&key(job))).collect();
+        let progress = Progress::new("exploring", Work::default());
+        let one = |job: &&Job| {
+            if is_stopped.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            // The page has its own flows: none of the race's is traced.
+            let job = Job { look_at: None, ..**job };
+            let result = runner::run(&setup, &job, None, &progress.run(1.0))?;
+            Ok(Some((key(&job), result)))
+        };
+        let found: Vec<Option<(Key, JobResult)>> =
+            left.par_iter().with_max_len(1).map(one).collect::<Result<_>>()?;
+        results.extend(found.into_iter().flatten());
+        let Some(ordered) =
+            jobs.iter().map(|job| results.get(&key(job)).cloned()).collect::<Option<Vec<_>>>()
+        else {
+            return Ok(());
+        };
+        let race = race::summary(&setup, &ordered);
+        if !send(answer(&setup, &race, &command, all)) || seeds >= all {
+            return Ok(());
+        }
+        seeds = (2 * seeds).min(all);
+    }
+}
+
+/// One answer of a race.
+fn answer(setup: &Setup, race: &Race, command: &str, all: u32) -> Value {
+    if let Some(reason) = show::race::reason_for_no_result(setup, race) {
+        return json!({ "command": command, "seeds": race.seeds, "of": all, "nothing": reason });
+    }
+    let rows: Vec<serde_json::Map<String, Value>> = race
+        .scheme_results
+        .iter()
+        .map(|one| {
+            let named = |(name, value): (&str, race::Value)| (name.to_owned(), json!(value));
+            one.row().into_iter().map(named).collect()
+        })
+        .collect();
+    let distribution = match show::race::figures::distribution(race) {
+        Section::Figure { svg, caption } => figure(&svg, &caption),
+        _ => String::new(),
+    };
+    let plane = show::race::figures::plane(race);
+    let bars = match race.seeds {
+        1 => "One seed has no intervals.".to_owned(),
+        seeds => format!("Bars are 95 % intervals over {seeds} seeds."),
+    };
+    let caption =
+        format!("Mean completion time over harm to others: fast is low, considerate is left. {bars}");
+    json!({
+        "command": command,
+        "seeds": race.seeds,
+        "of": all,
+        "headline": show::race::headline(setup),
+        "verdict": show::race::verdict(race),
+        "table": show::race::table(setup, race, SortKey::Time).html(),
+        "plane": figure(&plane, &caption),
+        "distribution": distribution,
+        "rows": rows,
+    })
+}
+
+fn figure(svg: &crate::figure::Svg, caption: &str) -> String {
+    format!("<figure>{}<figcaption>{}</figcaption></figure>", svg.inline(), escape(caption))
+}
+
+/// One flow of each of the state's two schemes, alone on the path.
+///
+/// # Errors
+/// If an option is refused, or a run fails.
+pub fn flows(state: &State) -> Result<Value> {
+    let (prepared, command) = call::trace_setup(&state.trace())?;
+    let setup = &prepared.setup;
+    let bytes = setup.mean_bytes();
+    let seconds = crate::estimate::Estimate::traced(setup, Bytes::new(bytes as u64)).seconds;
+    ensure!(
+        seconds <= MAX_SECONDS && bytes <= 100e6,
+        "--size: found {:.0} MB, expected 100 MB at most for a flow of the page",
+        bytes / 1e6
+    );
+    let flows = prepared.entries.iter().map(|entry| flow(setup, entry)).collect::<Result<Vec<_>>>()?;
+    let figures = FlowFigures::of(flows.iter().map(|(entry, view, _)| (entry.name.as_str(), view)));
+    let views = match &figures[..] {
+        [one, other, ..] => match show::flow::overlay(one, other) {
+            Section::Overlay { views, .. } => {
+                views.iter().map(|(svg, caption)| figure(svg, caption)).collect()
+            }
+            _ => vec![],
+        },
+        [one] => {
+            let drawn = |section: Section| match section {
+                Section::Figure { svg, caption } => Some(figure(&svg, &caption)),
+                _ => None,
+            };
+            one.sections().into_iter().filter_map(drawn).collect()
+        }
+        [] => vec![],
+    };
+    let limit = setup.path.buffer.limit(setup.bottleneck(), setup.rtt());
+    let shown = flows.into_iter().map(|(entry, view, packets)| moving(setup, entry, &view, packets));
+    Ok(json!({
+        "command": command,
+        "headline": show::race::headline(setup),
+        "views": views,
+        "limit_bytes": (limit.bytes.get() != u64::MAX).then(|| limit.bytes.get()),
+        "limit_packets": (limit.packets != u64::MAX).then_some(limit.packets),
+        "flows": shown.collect::<Vec<Value>>(),
+    }))
+}
+
+type Flow = (&'static Entry, FlowTrace, PacketTracer);
+
+fn flow(setup: &Setup, entry: &'static Entry) -> Result<Flow> {
+    let bytes = Bytes::new(setup.mean_bytes() as u64);
+    let run = setup.single_flow(entry, bytes, Seed(setup.run.seed)).checked();
+    let (lens, packets) = run.observe((FlowTracer::new(0), PacketTracer::default()))?.observer;
+    Ok((entry, lens.view, packets))
+}
+
+/// The moving parts of the page, in milliseconds since the SYN.
+fn moving(setup: &Setup, entry: &Entry, view: &FlowTrace, packets: PacketTracer) -> Value {
+    let opened = view.report.map_or(Time::ZERO, |report| report.opened_at);
+    let millis = |at: Time| (at.since(opened).as_millis_f64() * 1e4).round() / 1e4;
+    let completed = view.report.and_then(|report| report.completed_at).map(millis);
+    let (delay, is_cut) = (setup.rtt() / 2, packets.is_cut);
+    let packet = |journey: &Journey| {
+        json!([
+            u8::from(journey.is_back),
+            journey.kind,
+            journey.segment,
+            millis(journey.sent),
+            journey.transmitted(delay).map(millis),
+            millis(journey.end),
+            u8::from(journey.is_lost),
+        ])
+    };
+    let step = |count: usize| count.div_ceil(MAX_STATES).max(1);
+    let states = view.events.iter().step_by(step(view.events.len())).map(|(at, trace)| {
+        json!([millis(*at), trace.window.get().min(100_000_000), trace.in_flight.get(), trace.phase])
+    });
+    let queue = view
+        .queue
+        .iter()
+        .step_by(step(view.queue.len()))
+        .map(|(at, packets, bytes)| json!([millis(*at), packets, bytes.get()]));
+    json!({
+        "scheme": entry.name.as_str(),
+        "completed_ms": completed,
+        "bytes": setup.mean_bytes(),
+        "is_cut": is_cut || view.is_cut,
+        "packets": packets.journeys().iter().map(packet).collect::<Vec<Value>>(),
+        "states": states.collect::<Vec<Value>>(),
+        "queue": queue.collect::<Vec<Value>>(),
+    })
+}
+
+/// A path of one of the papers: its name, its source, and its options.
+pub type PaperPath = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+/// The paths of the five papers, as the plans in `experiments` have them.
+pub const PAPERS: [PaperPath; 5] = [
+    (
+        "halfback",
+        "Halfback, CoNEXT 2015: an access path",
+        &[("rate", "15 Mbit/s"), ("rtt", "60 ms"), ("buffer", "115 kB"), ("size", "100 kB")],
+    ),
+    ("wisestart", "WiseStart: 24 Mbit/s", &[("rate", "24 Mbit/s"), ("rtt", "40 ms"), ("buffer", "1 BDP")]),
+    (
+        "blitzstart",
+        "Blitzstart: DSL, fast",
+        &[("rate", "50 Mbit/s"), ("rtt", "50 ms"), ("buffer", "208 packets")],
+    ),
+    (
+        "quick-start",
+        "Quick-Start: routers that grant rates",
+        &[("rate", "10 Mbit/s"), ("rtt", "80 ms"), ("buffer", "150 packets"), ("routers", "target")],
+    ),
+    (
+        "fast-startup",
+        "Fast Startup Congestion Control: 10 Mbit/s",
+        &[("rate", "10 Mbit/s"), ("rtt", "100 ms"), ("buffer", "50 packets")],
+    ),
+];
+
+/// All that the page offers: schemes with their parameters, paths, and the state that it begins
+/// with.
+#[must_use]
+pub fn catalogue(first: &State) -> Value {
+    use clap::ValueEnum as _;
+    let scheme = |entry: &Entry| {
+        let parameters = entry.parameters().into_iter().map(|one| {
+            json!({ "name": one.name, "default": one.default, "expected": one.expected, "about": one.about })
+        });
+        json!({
+            "name": entry.name.as_str(),
+            "needs": entry.needs.as_str(),
+            "summary": entry.summary,
+            "parameters": parameters.collect::<Vec<Value>>(),
+        })
+    };
+    let paper =
+        |(name, title, options): &PaperPath| json!({ "name": name, "title": title, "options": options });
+    let named = PathPreset::value_variants()
+        .iter()
+        .map(|preset| json!({ "name": preset.name(), "title": preset.name(), "options": preset.options() }));
+    json!({
+        "schemes": schemes::all().iter().map(scheme).collect::<Vec<Value>>(),
+        "queues": headstart_net::QueueDiscipline::ALL.map(|it| it.name()),
+        "papers": PAPERS.iter().map(paper).collect::<Vec<Value>>(),
+        "paths": named.collect::<Vec<Value>>(),
+        "first": first.options(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(words: &[&str]) -> State {
+        State::of_words(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()).expect("fine")
+    }
+
+    fn answers(state: State) -> Vec<Value> {
+        let mut answers = vec![];
+        let prepared = prepare(state).expect("fine");
+        let keep = |answer| {
+            answers.push(answer);
+            true
+        };
+        race(&prepared, &AtomicBool::new(false), keep).expect("it runs");
+        answers
+    }
+
+    #[test]
+    fn every_answer_has_the_numbers_of_its_command_line() {
+        let answers =
+            answers(state(&["--schemes=iw10,halfback", "--rate=20mbit", "--repeats=4", "--duration=5s"]));
+        let seeds: Vec<u64> = answers.iter().filter_map(|one| one["seeds"].as_u64()).collect();
+        assert_eq!(seeds, [1, 2, 4]);
+        for answer in &answers {
+            let command = answer["command"].as_str().expect("a line");
+            let words: Vec<String> = command.split(' ').skip(2).map(str::to_owned).collect();
+            let folder = tempfile::tempdir().expect("a folder");
+            let told = call::race(&words, folder.path()).expect("it runs").json.expect("a document");
+            let told: Value = serde_json::from_str(&told).expect("a document");
+            let mut own = answer["rows"].clone();
+            // One flow of the command's is traced and checked: its fingerprint is the same.
+            assert_eq!(own.as_array_mut().map(|rows| rows.len()), Some(2));
+            assert_eq!(own, told["schemes"], "{command}");
+        }
+    }
+
+    #[test]
+    fn intervals_shrink_as_seeds_are_added() {
+        let answers = answers(state(&["--schemes=iw10", "--repeats=16", "--duration=10s"]));
+        let width = |answer: &Value| {
+            let row = &answer["rows"][0];
+            row["mean_ms_high"].as_f64().zip(row["mean_ms_low"].as_f64()).map(|(high, low)| high - low)
+        };
+        let widths: Vec<Option<f64>> = answers.iter().map(width).collect();
+        assert_eq!((answers.len(), widths[0]), (5, None));
+        assert!(widths[4] < widths[1] && widths[4].is_some(), "{widths:?}");
+    }
+
+    #[test]
+    fn a_stopped_race_ends_without_an_answer() {
+        let prepared = prepare(state(&["--schemes=iw10", "--duration=10s"])).expect("fine");
+        race(&prepared, &AtomicBool::new(true), |answer| panic!("{answer}")).expect("it ends");
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_with_the_options_own_message() {
+        for (word, expected) in [
+            ("--loss=101%", "--loss: found 101 %, expected 100 % at most"),
+            ("--load=0%", "--load: found 0 %, expected more"),
+            ("--rtt=61s", "--rtt: found 61 s, expected a minute at most"),
+            ("--rate=fast", "expected a rate"),
+            ("--history=-1", "invalid"),
+            ("--rate=100000 Gbit/s", "of processor time"),
+            ("--duration=100000s", "one seed: found"),
+            ("--schemes=tahoe", "tahoe"),
+        ] {
+            let error = call::message(&prepare(state(&[word])).expect_err(word));
+            assert!(error.contains(expected), "{word}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_first_answer_is_cheap_on_every_path_of_a_paper() {
+        for (name, _, options) in PAPERS {
+            let words: Vec<String> =
+                options.iter().map(|(name, value)| format!("--{name}={value}")).collect();
+            let prepared = prepare(State::of_words(&words).expect("fine")).expect(name);
+            let (_, estimate, _) =
+                call::race_setup(&prepared.state.race(&prepared.duration, 1)).expect("it was checked");
+            assert!(estimate.seconds <= FIRST_SECONDS, "{name}: {estimate:?}");
+        }
+    }
+
+    #[test]
+    fn the_papers_paths_are_those_of_their_plans() {
+        for (name, _, options) in PAPERS {
+            let file = format!("{}/../../experiments/{name}/paper.toml", env!("CARGO_MANIFEST_DIR"));
+            let plan: toml::Table = std::fs::read_to_string(&file).expect(&file).parse().expect(&file);
+            let path = plan.get("path").cloned().unwrap_or(toml::Value::Table(toml::Table::new()));
+            for (option, value) in options {
+                if let Some(told) = path.get(*option).and_then(toml::Value::as_str) {
+                    assert_eq!(told, *value, "{name}: {option}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn flows_show_every_packet_and_complete_as_the_trace_says() {
+        let shown = flows(&state(&["--rate=15mbit", "--rtt=60ms"])).expect("it runs");
+        assert_eq!(shown["command"], "headstart trace iw10 --rate=15mbit --rtt=60ms --beside=halfback");
+        let flow = &shown["flows"][0];
+        assert_eq!(flow["completed_ms"].as_f64().map(f64::round), Some(243.0));
+        let data = flow["packets"].as_array().expect("packets").iter().filter(|packet| packet[1] == "data");
+        assert_eq!(data.count(), 70);
+        assert_eq!(shown["views"].as_array().map(Vec::len), Some(2));
+    }
+}
