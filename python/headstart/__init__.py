@@ -28,7 +28,7 @@ from typing import Any
 from ._native import Ack, Allowance, Congestion, FlightPlan, HandOver, Prior, Record, Table, Timeout, __version__
 from ._native import run as _run
 from ._plot import Plot
-from ._scheme import Scheme
+from ._scheme import PropertyError, Scheme, check
 
 __all__ = [
     "Ack",
@@ -38,6 +38,7 @@ __all__ = [
     "HandOver",
     "Plot",
     "Prior",
+    "PropertyError",
     "Record",
     "Results",
     "Scheme",
@@ -45,6 +46,7 @@ __all__ = [
     "Timeout",
     "__version__",
     "capacity",
+    "check",
     "race",
     "sweep",
     "trace",

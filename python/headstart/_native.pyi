@@ -303,6 +303,9 @@ class HandOver:
     def cut(self) -> bool:
         """The base controller still has to answer the congestion."""
 
+def check_case(scheme: type[Scheme], seed: int) -> tuple[str, str] | None:
+    """Runs the case that this seed draws. Returns the first property that does not hold, and the case."""
+
 def run(
     name: str,
     options: Sequence[str],

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import ClassVar
 
+from . import _native
 from ._native import Ack, Allowance, Congestion, FlightPlan, HandOver, Prior, Timeout
 
 
@@ -66,3 +68,43 @@ class Scheme:
     def allowance(self) -> Allowance:
         """Window and pace at this moment; called after each event, and changes nothing."""
         raise NotImplementedError(f"{type(self).__name__}.allowance")
+
+
+class PropertyError(AssertionError):
+    """A property that every scheme must have does not hold."""
+
+    def __init__(self, scheme: type[Scheme], seed: int, found: str) -> None:
+        super().__init__(f"{scheme.name}: seed {seed}: {found}")
+        self.seed = seed
+        """The case again: `check(scheme, cases=1, seed=error.seed)`."""
+
+
+def check(
+    scheme: type[Scheme], *, cases: int = 200, seed: int = 0, progress: Callable[[int, int], object] | None = None
+) -> None:
+    """Tests the properties that every scheme must have, over drawn paths, hosts and transfers.
+
+    They are those that the schemes of the catalogue are tested for. All data is delivered once
+    whatever is lost, with no storm of retransmissions. No window is below a segment, and no copy
+    beyond its budget. Another run of the same seed has the same events. No history and no hint,
+    however wrong, changes that.
+
+    `cases` is the number of cases, the first drawn by `seed`, each other by the next number.
+    `progress` takes the numbers of cases that are done and of all.
+
+    Raises PropertyError with the first property that does not hold and its seed. An exception of
+    the scheme is its cause.
+
+    >>> headstart.check(Mine)
+    """
+    if not (isinstance(scheme, type) and issubclass(scheme, Scheme)):
+        raise ValueError(f"scheme: found {scheme!r}, expected a class derived from headstart.Scheme")
+    for number in range(cases):
+        try:
+            found = _native.check_case(scheme, seed + number)
+        except Exception as error:
+            raise PropertyError(scheme, seed + number, f"{type(error).__name__}: {error}") from error
+        if found:
+            raise PropertyError(scheme, seed + number, "{}\nin the case {}".format(*found))
+        if progress:
+            progress(number + 1, cases)

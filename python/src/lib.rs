@@ -234,6 +234,17 @@ fn run(
     }
 }
 
+/// Runs the case that this seed draws with a class as its scheme. Returns the first property that
+/// does not hold, and the case.
+#[pyfunction]
+fn check_case(py: Python<'_>, class: Bound<'_, PyType>, seed: u64) -> PyResult<Option<(String, String)>> {
+    work(py, None, &[class], move |entries| {
+        let case = headstart_sim::properties::draw::case_of(*entries[0], seed);
+        let found = headstart_sim::properties::check(&case).err();
+        found.map(|property| (property.to_string(), format!("{case:?}")))
+    })
+}
+
 /// The simulator: all but the interface is in the package's Python files.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -247,5 +258,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scheme::Allowance>()?;
     module.add_class::<scheme::FlightPlan>()?;
     module.add_class::<scheme::HandOver>()?;
+    module.add_function(wrap_pyfunction!(check_case, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)
 }

@@ -45,8 +45,11 @@ fn the_package_gives_what_the_command_gives() {
     let folder = tempfile::tempdir().expect("a folder");
     let package = folder.path().join("headstart");
     std::fs::create_dir(&package).expect("a folder");
-    for file in ["__init__.py", "_plot.py", "_scheme.py"] {
-        std::fs::copy(source.join("headstart").join(file), package.join(file)).expect("copied");
+    for file in std::fs::read_dir(source.join("headstart")).expect("the package's files") {
+        let file = file.expect("a file").path();
+        if file.extension().is_some_and(|end| end == "py") {
+            std::fs::copy(&file, package.join(file.file_name().expect("a name"))).expect("copied");
+        }
     }
     std::fs::copy(built.join("deps/lib_native.so"), package.join("_native.abi3.so")).expect("copied");
     let passes = run(Command::new(python)

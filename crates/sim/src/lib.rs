@@ -71,6 +71,8 @@ pub mod engine;
 pub mod flow;
 pub mod packet;
 pub mod path;
+#[cfg(feature = "properties")]
+pub mod properties;
 pub mod random;
 pub mod record;
 pub mod ring;

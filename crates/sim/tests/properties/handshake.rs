@@ -6,8 +6,8 @@ use headstart_sim::tcp::TcpConfig;
 use headstart_sim::workload::Opener;
 use headstart_units::{Rate, Ratio, Span};
 
-use crate::case::{Transfer, disturbed, jitter, link, loss};
-use crate::watch::Watch;
+use headstart_sim::properties::case::{Transfer, disturbed, jitter, link, loss};
+use headstart_sim::properties::watch::Watch;
 
 /// Of two SYNs that arrive, the first triggered the SYN-ACK that was answered.
 #[test]

@@ -6,9 +6,10 @@ use headstart_startup::catalogue;
 use headstart_units::{Bytes, Rate, Span};
 use proptest::prelude::*;
 
-use crate::case::{Case, Transfer, link};
-use crate::draw::{case, logarithmic, over};
-use crate::watch::Watch;
+use crate::over;
+use headstart_sim::properties::case::{Case, Transfer, link};
+use headstart_sim::properties::draw::{case, logarithmic};
+use headstart_sim::properties::watch::Watch;
 
 /// WiseStart §3.3.1: twice the bottleneck rate that was measured; and no measurement is above the
 /// bottleneck's rate.

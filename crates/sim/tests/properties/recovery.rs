@@ -9,9 +9,10 @@ use headstart_sim::workload::page::Fetch;
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 use proptest::prelude::*;
 
-use crate::case::{Case, Transfer, bursts, disturbed, jitter, link};
-use crate::draw::{case, delay, logarithmic, over, rate};
-use crate::watch::Watch;
+use crate::over;
+use headstart_sim::properties::case::{Case, Transfer, bursts, disturbed, jitter, link};
+use headstart_sim::properties::draw::{case, delay, logarithmic, rate};
+use headstart_sim::properties::watch::Watch;
 
 /// Requests that follow one another on one connection: data that answers an earlier one does not
 /// acknowledge a later one.

@@ -2,46 +2,57 @@
 
 use std::collections::BTreeMap;
 
-use headstart_sim::record::{MessageReport, SenderEvent, SenderTrace};
-use headstart_sim::workload::PageReport;
-use headstart_sim::{FlowReport, Recorder, TcpConfig};
+use crate::record::{MessageReport, SenderEvent, SenderTrace};
+use crate::workload::PageReport;
+use crate::{FlowReport, Recorder, TcpConfig};
 use headstart_startup::Transmission;
 use headstart_startup::catalogue::Name;
 use headstart_startup::prior::Hint;
 use headstart_units::{Bytes, Time};
 
-use crate::case::Case;
+use super::case::Case;
 
 /// Actions of one sender.
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
+    /// Time and state at establishment.
     pub established: Option<(Time, SenderTrace)>,
     /// A segment was acknowledged or lost: the first flight no longer alone sets the pace.
-    pub answered: bool,
+    answered: bool,
+    /// Number of segments sent for the first time.
     pub originals: u64,
-    pub originals_in_flight: u64,
+    originals_in_flight: u64,
+    /// Bytes sent for the first time.
     pub original_bytes: u64,
+    /// Number of segments sent again unasked.
     pub copies: u64,
     /// Window at the last trace of an undisturbed recovery of the base controller.
-    pub recovering_from: Option<Bytes>,
-    pub timed_out: bool,
+    recovering_from: Option<Bytes>,
+    timed_out: bool,
 }
 
 /// Records senders' events and notes forbidden ones.
 #[derive(Debug)]
 pub struct Watch {
-    pub name: Name,
-    pub hint: Option<Hint>,
-    pub tcp: TcpConfig,
-    pub serial: u64,
+    name: Name,
+    hint: Option<Hint>,
+    tcp: TcpConfig,
+    serial: u64,
+    /// Senders by the serial numbers of their flows.
     pub flows: BTreeMap<u64, Watched>,
+    /// Reports of flows that have ended.
     pub reports: Vec<FlowReport>,
+    /// Bytes of messages that were read, by flow.
     pub read: BTreeMap<u64, u64>,
+    /// Number of pages fetched.
     pub pages: u64,
+    /// The first forbidden actions, in words.
     pub faults: Vec<String>,
 }
 
 impl Watch {
+    /// Of the case's senders.
+    #[must_use]
     pub fn new(case: &Case) -> Self {
         Self {
             name: case.entry.name,

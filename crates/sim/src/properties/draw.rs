@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
+use crate::tcp::{DelayedAck, Detection, ImmediateAck, Pacing, Probe, TcpConfig};
+use crate::workload::Opener;
+use crate::workload::page::Fetch;
 use headstart_net::changing::LinkChange;
 use headstart_net::jitter::Order;
 use headstart_net::{ElementPlan, Limit, LinkPlan, LinkRate, QueueDiscipline, Trace};
-use headstart_sim::tcp::{DelayedAck, Detection, ImmediateAck, Pacing, Probe, TcpConfig};
-use headstart_sim::workload::Opener;
-use headstart_sim::workload::page::Fetch;
 use headstart_startup::base;
-use headstart_startup::catalogue;
+use headstart_startup::catalogue::{self, Entry};
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 use proptest::prelude::*;
-use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
-use crate::case::{Case, Transfer, bursts, jitter, link, loss};
+use super::case::{Case, Transfer, bursts, jitter, link, loss};
 
 /// Any number between the two, small ones as likely as large ones.
 pub fn logarithmic(least: u64, most: u64) -> impl Strategy<Value = u64> {
@@ -26,10 +27,12 @@ pub fn logarithmic(least: u64, most: u64) -> impl Strategy<Value = u64> {
     })
 }
 
+/// Any rate of a link, 50 kbit/s to 1 Gbit/s.
 pub fn rate() -> impl Strategy<Value = Rate> {
     logarithmic(50_000, 1_000_000_000).prop_map(Rate::from_bits_per_sec)
 }
 
+/// Any delay of a link, up to 400 ms.
 pub fn delay() -> impl Strategy<Value = Span> {
     prop_oneof![
         1 => Just(Span::ZERO),
@@ -123,7 +126,7 @@ fn direction() -> impl Strategy<Value = Vec<ElementPlan>> {
 }
 
 /// Those that are compared, and the opponents that are not.
-fn schemes() -> Vec<catalogue::Entry> {
+fn schemes() -> Vec<Entry> {
     let opponents = ["bbr-v3", "prague"].map(|name| catalogue::find(name).expect("it is in the catalogue"));
     catalogue::all().into_iter().chain(opponents).collect()
 }
@@ -199,6 +202,10 @@ fn transfer() -> impl Strategy<Value = Transfer> {
     ]
 }
 
+/// Any case, of all schemes.
+///
+/// # Panics
+/// Never: the catalogue has all schemes that it draws.
 pub fn case() -> impl Strategy<Value = Case> {
     let hint = proptest::option::of(
         prop_oneof![logarithmic(8, u64::MAX / 2), logarithmic(50_000, 1_000_000_000)]
@@ -232,20 +239,16 @@ pub fn case() -> impl Strategy<Value = Case> {
         )
 }
 
-/// Runs `test` over `cases` cases, always the same ones.
-pub fn over<S: Strategy>(cases: u32, strategy: S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) {
-    let wanted = std::env::var("HEADSTART_CASES").ok().and_then(|text| text.parse().ok());
-    let config = ProptestConfig {
-        cases: wanted.unwrap_or(cases),
-        failure_persistence: None,
-        max_shrink_iters: 2_000,
-        ..ProptestConfig::default()
-    };
-    let source = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    let mut runner = TestRunner::new_with_rng(config, source);
-    match runner.run(&strategy, test) {
-        Ok(()) => {}
-        Err(TestError::Fail(reason, value)) => panic!("{reason}\nin the case {value:?}"),
-        Err(error) => panic!("{error}"),
-    }
+/// A case of this scheme, always the same one for the same seed.
+///
+/// # Panics
+/// Never: nothing that is drawn is refused for long.
+#[must_use]
+pub fn case_of(entry: Entry, seed: u64) -> Case {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    let source = TestRng::from_seed(RngAlgorithm::ChaCha, &key);
+    let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), source);
+    let drawn = case().new_tree(&mut runner).expect("it can be drawn").current();
+    Case { entry, ..drawn }
 }

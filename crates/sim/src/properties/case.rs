@@ -1,35 +1,39 @@
 //! A run as data, and its execution.
 
+use crate::tcp::TcpConfig;
+use crate::workload::exchange::{Exchange, SessionSpec, Sessions};
+use crate::workload::long::{Listed, Start};
+use crate::workload::page::{Fetch, Object, PageSpec, Pages};
+use crate::workload::{Mixed, Opener, Workload};
+use crate::{Group, Path, Recorder, Scenario, Seed, Simulation, Summary};
 use headstart_net::burst_loss;
 use headstart_net::jitter::Order;
 use headstart_net::{ElementPlan, Limit, LinkPlan, PathPlan};
-use headstart_sim::tcp::TcpConfig;
-use headstart_sim::workload::exchange::{Exchange, SessionSpec, Sessions};
-use headstart_sim::workload::long::{Listed, Start};
-use headstart_sim::workload::page::{Fetch, Object, PageSpec, Pages};
-use headstart_sim::workload::{Mixed, Opener, Workload};
-use headstart_sim::{Group, Path, Recorder, Scenario, Seed, Simulation, Summary};
 use headstart_startup::base;
 use headstart_startup::catalogue::{self, Entry};
 use headstart_startup::prior::Hint;
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 /// A plain link.
+#[must_use]
 pub fn link(rate: Rate, delay: Span, limit: Limit) -> ElementPlan {
     ElementPlan::Link(LinkPlan::new(rate, delay, limit))
 }
 
 /// Random loss, each packet for itself.
+#[must_use]
 pub fn loss(share: Ratio) -> ElementPlan {
     ElementPlan::Loss { share, changes: vec![] }
 }
 
 /// Bursts in which everything is lost.
+#[must_use]
 pub fn bursts(enter: Ratio, leave: Ratio) -> ElementPlan {
     ElementPlan::BurstLoss(burst_loss::Params::all_or_nothing(enter, leave))
 }
 
 /// Random extra delay.
+#[must_use]
 pub fn jitter(bound: Span, order: Order) -> ElementPlan {
     ElementPlan::Jitter { bound, order }
 }
@@ -48,15 +52,25 @@ pub enum Transfer {
 /// A run: path, hosts, settings and transfers.
 #[derive(Clone, Debug)]
 pub struct Case {
+    /// The path of the data.
     pub forward: Vec<ElementPlan>,
+    /// The path of the acknowledgements.
     pub reverse: Vec<ElementPlan>,
+    /// The senders' scheme.
     pub entry: Entry,
+    /// The controller that it hands over to.
     pub base: base::Kind,
+    /// Settings of both hosts.
     pub tcp: TcpConfig,
+    /// The receiver's hint.
     pub hint: Option<Hint>,
+    /// Number of peers that the senders remember.
     pub history_capacity: usize,
+    /// Transfers, all at once.
     pub transfer: Vec<Transfer>,
+    /// Number of receivers that sessions and pages take in turn.
     pub peers: u32,
+    /// Seed of path and transfers.
     pub seed: u64,
 }
 
@@ -67,6 +81,10 @@ const LAST_START: Time = Time::from_millis(4_000);
 
 impl Case {
     /// The path as data.
+    ///
+    /// # Panics
+    /// If no path can be so.
+    #[must_use]
     pub fn plan(&self) -> PathPlan {
         let plan =
             PathPlan { down: self.forward.clone(), up: self.reverse.clone(), access: vec![Span::ZERO] };
@@ -75,6 +93,7 @@ impl Case {
     }
 
     /// The round-trip time that no packet can undercut.
+    #[must_use]
     pub fn least_rtt(&self) -> Span {
         self.plan().rtt(0) + Span::from_nanos(1)
     }
@@ -121,6 +140,7 @@ impl Case {
         }
     }
 
+    /// Runs it to its end.
     pub fn run<R: Recorder>(&self, recorder: R) -> (Summary, Path, R) {
         let workloads = self.transfer.iter().enumerate().map(|(number, transfer)| {
             self.workload(transfer, Seed(self.seed).child(&format!("workload {number}")))
@@ -142,7 +162,11 @@ impl Case {
     }
 }
 
-/// One flow at a time over a path that reorders and loses acks.
+/// A transfer of `iw10` over a path that reorders and loses acks.
+///
+/// # Panics
+/// Never: the catalogue has `iw10`.
+#[must_use]
 pub fn disturbed(tcp: TcpConfig, transfer: Transfer, seed: u64) -> Case {
     let plain = link(Rate::from_mbit_per_sec(10), Span::from_millis(20), Limit::NONE);
     Case {

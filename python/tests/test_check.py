@@ -1,0 +1,97 @@
+"""Properties that every scheme must have, and schemes that do not have them."""
+
+import itertools
+import random
+
+import pytest
+
+import headstart
+from headstart import Allowance, FlightPlan, HandOver
+
+
+class Fine(headstart.Scheme):
+    """Slow start from ten segments."""
+
+    def establish(self, prior):
+        self.window = 10 * prior.mss_bytes
+        return FlightPlan(self.window)
+
+    def on_ack(self, ack):
+        if ack.is_window_limited and not ack.in_recovery:
+            self.window += ack.newly_acked_bytes
+
+    def allowance(self):
+        return Allowance(self.window)
+
+
+def test_a_scheme_that_keeps_the_contract_passes():
+    done = []
+    headstart.check(Fine, cases=60, progress=lambda *report: done.append(report))
+    assert done == [(number, 60) for number in range(1, 61)]
+
+
+class Random(Fine):
+    """Draws its window from a source that is not the run's."""
+
+    def establish(self, prior):
+        self.window = random.randint(2, 60) * prior.mss_bytes
+        return FlightPlan(self.window)
+
+
+class Shared(Fine):
+    """Connections of one run change those of the next."""
+
+    serial = itertools.count(2)
+
+    def establish(self, prior):
+        self.window = min(next(self.serial), 1000) * prior.mss_bytes
+        return FlightPlan(self.window)
+
+
+class Shrinking(Fine):
+    """Halves its window at each loss and never hands over."""
+
+    def on_congestion(self, signal):
+        self.window //= 2
+
+    def on_timeout(self, timeout):
+        self.window //= 2
+
+
+class Trusting(Fine):
+    """Takes for granted that there is a history."""
+
+    def establish(self, prior):
+        self.window = max(prior.history.window_bytes, prior.mss_bytes)
+        return FlightPlan(self.window)
+
+
+class Paced(Fine):
+    """Divides by a rate that may be zero or absent."""
+
+    def on_ack(self, ack):
+        return HandOver.avoiding(int(ack.rate_bytes_per_s * ack.min_rtt_s))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "message", "cause"),
+    [
+        (Random, "the same seed gave other events", type(None)),
+        (Shared, "the same seed gave other events", type(None)),
+        (Shrinking, "shrinking.allowance: found a window of", ValueError),
+        (Trusting, "AttributeError", AttributeError),
+        (Paced, "expected", (TypeError, ValueError)),
+    ],
+)
+def test_a_broken_scheme_is_found_with_its_seed(scheme, message, cause):
+    with pytest.raises(headstart.PropertyError, match=message) as found:
+        headstart.check(scheme, cases=60)
+    assert isinstance(found.value.__cause__, cause)
+    with pytest.raises(headstart.PropertyError, match=f"seed {found.value.seed}:"):
+        headstart.check(scheme, cases=1, seed=found.value.seed)
+
+
+def test_only_classes_of_schemes_are_checked():
+    for wrong in ("iw10", object, Fine()):
+        with pytest.raises(ValueError, match="expected a class derived from headstart.Scheme"):
+            headstart.check(wrong)
