@@ -129,16 +129,27 @@ impl Guard {
 
     /// A connection ended. Returns the reason when this one makes it stop the rollout.
     pub fn observe(&self, report: &StartReport) -> Option<Stop> {
-        let arm = match report.arm {
+        self.observe_connection(report.arm, report.answer_class(), report.loss_share())
+    }
+
+    /// The same of a connection whose report has another form: as [`StartReport::answer_class`] and
+    /// [`StartReport::loss_share`].
+    pub fn observe_connection(
+        &self,
+        arm: Arm,
+        answer: Option<(usize, f64)>,
+        loss_share: Option<f64>,
+    ) -> Option<Stop> {
+        let arm = match arm {
             Arm::Treatment => 0,
             Arm::Control => 1,
             _ => return None,
         };
         let mut state = locked(&self.state);
-        if let Some((size, time)) = report.answer_class() {
+        if let Some((size, time)) = answer {
             state.times[size][arm].add(time);
         }
-        if let Some(share) = report.loss_share() {
+        if let Some(share) = loss_share {
             state.losses[arm].add(share);
         }
         if state.stop.is_some() {

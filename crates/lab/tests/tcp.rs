@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 }
 
 fn run_all() -> ExitCode {
-    let tests: [(&str, Test); 20] = [
+    let tests: [(&str, Test); 21] = [
         ("what cannot be is refused with the reason", refusals),
         ("listeners carry the control while it is attached", listeners),
         // Before those whose connections are cut off by the end of their network, and linger.
@@ -53,6 +53,7 @@ fn run_all() -> ExitCode {
         ("connections to a client that is gone take no share", client_is_gone),
         ("the kill switch and the percentage hold at once", kill_switch),
         ("the lines of a rollout have the time of each arm's answers", rollout),
+        ("stale records make the guard stop fast starts", guard),
         ("a history goes out and comes in, and a hostile one does not", history),
         ("a record that is refused starts as the kernel does", refused_record),
         ("a hint is read before the first data", hint),
@@ -653,6 +654,37 @@ fn rollout(place: &Place) -> Outcome {
     let judged = say(Command::new(HEADSTART).arg("ab").arg(&log));
     let is_early = judged.out.contains("\nkeep testing: found ");
     ensure(is_early || times.iter().any(Vec::is_empty), || format!("{} {}", judged.out, judged.error))
+}
+
+/// The path was ten times as fast when its record was made, again and again.
+fn guard(place: &Place) -> Outcome {
+    let before = ["--rate", "100mbit", "--rtt", "20ms", "--buffer", "208p"];
+    let now = ["--rate", "10mbit", "--rtt", "20ms", "--buffer", "20p"];
+    place.attach(&["--percent", "50"])?;
+    let _ = place.curl(&before, "2m", 1)?;
+    let file = place.folder.path().join("stale");
+    let name = file.to_str().expect("text");
+    let said = place.tcp(&["history", "export", name]);
+    ensure(said.good, || said.error)?;
+    let mut watching = Command::new(HEADSTART);
+    watching.args(["tcp", "guard", "--lines"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let watching = watching.spawn().map_err(|error| error.to_string())?;
+    let number = watching.id().to_string();
+    let fetch = format!(
+        "for i in $(seq 80); do {HEADSTART} tcp history flush; {HEADSTART} tcp history import {name} 2>/dev/null; \
+         curl -s -o /dev/null http://$HEADSTART_OUTSIDE/100k; sleep 0.05; done"
+    );
+    let fetched = place.link(&now, &place.server(), &fetch);
+    // It ends by itself once it has stopped them.
+    let _ = say(Command::new("timeout").args(["0.5", "tail", "--pid", &number, "-f", "/dev/null"]));
+    let _ = say(Command::new("kill").args(["-INT", &number]));
+    let watched = watching.wait_with_output().map_err(|error| error.to_string())?;
+    fetched?;
+    let (lines, told) = (String::from_utf8_lossy(&watched.stdout), String::from_utf8_lossy(&watched.stderr));
+    println!("tcp: after {} connections: {}", lines.lines().count(), told.trim());
+    ensure(told.contains("the guard has stopped fast starts"), || format!("{told}\n{lines}"))?;
+    let stopped = place.count("headstart_connections_total{scheme=\"wise-start\",arm=\"stopped\"}");
+    ensure(stopped > 0, || format!("none was stopped\n{}", place.stats()))
 }
 
 /// Neither the window nor the pace of a record that is not used reaches the connection: the control

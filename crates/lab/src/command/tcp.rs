@@ -7,21 +7,26 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Subcommand, ValueEnum};
 use headstart_downlink::{Past, Survey};
 use headstart_ebpf::history::Clocks;
-use headstart_ebpf::layout::Settings;
+use headstart_ebpf::layout::{ARMS, Report, Settings};
 use headstart_ebpf::load::{Attached, CONTROL, Maps, Options, Running, State, attach_hint, detach_hint};
 use headstart_ebpf::needs::{Level, Machine};
 use headstart_ebpf::scheme::Scheme;
 use headstart_ebpf::stats;
 use headstart_host::unix_now;
+use headstart_quic::Guard;
+use headstart_quic::gates::Arm;
+use headstart_quic::guard::Bounds;
+use headstart_quic::metrics::SIZES;
 use headstart_startup::hint::Steps;
 use headstart_startup::prior::{Access, Hint};
 use headstart_store::file::RecordFile;
-use headstart_units::{Bytes, Rate, Span};
+use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use crate::command::terminal::print;
 use crate::errors::Refuse as _;
@@ -65,6 +70,12 @@ enum TcpCommand {
         #[arg(long, value_name = "NUMBER")]
         count: Option<u64>,
     },
+    /// Watch a rollout, and stop fast starts when they are worse than the control arm
+    ///
+    /// Runs until then, or until Ctrl-C; `headstart tcp set --resume` undoes it. The lines of
+    /// `trace` come with --lines: the kernel gives each to one reader. docs/rollout.md has the
+    /// formula.
+    Guard(GuardArgs),
     /// On a client: send the rate of this machine's downlink to servers, in a TCP option
     Hint(HintArgs),
 }
@@ -214,6 +225,19 @@ struct RunArgs {
 }
 
 #[derive(Args, Debug)]
+struct GuardArgs {
+    /// First answers of the treatment may take this much longer
+    #[arg(long, default_value = "10 %", value_name = "SHARE")]
+    slower: Ratio,
+    /// It may lose this much more of its bytes
+    #[arg(long, default_value = "2 %", value_name = "SHARE")]
+    loss: Ratio,
+    /// Print a line for each connection, as `trace` does
+    #[arg(long)]
+    lines: bool,
+}
+
+#[derive(Args, Debug)]
 struct HintArgs {
     /// The cgroup (v2) whose connections carry the hint [default: all]
     #[arg(long, value_name = "PATH", default_value = "/")]
@@ -338,6 +362,7 @@ pub fn tcp(args: &TcpArgs) -> Result<ExitCode> {
         TcpCommand::Detach => Attached::detach()?,
         TcpCommand::Run(args) => return run(args),
         TcpCommand::Trace { count } => trace(*count)?,
+        TcpCommand::Guard(args) => guard(args)?,
         TcpCommand::Hint(args) => hint(args)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -614,13 +639,42 @@ fn trace(count: Option<u64>) -> Result<()> {
     let mut left = count.unwrap_or(u64::MAX);
     let mut result = Ok(());
     maps.trace(|report| {
-        // It is told of at its end.
-        let began = (unix_now() - Span::from_nanos(report.lasted)).as_nanos() / 1_000_000;
-        result = print(&format!("{report} began={}.{:03}\n", began / 1000, began % 1000));
+        result = print_line(report);
         left = left.saturating_sub(1);
         left > 0 && result.is_ok()
     })?;
     result
+}
+
+fn print_line(report: &Report) -> Result<()> {
+    // It is told of at its end.
+    let began = (unix_now() - Span::from_nanos(report.lasted)).as_nanos() / 1_000_000;
+    print(&format!("{report} began={}.{:03}\n", began / 1000, began % 1000))
+}
+
+fn guard(args: &GuardArgs) -> Result<()> {
+    let maps = Attached::open()?.maps;
+    let bounds = Bounds { slower: args.slower.as_f64(), lossier: args.loss.as_f64() };
+    let guard = Guard::new(Arc::default(), bounds);
+    let mut result = Ok(());
+    maps.trace(|report| {
+        if args.lines {
+            result = print_line(report);
+        }
+        let class = SIZES.partition_point(|most| *most < report.answer_bytes);
+        let micros = report.answer as f64 / 1000.0;
+        let answer = (report.answer > 0).then(|| (class, micros.max(1.0).ln()));
+        let loss = (report.sent > 0).then(|| (report.lost as f64 / report.sent as f64).min(1.0));
+        let arm = ARMS.get(report.arm as usize).copied().unwrap_or_default();
+        let arm = Arm::ALL.into_iter().find(|it| it.name() == arm).unwrap_or_default();
+        guard.observe_connection(arm, answer, loss).is_none() && result.is_ok()
+    })?;
+    result?;
+    if let Some(stop) = guard.stop() {
+        maps.set(&Settings { stopped: true, ..maps.settings()? })?;
+        eprintln!("headstart: the guard has stopped fast starts until `headstart tcp set --resume`: {stop}");
+    }
+    Ok(())
 }
 
 fn hint(args: &HintArgs) -> Result<()> {
