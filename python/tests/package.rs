@@ -6,6 +6,9 @@ use std::process::Command;
 
 use headstart_host::not_run;
 
+/// Packages that the tests need.
+const PACKAGES: [&str; 7] = ["gymnasium", "ipykernel", "matplotlib", "nbclient", "pyarrow", "pytest", "tqdm"];
+
 /// Folder of the programs that this build makes.
 fn built() -> PathBuf {
     let this = std::env::current_exe().expect("a path");
@@ -20,12 +23,11 @@ fn run(command: &mut Command) -> bool {
 fn interpreter() -> Option<PathBuf> {
     let home = built().parent()?.join("tools/python-tests");
     let python = home.join("bin/python");
-    let has_packages = || run(Command::new(&python).args(["-c", "import matplotlib, pyarrow, pytest, tqdm"]));
-    let packages = ["matplotlib", "pyarrow", "pytest", "tqdm"];
+    let has_packages = || run(Command::new(&python).args(["-c", &format!("import {}", PACKAGES.join(", "))]));
     let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
     (has_packages()
         || run(Command::new("python3").args(["-m", "venv"]).arg(&home))
-            && run(Command::new(&python).args(install).args(packages))
+            && run(Command::new(&python).args(install).args(PACKAGES))
             && has_packages())
     .then_some(python)
 }
@@ -39,7 +41,7 @@ fn the_package_gives_what_the_command_gives() {
     }
     let Some(python) = interpreter() else {
         return not_run(
-            "python3 with venv, or PyPI's matplotlib, pyarrow, pytest and tqdm, are not to be had",
+            "python3 with venv, or packages of PyPI (python/pyproject.toml, test), are not to be had",
         );
     };
     let folder = tempfile::tempdir().expect("a folder");
