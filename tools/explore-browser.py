@@ -119,6 +119,13 @@ def used(browser, headstart, address, screenshots):
     show(browser, address)
     first = waits(browser, done)
     agrees(browser, headstart, first, "at first")
+    capacity = "return document.body.dataset.capacity ?? null"
+    for _ in range(1200):
+        if browser.script(capacity):
+            break
+        time.sleep(0.05)
+    found = browser.script("return [document.body.dataset.capacity, document.querySelectorAll('#capacity svg').length]")
+    check("--capacity" in (found[0] or "") and found[1] == 1, "the plane of capacities follows", found)
     check("over 4 seeds" in first["caption"], "the bars say how many seeds", first["caption"])
 
     browser.script(MOVE, "load", "60")
@@ -173,7 +180,8 @@ def used(browser, headstart, address, screenshots):
         waits(browser, done)
         browser.script("const p = document.getElementById('preset'); p.value = arguments[0]; p.dispatchEvent(new Event('change'))", name)
         found = waits(browser, done)
-        check(found["refusal"] is None and found["rows"], f"the path of {name} has a result", found)
+        is_set = "--rate=" in found["command"] and found["refusal"] is None and found["rows"]
+        check(is_set, f"the path of {name} has a result", found)
 
     times = []
     for width, scheme in ((1280, "light"), (420, "light"), (1280, "dark"), (420, "dark")):

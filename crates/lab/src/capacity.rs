@@ -68,6 +68,20 @@ pub fn estimate(setup: &Setup) -> Estimate {
 /// # Errors
 /// As [`run_all`].
 pub fn capacity(setup: &Setup, store: &JobStore) -> Result<Vec<Capacity>> {
+    search(setup, |percent, jobs| {
+        let progress = Progress::new(&format!("load {percent} %"), work(setup, jobs, store, None));
+        run_all(setup, jobs, &progress, store, None)
+    })
+}
+
+/// The same, where `run` has the jobs of one load, in percent, run in their order.
+///
+/// # Errors
+/// Those of `run`.
+pub fn search(
+    setup: &Setup,
+    mut run: impl FnMut(u32, &[Job]) -> Result<Vec<JobResult>>,
+) -> Result<Vec<Capacity>> {
     let mut searches: Vec<SchemeSearch> =
         entries(setup).into_iter().map(|entry| SchemeSearch { entry, curve: vec![] }).collect();
     for percent in (STEP_PERCENT..=TOP_PERCENT).step_by(STEP_PERCENT as usize) {
@@ -75,13 +89,14 @@ pub fn capacity(setup: &Setup, store: &JobStore) -> Result<Vec<Capacity>> {
         if alive.is_empty() {
             break;
         }
-        let mut run: Vec<&'static Entry> = alive.iter().map(|one| one.entry).collect();
-        if !run.iter().any(|entry| entry.name == reference().name) {
-            run.push(reference());
+        let mut tried: Vec<&'static Entry> = alive.iter().map(|one| one.entry).collect();
+        if !tried.iter().any(|entry| entry.name == reference().name) {
+            tried.push(reference());
         }
-        let means = means(setup, &run, percent, store)?;
+        let results = run(percent, &jobs(setup, &tried, percent))?;
+        let means = means(setup, &results);
         let mean_of =
-            |name: &str| run.iter().position(|entry| entry.name == name).map_or(f64::NAN, |at| means[at]);
+            |name: &str| tried.iter().position(|entry| entry.name == name).map_or(f64::NAN, |at| means[at]);
         let reference = mean_of(&reference().name);
         for one in &mut alive {
             one.curve.push(Point { load: f64::from(percent), mean: mean_of(&one.entry.name), reference });
@@ -97,9 +112,9 @@ pub fn capacity(setup: &Setup, store: &JobStore) -> Result<Vec<Capacity>> {
     Ok(searches.into_iter().map(found).collect())
 }
 
-/// Mean completion times in milliseconds at one load, in the order of `entries`.
-fn means(setup: &Setup, entries: &[&'static Entry], percent: u32, store: &JobStore) -> Result<Vec<f64>> {
-    let jobs: Vec<Job> = entries
+/// The runs of these schemes at one load, each with all seeds.
+fn jobs(setup: &Setup, entries: &[&'static Entry], percent: u32) -> Vec<Job> {
+    entries
         .iter()
         .flat_map(|entry| {
             (0..u64::from(setup.run.repeats)).map(|number| Job {
@@ -109,9 +124,11 @@ fn means(setup: &Setup, entries: &[&'static Entry], percent: u32, store: &JobSto
                 look_at: None,
             })
         })
-        .collect();
-    let progress = Progress::new(&format!("load {percent} %"), work(setup, &jobs, store, None));
-    let results = run_all(setup, &jobs, &progress, store, None)?;
+        .collect()
+}
+
+/// Mean completion times in milliseconds, in the order of the jobs' schemes.
+fn means(setup: &Setup, results: &[JobResult]) -> Vec<f64> {
     let mean = |seeds: &[JobResult]| {
         let mut all = headstart_sim::Histogram::default();
         for result in seeds {
@@ -120,5 +137,5 @@ fn means(setup: &Setup, entries: &[&'static Entry], percent: u32, store: &JobSto
         }
         all.mean().map_or(f64::NAN, Span::as_millis_f64)
     };
-    Ok(results.chunks(setup.run.repeats as usize).map(mean).collect())
+    results.chunks(setup.run.repeats as usize).map(mean).collect()
 }

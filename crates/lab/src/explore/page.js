@@ -135,7 +135,10 @@ function build() {
     for (const name of ['path', 'rate', 'rtt', 'buffer', 'up-rate', 'up-buffer', 'queue', 'loss', 'jitter', 'routers']) {
       state.delete(name);
     }
-    for (const [name, value] of one.options) state.set(name, value);
+    for (const [name, value] of one.options) {
+      if (name === 'schemes') state.delete('pair');
+      state.set(name, value);
+    }
     changed();
   });
   const option = one => element('option', { value: one.name, textContent: one.name, title: one.summary });
@@ -251,9 +254,11 @@ let racing = null, flowing = null, timer = null, asked = 0;
 /** Asks for the result of the present state; an earlier request is given up. */
 function ask() {
   asked = performance.now();
+  document.body.dataset.state = 'running';
   racing?.abort();
   flowing?.abort();
-  for (const id of ['plane', 'table', 'distribution', 'verdict']) $(id).classList.add('stale');
+  for (const id of ['plane', 'table', 'capacity', 'distribution', 'verdict']) $(id).classList.add('stale');
+  delete document.body.dataset.capacity;
   clearTimeout(timer);
   // A slider sends many changes: the first goes out at once, the last one too.
   timer = setTimeout(() => { race(); flows(); }, 25);
@@ -308,9 +313,14 @@ function event(text) {
   if (kind === 'failed') refuse(data);
   if (kind === 'end') document.body.dataset.state = 'done';
   if (kind === 'answer') answer(data);
+  if (kind === 'capacity') {
+    // Drawn by the server's report, as the other figures.
+    $('capacity').innerHTML = data.figure ?? '';
+    $('capacity').append(element('p', { className: 'note', textContent: data.nothing ?? data.command }));
+    $('capacity').classList.remove('stale');
+    document.body.dataset.capacity = data.command ?? 'none';
+  }
 }
-
-let lastRows = [];
 
 function answer(found) {
   $('seeds').max = found.of;
@@ -321,7 +331,6 @@ function answer(found) {
   const duration = /--duration=(\S+)/.exec(found.command)?.[1].replace(/s$/, ' s') ?? '';
   if (found.nothing) { refuse(found.nothing); $('status').textContent = seeds; return; }
   $('status').textContent = `${found.headline} · ${seeds}, each of ${duration} simulated`;
-  lastRows = found.rows;
   document.body.dataset.seeds = found.seeds;
   $('verdict').textContent = found.verdict;
   // Drawn and escaped by the server's report.
@@ -527,7 +536,7 @@ function lane(pen, found, flow, number, width, at) {
     if (packet[LOST] && packet[END] <= at) {
       pen.fillStyle = lost;
       pen.font = '700 15px system-ui, sans-serif';
-      pen.fillText('✕', isOut ? to - 12 : x + queue / 2, isOut ? py : there + 38);
+      pen.fillText('✕', isOut ? to - 12 : x + queue / 2, isOut ? py - 20 : there + 38);
       continue;
     }
     // Waiting packets are the filled part of the queue.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::packets::{Journey, PacketTracer};
 use super::state::State;
+use crate::capacity;
 use crate::command::call;
 use crate::flow_trace::{FlowTrace, FlowTracer};
 use crate::markup::escape;
@@ -97,12 +98,17 @@ fn key(job: &Job) -> Key {
     (job.mix.tested.name.to_string(), job.mix.beside.map(|entry| entry.name.to_string()), job.seed)
 }
 
-/// Runs a race with 1, 2, 4 and more seeds; each answer goes to `send`, which returns false when
-/// nobody reads any more. Ends early if it is stopped.
+/// Runs a race with 1, 2, 4 and more seeds, and a search for capacities if that is affordable. Each
+/// answer goes to `send` with the name of its event; it returns false when nobody reads any more.
+/// Ends early if it is stopped.
 ///
 /// # Errors
 /// If a run fails.
-pub fn race(prepared: &Prepared, is_stopped: &AtomicBool, mut send: impl FnMut(Value) -> bool) -> Result<()> {
+pub fn race(
+    prepared: &Prepared,
+    is_stopped: &AtomicBool,
+    mut send: impl FnMut(&str, Value) -> bool,
+) -> Result<()> {
     let Prepared { state, duration } = prepared;
     let all = state.repeats();
     let mut results: BTreeMap<Key, JobResult> = BTreeMap::new();
@@ -110,32 +116,102 @@ pub fn race(prepared: &Prepared, is_stopped: &AtomicBool, mut send: impl FnMut(V
     loop {
         let (setup, _, command) = call::race_setup(&state.race(duration, seeds))?;
         let jobs = race::jobs(&setup);
-        let left: Vec<&Job> = jobs.iter().filter(|job| !results.contains_key(&key(job))).collect();
-        let progress = Progress::new("exploring", Work::default());
-        let one = |job: &&Job| {
-            if is_stopped.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            // The page has its own flows: none of the race's is traced.
-            let job = Job { look_at: None, ..**job };
-            let result = runner::run(&setup, &job, None, &progress.run(1.0))?;
-            Ok(Some((key(&job), result)))
-        };
-        let found: Vec<Option<(Key, JobResult)>> =
-            left.par_iter().with_max_len(1).map(one).collect::<Result<_>>()?;
-        results.extend(found.into_iter().flatten());
-        let Some(ordered) =
-            jobs.iter().map(|job| results.get(&key(job)).cloned()).collect::<Option<Vec<_>>>()
-        else {
+        let left: Vec<Job> = jobs.iter().filter(|job| !results.contains_key(&key(job))).copied().collect();
+        let Some(found) = run_all(&setup, &left, is_stopped)? else { return Ok(()) };
+        results.extend(left.iter().map(key).zip(found));
+        let race = race::summary(&setup, &ordered(&jobs, &results));
+        if !send("answer", answer(&setup, &race, &command, all)) {
             return Ok(());
-        };
-        let race = race::summary(&setup, &ordered);
-        if !send(answer(&setup, &race, &command, all)) || seeds >= all {
-            return Ok(());
+        }
+        if seeds >= all {
+            break;
         }
         seeds = (2 * seeds).min(all);
     }
+    if send("end", Value::Null)
+        && let Some(found) = capacities(prepared, is_stopped, &results)?
+    {
+        send("capacity", found);
+    }
+    Ok(())
 }
+
+/// The results of all jobs, in their order; `None` if it is stopped.
+fn run_all(setup: &Setup, jobs: &[Job], is_stopped: &AtomicBool) -> Result<Option<Vec<JobResult>>> {
+    let progress = Progress::new("exploring", Work::default());
+    let one = |job: &Job| {
+        if is_stopped.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        // The page has its own flows: none of the race's is traced.
+        let job = Job { look_at: None, ..*job };
+        runner::run(setup, &job, None, &progress.run(1.0)).map(Some)
+    };
+    jobs.par_iter().with_max_len(1).map(one).collect()
+}
+
+fn ordered(jobs: &[Job], results: &BTreeMap<Key, JobResult>) -> Vec<JobResult> {
+    jobs.iter().filter_map(|job| results.get(&key(job)).cloned()).collect()
+}
+
+/// The plane of completion time over feasible capacity, with as many seeds as are affordable, or
+/// the reason why there is none; `None` if it is stopped.
+fn capacities(
+    prepared: &Prepared,
+    is_stopped: &AtomicBool,
+    results: &BTreeMap<Key, JobResult>,
+) -> Result<Option<Value>> {
+    let Prepared { state, duration } = prepared;
+    let (mut setup, _, _) = call::race_setup(&state.race(duration, 1))?;
+    let mut seconds = |seeds: u32| {
+        setup.run.repeats = seeds;
+        capacity::estimate(&setup).seconds
+    };
+    let one = seconds(1);
+    if one > MAX_SECONDS {
+        let text = format!(
+            "Feasible capacities would take {one:.0} s of processor time, more than a page spends: see `headstart race --capacity`."
+        );
+        return Ok(Some(json!({ "nothing": text })));
+    }
+    let mut seeds = 1;
+    while 2 * seeds <= state.repeats() && seconds(2 * seeds) <= MAX_SECONDS {
+        seeds *= 2;
+    }
+    let words = [state.race(duration, seeds), vec!["--capacity".to_owned()]].concat();
+    let (setup, _, command) = call::race_setup(&words)?;
+    let race = race::summary(&setup, &ordered(&race::jobs(&setup), results));
+    let found = capacity::search(&setup, |_, jobs| {
+        run_all(&setup, jobs, is_stopped)?.ok_or_else(|| anyhow::Error::new(Stopped))
+    });
+    let capacities = match found {
+        Err(error) if error.is::<Stopped>() => return Ok(None),
+        other => other?,
+    };
+    let counted = if seeds == 1 { "one seed".to_owned() } else { format!("{seeds} seeds") };
+    let caption = format!(
+        "Mean completion time over feasible capacity (mean at most four times the scheme's own at 5 % load), with {counted}: \
+         the lower right corner is the one to hold."
+    );
+    let svg = show::race::figures::capacity_plane(&race, &capacities);
+    Ok(Some(json!({
+        "command": command,
+        "figure": figure(&svg, &caption),
+        "capacity": capacities,
+    })))
+}
+
+/// A search that was stopped.
+#[derive(Debug)]
+struct Stopped;
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("stopped")
+    }
+}
+
+impl std::error::Error for Stopped {}
 
 /// One answer of a race.
 fn answer(setup: &Setup, race: &Race, command: &str, all: u32) -> Value {
@@ -287,7 +363,13 @@ pub const PAPERS: [PaperPath; 5] = [
     (
         "quick-start",
         "Quick-Start: routers that grant rates",
-        &[("rate", "10 Mbit/s"), ("rtt", "80 ms"), ("buffer", "150 packets"), ("routers", "target")],
+        &[
+            ("rate", "10 Mbit/s"),
+            ("rtt", "80 ms"),
+            ("buffer", "150 packets"),
+            ("routers", "target"),
+            ("schemes", "iw10,jump-start,quick-start,wise-start"),
+        ],
     ),
     (
         "fast-startup",
@@ -337,9 +419,11 @@ mod tests {
     fn answers(state: State) -> Vec<Value> {
         let mut answers = vec![];
         let prepared = prepare(state).expect("fine");
-        let keep = |answer| {
-            answers.push(answer);
-            true
+        // No search for capacities follows.
+        let keep = |name: &str, answer| {
+            let is_answer = name == "answer";
+            answers.extend(is_answer.then_some(answer));
+            is_answer
         };
         race(&prepared, &AtomicBool::new(false), keep).expect("it runs");
         answers
@@ -379,7 +463,39 @@ mod tests {
     #[test]
     fn a_stopped_race_ends_without_an_answer() {
         let prepared = prepare(state(&["--schemes=iw10", "--duration=10s"])).expect("fine");
-        race(&prepared, &AtomicBool::new(true), |answer| panic!("{answer}")).expect("it ends");
+        race(&prepared, &AtomicBool::new(true), |_, answer| panic!("{answer}")).expect("it ends");
+    }
+
+    #[test]
+    fn capacities_are_those_of_the_command() {
+        let state = state(&["--schemes=iw10,halfback", "--size=20kB", "--repeats=2", "--duration=5s"]);
+        let mut found = vec![];
+        let keep = |name: &str, answer| {
+            found.push((name.to_owned(), answer));
+            true
+        };
+        race(&prepare(state).expect("fine"), &AtomicBool::new(false), keep).expect("it runs");
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["answer", "answer", "end", "capacity"]);
+        let own = &found[3].1;
+        let words: Vec<String> =
+            own["command"].as_str().expect("a line").split(' ').skip(2).map(str::to_owned).collect();
+        let has = |word: &str| words.iter().any(|known| known == word);
+        assert!(has("--capacity") && has("--repeats=2"), "{words:?}");
+        let folder = tempfile::tempdir().expect("a folder");
+        let told = call::race(&words, folder.path()).expect("it runs").json.expect("a document");
+        let told: Value = serde_json::from_str(&told).expect("a document");
+        assert_eq!(own["capacity"], told["capacity"]);
+        assert_eq!(told["capacity"].as_array().map(Vec::len), Some(2));
+    }
+
+    #[test]
+    fn a_search_that_is_too_long_is_named_and_not_begun() {
+        let state = state(&["--schemes=iw10", "--repeats=1", "--duration=300s", "--rate=60mbit"]);
+        let prepared = prepare(state).expect("fine");
+        let found = capacities(&prepared, &AtomicBool::new(false), &BTreeMap::new()).expect("fine");
+        let text = found.expect("not stopped")["nothing"].as_str().expect("a reason").to_owned();
+        assert!(text.contains("headstart race --capacity"), "{text}");
     }
 
     #[test]

@@ -286,12 +286,10 @@ async fn race(Shared(server): Shared<Arc<Server>>, Query(values): Values) -> Res
         let send = |name: &str, value: &Value| {
             events.blocking_send(Event::default().event(name).data(value.to_string())).is_ok()
         };
-        let ended = match runs::race(&prepared, &is_stopped, |answer| send("answer", &answer)) {
-            Ok(()) => send("end", &Value::Null),
-            Err(error) => send("failed", &Value::String(message(&error))),
-        };
-        // Nobody reads any more.
-        let _ = ended;
+        if let Err(error) = runs::race(&prepared, &is_stopped, |name, answer| send(name, &answer)) {
+            // If nobody reads any more, nobody misses it.
+            send("failed", &Value::String(message(&error)));
+        }
     });
     match check.await {
         Ok(Ok(())) => {}
@@ -498,6 +496,20 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         panic!("it still runs");
+    }
+
+    #[tokio::test]
+    async fn connections_that_send_nothing_are_closed_and_the_next_ones_served() {
+        let server = started().await;
+        let mut idle = vec![];
+        for _ in 0..CONNECTIONS {
+            idle.push(TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).await.expect("it listens"));
+        }
+        // It waits until they are closed: they stay open at this end.
+        assert_eq!(status(&get(&server, "page.js", "").await), "200");
+        let mut rest = vec![];
+        let _ = idle[0].read_to_end(&mut rest).await;
+        assert!(rest.is_empty() || status(&String::from_utf8_lossy(&rest)) == "408", "{rest:?}");
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
