@@ -101,7 +101,7 @@ def main(arguments):
     if not chromium or not driver:
         print("explore in a browser: NOT RUN: chromium or chromedriver is missing (Debian: chromium, chromium-driver)")
         return 0
-    server = subprocess.Popen([headstart, "explore", "--no-open", "--repeats=4"], stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen([headstart, "explore", "--no-open", "--repeats=2"], stdout=subprocess.PIPE, text=True)
     try:
         address = server.stdout.readline().strip()
         with report_browser.Browser(chromium, driver) as browser:
@@ -126,7 +126,7 @@ def used(browser, headstart, address, screenshots):
         time.sleep(0.05)
     found = browser.script("return [document.body.dataset.capacity, document.querySelectorAll('#capacity svg').length]")
     check("--capacity" in (found[0] or "") and found[1] == 1, "the plane of capacities follows", found)
-    check("over 4 seeds" in first["caption"], "the bars say how many seeds", first["caption"])
+    check("over 2 seeds" in first["caption"], "the bars say how many seeds", first["caption"])
 
     browser.script(MOVE, "load", "60")
     moved = waits(browser, lambda found: done(found) and "--load=60 %" in found["command"])
@@ -175,9 +175,9 @@ def used(browser, headstart, address, screenshots):
     errors = [one for one in browser.errors() if "400 (Bad Request)" not in one]
     check(not errors, "the console is silent", errors)
 
+    show(browser, address)
+    waits(browser, done)
     for name in browser.script("return [...document.querySelectorAll('#preset optgroup:first-of-type option')].map(o => o.value)"):
-        show(browser, address)
-        waits(browser, done)
         browser.script("const p = document.getElementById('preset'); p.value = arguments[0]; p.dispatchEvent(new Event('change'))", name)
         found = waits(browser, done)
         is_set = "--rate=" in found["command"] and found["refusal"] is None and found["rows"]
