@@ -258,7 +258,7 @@ pub fn report(
 ) -> Report {
     let mut sections = vec![
         Section::Picks(figures::names(race)),
-        Section::Heading("Standings".into()),
+        Section::Heading("Results by scheme".into()),
         Section::Table(table(setup, race, sort)),
         Section::Heading("What it costs everybody else".into()),
         Section::Figure {

@@ -23,7 +23,7 @@ pub const MAX_CROSSINGS: usize = 6;
 pub struct PointResult {
     /// The values of the options that vary, as they were typed.
     typed: Vec<String>,
-    /// The same as numbers in the unit of their column, where they are numbers.
+    /// The same as numbers in the unit of their axis, where they are numbers.
     numbers: Vec<Option<f64>>,
     rows: Vec<Row>,
 }
@@ -37,18 +37,54 @@ struct Row {
     harm: Measured,
 }
 
+/// An option that varies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct SweptOption {
+    /// Column of its values in tables: the option with `_` for `-`.
+    column: String,
+    /// Unit of its numbers, empty for a count and for a value in words.
+    unit: &'static str,
+}
+
+impl SweptOption {
+    fn words(&self) -> String {
+        self.column.replace('_', "-")
+    }
+
+    /// A number with its unit.
+    fn with_unit(&self, number: impl std::fmt::Display) -> String {
+        if self.unit.is_empty() { number.to_string() } else { format!("{number} {}", self.unit) }
+    }
+}
+
+/// Unit in which the report draws a column of conditions, and the factor from the column's own.
+fn drawn_unit(column: &str) -> (&'static str, f64) {
+    match column {
+        "rtt_s" | "jitter_s" | "min_rto_s" | "initial_rto_s" => ("ms", 1e3),
+        _ if column.ends_with("bits_per_s") => ("Mbit/s", 1e-6),
+        _ if column.ends_with("_bytes") => ("kB", 1e-3),
+        _ if column.ends_with("_share") => ("%", 100.0),
+        _ if column.ends_with("_s") => ("s", 1.0),
+        _ => ("", 1.0),
+    }
+}
+
+/// `value` times `factor`, without the digits that only the product of two binary fractions has.
+fn scaled(value: f64, factor: f64) -> f64 {
+    (value * factor * 1e9).round() / 1e9
+}
+
 /// A sweep that is over.
 #[derive(Clone, Debug, Default)]
 pub struct Sweep {
-    /// The options that vary, each with the column that has its number.
-    axes: Vec<(String, String)>,
+    axes: Vec<SweptOption>,
     points: Vec<PointResult>,
 }
 
 /// A crossing, and its schemes.
 #[derive(Clone, Debug)]
 struct NamedCrossing {
-    axis: String,
+    axis: SweptOption,
     schemes: [String; 2],
     /// Values of the other axes there.
     others: String,
@@ -62,8 +98,9 @@ impl Sweep {
         for (name, typed) in &point.varied {
             let own = ConditionColumns::new(setup, &[(name.clone(), typed.clone())]).before;
             let number = own.iter().find_map(|(column, value)| Some((column.clone(), value.parse().ok()?)));
-            axes.push((name.clone(), number.as_ref().map_or(name.clone(), |(column, _)| column.clone())));
-            numbers.push(number.map(|(_, number)| number));
+            let (unit, factor) = number.as_ref().map_or(("", 1.0), |(column, _)| drawn_unit(column));
+            axes.push(SweptOption { column: name.clone(), unit });
+            numbers.push(number.map(|(_, number): (String, f64)| scaled(number, factor)));
         }
         self.axes = axes;
         let row = |scheme_result: &crate::race::SchemeResult| Row {
@@ -80,7 +117,7 @@ impl Sweep {
     /// Every point and scheme, with intervals.
     #[must_use]
     pub fn table(&self) -> Table {
-        let mut columns: Vec<Column> = self.axes.iter().map(|(name, _)| Column::text(name)).collect();
+        let mut columns: Vec<Column> = self.axes.iter().map(|axis| Column::text(&axis.column)).collect();
         let lower = |title: &str, unit: &str, priority| {
             Column::number(title, unit).better(Better::Lower).priority(priority)
         };
@@ -132,9 +169,8 @@ impl Sweep {
         let mut groups: Vec<(String, Vec<&PointResult>)> = vec![];
         for point in &self.points {
             let others = (0..self.axes.len()).filter(|axis| !axes.contains(axis));
-            let words: Vec<String> = others
-                .map(|axis| format!("{} {}", self.axes[axis].0.replace('_', "-"), point.typed[axis]))
-                .collect();
+            let words: Vec<String> =
+                others.map(|axis| format!("{} {}", self.axes[axis].words(), point.typed[axis])).collect();
             let words = words.join(", ");
             match groups.iter_mut().find(|(known, _)| *known == words) {
                 Some((_, points)) => points.push(point),
@@ -164,7 +200,7 @@ impl Sweep {
                         let (Some(mine), Some(theirs)) = (of(one), of(other)) else { continue };
                         told.extend(crossings(&values, &mine, &theirs).into_iter().map(|crossing| {
                             NamedCrossing {
-                                axis: self.axes[axis].1.clone(),
+                                axis: self.axes[axis].clone(),
                                 schemes: [(*one).to_owned(), (*other).to_owned()],
                                 others: others.clone(),
                                 crossing,
@@ -184,10 +220,11 @@ impl Sweep {
             let NamedCrossing { axis, schemes: [one, other], others, crossing } = told;
             let (below, above) = if crossing.first_is_faster_below { (&one, &other) } else { (&other, &one) };
             let mut text = format!(
-                "{below} is faster than {above} up to {axis} {}, slower from {} on (crosses at about {})",
-                crossing.after,
-                crossing.before,
-                short(crossing.about)
+                "{below} is faster than {above} up to {} {}, slower from {} on (crosses at about {})",
+                axis.words(),
+                axis.with_unit(crossing.after),
+                axis.with_unit(crossing.before),
+                axis.with_unit(short(crossing.about))
             );
             if !others.is_empty() {
                 let _ = write!(text, ", with {others}");
@@ -200,15 +237,16 @@ impl Sweep {
     fn lines(&self, axis: usize) -> Vec<Section> {
         let mut sections = vec![];
         let groups = self.along(&[axis]);
-        let name = &self.axes[axis].1;
+        let name = self.axes[axis].words();
         let schemes = self.schemes();
         let picked = [
-            ("mean completion time", "ms", (|row: &Row| row.mean.clone()) as fn(&Row) -> Measured),
-            ("harm", "", |row: &Row| row.harm.clone()),
+            ("Mean completion time", "ms", (|row: &Row| row.mean.clone()) as fn(&Row) -> Measured),
+            ("Harm", "", |row: &Row| row.harm.clone()),
         ];
         for (others, points) in groups.iter().take(MAX_DRAWINGS) {
             for (title, unit, of) in picked {
-                let mut figure = Figure::new("", Axis::linear(name, ""), Axis::linear(title, unit));
+                let mut figure =
+                    Figure::new("", Axis::linear(&name, self.axes[axis].unit), Axis::linear(title, unit));
                 for (slot, scheme) in schemes.iter().enumerate() {
                     let mut marks: Vec<Mark> = vec![];
                     for point in points {
@@ -277,8 +315,8 @@ impl Sweep {
                 let with = if others.is_empty() { String::new() } else { format!(", with {others}") };
                 let says = format!("{scheme}: mean completion time over that of {base}{with}");
                 let map = HeatMap {
-                    columns: (self.axes[0].0.replace('_', "-"), columns),
-                    rows: (self.axes[1].0.replace('_', "-"), rows),
+                    columns: (self.axes[0].words(), columns),
+                    rows: (self.axes[1].words(), rows),
                     cells,
                     says: says.clone(),
                 };
@@ -305,14 +343,14 @@ impl Sweep {
         }));
         sections.push(Section::Picks(self.schemes().iter().map(|name| (*name).to_owned()).collect()));
         for axis in self.numeric() {
-            sections.push(Section::Heading(format!("Along {}", self.axes[axis].1)));
+            sections.push(Section::Heading(format!("Along {}", self.axes[axis].words())));
             sections.extend(self.lines(axis));
         }
         let schemes = self.schemes();
         let base =
             if schemes.contains(&REFERENCE) { REFERENCE } else { schemes.first().copied().unwrap_or("") };
         if self.axes.len() >= 2 && schemes.len() >= 2 {
-            let [one, other] = [0, 1].map(|axis| self.axes[axis].0.replace('_', "-"));
+            let [one, other] = [0, 1].map(|axis| self.axes[axis].words());
             sections.push(Section::Heading(format!("Over {one} and {other}")));
             sections.extend(self.heat_maps(base));
         }
@@ -330,7 +368,7 @@ impl Sweep {
             ),
         ]));
         let points = self.points.len();
-        let axes: Vec<String> = self.axes.iter().map(|(name, _)| name.replace('_', "-")).collect();
+        let axes: Vec<String> = self.axes.iter().map(SweptOption::words).collect();
         Report {
             title: "A sweep".into(),
             lead: match words.len() {
@@ -382,14 +420,14 @@ mod tests {
 
     /// JumpStart is faster at 10 % and slower at 50 %, at either RTT.
     fn sweep() -> Sweep {
-        let axes =
-            [("load", "load_share"), ("rtt", "rtt_s")].map(|(one, other)| (one.to_owned(), other.to_owned()));
+        let axes = [("load", "%"), ("rtt", "ms")]
+            .map(|(option, unit)| SweptOption { column: option.to_owned(), unit });
         let (fast, slow) =
             ([[100.0, 110.0, 105.0], [80.0, 91.0, 84.0]], [[100.0, 110.0, 105.0], [140.0, 151.0, 144.0]]);
         let mut points = vec![];
-        for (load, share, means) in [("10%", 0.1, fast), ("50%", 0.5, slow)] {
-            for (rtt, seconds) in [("20ms", 0.02), ("60ms", 0.06)] {
-                points.push(point(&[load, rtt], &[share, seconds], means));
+        for (load, percent, means) in [("10%", 10.0, fast), ("50%", 50.0, slow)] {
+            for (rtt, ms) in [("20ms", 20.0), ("60ms", 60.0)] {
+                points.push(point(&[load, rtt], &[percent, ms], means));
             }
         }
         Sweep { axes: axes.into(), points }
@@ -401,14 +439,18 @@ mod tests {
         let words = sweep.crossings_in_words();
         assert_eq!(words.len(), 2, "{words:?}");
         assert!(
-            words[0].starts_with("jump-start is faster than iw10 up to load_share 0.1, slower from 0.5 on (crosses at about 0.2")
-                && words[0].ends_with("with rtt 20ms"),
+            words[0].starts_with(
+                "jump-start is faster than iw10 up to load 10 %, slower from 50 % on (crosses at about 2"
+            ) && words[0].ends_with("with rtt 20ms"),
             "{words:?}"
         );
         let html = sweep.report("headstart sweep").html();
         for part in [
-            "Along load_share",
-            "Along rtt_s",
+            "Along load<",
+            "load (%)",
+            "Mean completion time along load, with rtt 20ms.",
+            "Along rtt<",
+            "rtt (ms)",
             "Over load and rtt",
             "Where the order crosses",
             "0.81",
@@ -421,6 +463,23 @@ mod tests {
             2 * 2 + 2 * 2 + 1,
             "two measures along each axis, and one heat map"
         );
+    }
+
+    #[test]
+    fn axes_have_the_units_that_people_write() {
+        let cases = [
+            ("rate_bits_per_s", 12.5e6, 12.5, "Mbit/s"),
+            ("up_rate_bits_per_s", 1e6, 1.0, "Mbit/s"),
+            ("buffer_bytes", 115_000.0, 115.0, "kB"),
+            ("random_loss_share", 0.07, 7.0, "%"),
+            ("rtt_s", 0.06, 60.0, "ms"),
+            ("duration_s", 30.0, 30.0, "s"),
+            ("buffer_packets", 100.0, 100.0, ""),
+        ];
+        for (column, value, expected, unit) in cases {
+            let (found, factor) = drawn_unit(column);
+            assert_eq!((scaled(value, factor), found), (expected, unit), "{column}");
+        }
     }
 
     #[test]
