@@ -48,7 +48,8 @@ have_quiche() {
     install cmake cmake || return
     ls /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* >/dev/null 2>&1 ||
         apt-get install -y -qq --no-install-recommends libclang1 libclang-common-14-dev >"$work/apt.log" 2>&1 || true
-    CARGO_TARGET_DIR="$work/quiche" cargo build --quiet --manifest-path interop/quiche/Cargo.toml
+    CFLAGS=-g0 CXXFLAGS=-g0 CMAKE_TOOLCHAIN_FILE=$PWD/interop/quiche/unity.cmake CARGO_TARGET_DIR="$work/quiche" \
+        cargo build --quiet --manifest-path interop/quiche/Cargo.toml
 }
 
 fetch_aioquic() { "$work/venv/bin/python" interop/aioquic/fetch.py "$1" "$2"; }
