@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -86,6 +86,8 @@ class Results:
     """The document of `--format json`; None of a trace."""
     notes: tuple[str, ...]
     """Options that change nothing in these runs."""
+    flows: str | None = None
+    """The file of `flows`, if it was asked for: a row for each flow of a race."""
 
     @property
     def table(self) -> Table:
@@ -99,8 +101,8 @@ class Results:
 
     @property
     def plot(self) -> Plot:
-        """Figures by matplotlib: `plane` of a race, `flow` of a trace."""
-        return Plot(self.tables)
+        """Figures by matplotlib: `plane` and `cdf` of a race, `flow` of a trace."""
+        return Plot(self.tables, self.flows)
 
     def __len__(self) -> int:
         """Number of rows of the main table."""
@@ -219,7 +221,9 @@ def race(*, progress: bool | Progress = False, **options: Any) -> Results:
 
     >>> headstart.race(rate="15 Mbit/s", rtt_s=0.06, schemes=["iw10", "halfback"])
     """
-    return _called("race", _words(options), progress, _classes(*options.values()))
+    found = _called("race", _words(options), progress, _classes(*options.values()))
+    flows = options.get("flows")
+    return replace(found, flows=None if flows is None else str(flows))
 
 
 def sweep(*, progress: bool | Progress = False, **options: Any) -> Results:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,9 @@ class Plot:
     Each is drawn on the axes that it is given, or on new ones, and returns them.
     """
 
-    def __init__(self, tables: Mapping[str, Table]) -> None:
+    def __init__(self, tables: Mapping[str, Table], flows: str | None = None) -> None:
         self._tables = tables
+        self._flows = flows
 
     def plane(self, ax: Axes | None = None) -> Axes:
         """The latency-safety plane of a race: mean completion time in ms over harm, a ratio.
@@ -36,6 +38,28 @@ class Plot:
                 ax.errorbar(x, y, xerr=[[left], [right]], yerr=[[down], [up]], fmt="o", capsize=2, label=name)
         ax.axvline(1, color="grey", linewidth=0.8, linestyle=":")
         ax.set(xlabel="harm", ylabel="mean completion time (ms)")
+        ax.legend()
+        return ax
+
+    def cdf(self, ax: Axes | None = None) -> Axes:
+        """The distribution of completion times of a race in ms: the share of flows over time.
+
+        It is of the flows that began after the warm-up and where the scheme is alone, over all
+        seeds. The race needs `flows="flows.csv"`, from which they are read.
+        """
+        if self._flows is None:
+            raise ValueError('cdf: found no flows, expected a race with flows="flows.csv"')
+        times: dict[str, list[float]] = {}
+        with open(self._flows, newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                is_measured = (row["run"], row["what"], row["after_warm_up"]) == ("alone", "flow", "1")
+                if is_measured and row["role"] == "tested" and row["completion_ms"]:
+                    times.setdefault(row["scheme"], []).append(float(row["completion_ms"]))
+        ax = _axes(ax)
+        for name, found in times.items():
+            shares = [(number + 1) / len(found) for number in range(len(found))]
+            ax.step(sorted(found), shares, where="post", label=name)
+        ax.set(xlabel="completion time (ms)", ylabel="share of flows", ylim=(0, 1))
         ax.legend()
         return ax
 

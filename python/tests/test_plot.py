@@ -20,6 +20,19 @@ def test_the_plane_has_each_scheme_at_its_harm_and_completion_time():
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("harm", "mean completion time (ms)")
 
 
+def test_the_distribution_has_the_flows_of_the_table(tmp_path):
+    results = headstart.race(**SMALL, flows=tmp_path / "flows.csv")
+    rows = {row["scheme"]: row for row in pyarrow.table(results).to_pylist()}
+    lines = {line.get_label(): line for line in results.plot.cdf().lines}
+    assert set(lines) == set(rows) == {"iw10", "halfback"}
+    for name, line in lines.items():
+        assert len(line.get_xdata()) == rows[name]["flows"] and line.get_ydata()[-1] == 1
+        # The table's mean is that of a histogram.
+        assert sum(line.get_xdata()) / rows[name]["flows"] == pytest.approx(rows[name]["mean_ms"], rel=1e-3)
+    with pytest.raises(ValueError, match="cdf: found no flows"):
+        headstart.race(**SMALL).plot.cdf()
+
+
 def test_a_figure_is_drawn_on_the_axes_that_it_is_given():
     _, axes = matplotlib.pyplot.subplots()
     assert headstart.trace("iw10", size="10 kB").plot.flow(axes) is axes
