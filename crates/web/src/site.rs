@@ -10,12 +10,15 @@ use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use http::{Method, Request, Response, StatusCode};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use tower::{ServiceExt, service_fn};
+use tower_http::CompressionLevel;
+use tower_http::compression::Compression;
 use tower_http::services::ServeDir;
 
 /// The body of an answer.
@@ -38,6 +41,7 @@ pub enum Site {
 pub struct Folder {
     root: PathBuf,
     files: ServeDir,
+    compresses: bool,
 }
 
 impl Folder {
@@ -50,13 +54,20 @@ impl Folder {
         if !std::fs::metadata(root)?.is_dir() {
             return Err(io::Error::new(io::ErrorKind::NotADirectory, "found a file, expected a folder"));
         }
-        // Compressed when the site is made: a request costs no more for it, and cannot.
         let files = ServeDir::new(root)
             .with_buf_chunk_size(CHUNK)
             .precompressed_br()
             .precompressed_zstd()
             .precompressed_gzip();
-        Ok(Self { root: root.to_owned(), files })
+        Ok(Self { root: root.to_owned(), files, compresses: false })
+    }
+
+    /// With compression of files that are not there compressed, as the client accepts it: Brotli or
+    /// gzip at the fastest level. Images, answers to range requests and those of less than 32 bytes
+    /// stay as they are. Nobody knows the size of a compressed answer when it starts.
+    #[must_use]
+    pub fn with_compression(self) -> Self {
+        Self { compresses: true, ..self }
     }
 }
 
@@ -74,7 +85,12 @@ impl Site {
         let path = head.uri.path().to_owned();
         let answer = match self {
             Self::Folder(folder) => {
-                folder.answer(Request::from_parts(head, Empty::<Bytes>::new()), &path).await
+                let request = Request::from_parts(head, Empty::<Bytes>::new());
+                if folder.compresses {
+                    folder.compressed(request, &path).await
+                } else {
+                    folder.answer(request, &path).await
+                }
             }
             Self::Generated if matches!(head.method, Method::GET | Method::HEAD) => generated(&path),
             Self::Generated => plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD"),
@@ -84,6 +100,23 @@ impl Site {
 }
 
 impl Folder {
+    async fn compressed(&self, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
+        let files = service_fn(async |request| Ok::<_, Infallible>(self.answer(request, path).await));
+        let compression = Compression::new(files).quality(CompressionLevel::Fastest);
+        let Ok(answer) = compression.oneshot(request).await;
+        let mut answer = answer.map(|body| body.map_err(io::Error::other).boxed_unsync());
+        // RFC 9110 §8.8.1: a strong tag stands for bytes that were not compressed here.
+        let headers = answer.headers_mut();
+        if headers.contains_key(CONTENT_ENCODING)
+            && !headers.contains_key(CONTENT_LENGTH)
+            && let Some(tag) = headers.get(ETAG).filter(|tag| tag.as_bytes().starts_with(b"\""))
+            && let Ok(weak) = HeaderValue::from_bytes(&[b"W/", tag.as_bytes()].concat())
+        {
+            headers.insert(ETAG, weak);
+        }
+        answer
+    }
+
     async fn answer(&self, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         let answer = match self.files.clone().try_call(request).await {
@@ -171,14 +204,14 @@ fn generated(path: &str) -> Response<Body> {
     });
     let mut answer = Response::new(StreamBody::new(chunks).boxed_unsync());
     answer.headers_mut().insert(CONTENT_LENGTH, size.into());
-    answer.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/octet-stream"));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     answer
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
     let mut answer = Response::new(full(format!("{text}\n")));
     *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("text/plain; charset=utf-8"));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     answer.headers_mut().insert(CONTENT_LENGTH, (text.len() + 1).into());
     answer
 }

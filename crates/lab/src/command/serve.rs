@@ -136,6 +136,10 @@ pub struct OperationOptions {
     /// Fields of these lines: common, combined, or timed (with seconds and scheme)
     #[arg(long, default_value_t, value_name = "FORMAT", requires = "access_log")]
     pub access_log_format: Format,
+    /// Compress files for clients that accept it, unless page.html.br, .zst or .gz is there; the
+    /// server then does not know the size of an answer when it starts
+    #[arg(long, conflicts_with = "generate")]
+    pub compress: bool,
     /// Write a qlog of every connection into this folder
     #[arg(long, value_name = "FOLDER")]
     pub qlog: Option<PathBuf>,
@@ -383,7 +387,8 @@ fn checked(args: &ServeArgs) -> Result<CheckedOptions> {
     }
     let site = match &args.folder {
         Some(folder) => {
-            Site::Folder(Folder::open(folder).with_context(|| format!("folder {}", folder.display()))?)
+            let opened = Folder::open(folder).with_context(|| format!("folder {}", folder.display()))?;
+            Site::Folder(if args.operation.compress { opened.with_compression() } else { opened })
         }
         None => Site::Generated,
     };
