@@ -319,6 +319,10 @@ mod tests {
             for long in layout.unused {
                 let mut parser = parser();
                 let command = parser.find_subcommand_mut(layout.name).expect("it is there");
+                // A command that is not compiled in has no options.
+                if !has_options(command) {
+                    continue;
+                }
                 let takes_value = |arg: &Arg| arg.get_action().takes_values();
                 let any = |arg: &Arg| {
                     let text = clap::builder::ValueParser::string();
