@@ -2,9 +2,13 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 
 import pytest
+
+# A shell starts programs in the background with SIGINT ignored, and Python leaves it so.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
