@@ -122,6 +122,7 @@ fn jobs(setup: &Setup, entries: &[&'static Entry], percent: u32) -> Vec<Job> {
                 load: Ratio::percent(percent),
                 seed: setup.run.seed.wrapping_add(number),
                 look_at: None,
+                is_checked: false,
             })
         })
         .collect()

@@ -19,6 +19,7 @@ mod history;
 #[cfg(feature = "network")]
 mod idle;
 mod layout;
+mod merge;
 mod not_built;
 mod paths;
 mod plan;
@@ -59,6 +60,7 @@ use explore::ExploreArgs;
 use get::GetArgs;
 #[cfg(feature = "fleet")]
 use history::HistoryArgs;
+use merge::MergeArgs;
 #[cfg(not(feature = "explore"))]
 use not_built::NotBuilt as ExploreArgs;
 #[cfg(not(feature = "fleet"))]
@@ -105,6 +107,12 @@ enum Command {
     /// For example: headstart sweep --load 5%,25%,50% --rtt 20ms,60ms --schemes iw10,jump-start
     #[command(allow_negative_numbers = true, after_long_help = examples::SWEEP)]
     Sweep(SweepArgs),
+    /// Join the shards of a sweep
+    ///
+    /// Of `sweep --shard`, run on several machines: writes what the sweep in one process writes,
+    /// byte for byte. To be run by the same program, where the files of the sweep's options are.
+    #[command(after_long_help = examples::MERGE)]
+    Merge(MergeArgs),
     /// Two results side by side, paired by seed
     ///
     /// Of two folders of `race` or `sweep`. Ends with 0 if nothing differs beyond chance, with 1 if
@@ -168,7 +176,7 @@ enum Command {
     /// (`valkey://HOST:PORT/`, at any time).
     #[command(after_long_help = examples::HISTORY)]
     History(HistoryArgs),
-    /// Judge a rollout: turn on, keep testing, turn off
+    /// Judge a rollout: on, off or keep testing
     ///
     /// From the log of `serve` or `tcp trace`, or from texts of /metrics: first answers and losses
     /// of both arms, harm to other connections of the same peers. To be run at any time.
@@ -313,6 +321,7 @@ pub fn main() -> ExitCode {
     ended(match parsed.command {
         Command::Race(args) => race::run(args, &asked),
         Command::Sweep(_) => Ok(()),
+        Command::Merge(args) => merge::run(&args),
         Command::Diff(args) => match diff::run(&args) {
             Ok(code) => return code,
             Err(error) => Err(error),

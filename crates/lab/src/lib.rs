@@ -44,6 +44,7 @@ pub mod flows;
 #[cfg(feature = "network")]
 pub mod link;
 pub mod race;
+pub mod shard;
 pub mod show;
 pub mod sweep;
 pub mod verdict;

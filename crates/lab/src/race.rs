@@ -164,6 +164,23 @@ pub fn work(setup: &Setup, store: &JobStore, flows: Option<&Flows>) -> Work {
     runner::work(setup, &jobs(setup), store, flows.map(Flows::parts))
 }
 
+/// The same of [`point`].
+#[must_use]
+pub fn work_of_point(setup: &Setup, store: &JobStore, flows: Option<&Flows>) -> Work {
+    runner::work(setup, &untraced(setup), store, flows.map(Flows::parts))
+}
+
+/// The keys under which the runs of [`point`] are stored.
+#[must_use]
+pub fn keys(setup: &Setup) -> Vec<String> {
+    runner::keys(setup, &untraced(setup))
+}
+
+/// The race's runs without the trace of a flow, whose results cannot be stored.
+fn untraced(setup: &Setup) -> Vec<Job> {
+    jobs(setup).into_iter().map(|job| Job { look_at: None, ..job }).collect()
+}
+
 /// Seeds of the race's runs.
 fn seeds(setup: &Setup) -> Vec<u64> {
     (0..u64::from(setup.run.repeats)).map(|number| setup.run.seed.wrapping_add(number)).collect()
@@ -184,14 +201,20 @@ pub fn jobs(setup: &Setup) -> Vec<Job> {
     let mut jobs = vec![];
     for seed in seeds(setup) {
         let mix = SchemeMix { tested: reference, beside: Some(reference) };
-        jobs.push(Job { mix, load, seed, look_at: None });
+        jobs.push(Job { mix, load, seed, look_at: None, is_checked: false });
     }
     for entry in entries(setup) {
         for (number, seed) in seeds(setup).into_iter().enumerate() {
             let look_at = (number == 0).then(|| traced_serial(setup));
-            jobs.push(Job { mix: SchemeMix { tested: entry, beside: None }, load, seed, look_at });
+            jobs.push(Job {
+                mix: SchemeMix { tested: entry, beside: None },
+                load,
+                seed,
+                look_at,
+                is_checked: number == 0,
+            });
             let mix = SchemeMix { tested: entry, beside: Some(reference) };
-            jobs.push(Job { mix, load, seed, look_at: None });
+            jobs.push(Job { mix, load, seed, look_at: None, is_checked: false });
         }
     }
     jobs
@@ -207,10 +230,32 @@ pub fn race(
     flows: Option<&mut Flows>,
     progress: &Arc<Progress>,
 ) -> Result<Race> {
-    let jobs = jobs(setup);
-    let results = run_all(setup, &jobs, progress, store, flows.as_ref().map(|flows| flows.parts()))?;
+    race_of(setup, &jobs(setup), store, flows, progress)
+}
+
+/// The same as a point of a sweep, without the view of a flow: every run is stored.
+///
+/// # Errors
+/// As [`race`].
+pub fn point(
+    setup: &Setup,
+    store: &JobStore,
+    flows: Option<&mut Flows>,
+    progress: &Arc<Progress>,
+) -> Result<Race> {
+    race_of(setup, &untraced(setup), store, flows, progress)
+}
+
+fn race_of(
+    setup: &Setup,
+    jobs: &[Job],
+    store: &JobStore,
+    flows: Option<&mut Flows>,
+    progress: &Arc<Progress>,
+) -> Result<Race> {
+    let results = run_all(setup, jobs, progress, store, flows.as_ref().map(|flows| flows.parts()))?;
     if let Some(flows) = flows {
-        flows.append(setup, &jobs, &results, setup.run.repeats as usize)?;
+        flows.append(setup, jobs, &results, setup.run.repeats as usize)?;
     }
     Ok(summary(setup, &results))
 }

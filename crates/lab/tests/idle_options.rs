@@ -43,8 +43,13 @@ fn result(setup: &Setup) -> String {
         .schemes()
         .first()
         .map_or_else(|| schemes::find("halfback").expect("it is there"), |name| name.0);
-    let job =
-        Job { mix: SchemeMix { tested, beside: None }, load: setup.workload.load, seed: 1, look_at: None };
+    let job = Job {
+        mix: SchemeMix { tested, beside: None },
+        load: setup.workload.load,
+        seed: 1,
+        look_at: None,
+        is_checked: false,
+    };
     let result =
         runner::run(setup, &job, None, &Progress::new("", Work::default()).run(0.0)).expect("it runs");
     serde_json::to_string(&result).expect("it can be written")

@@ -72,10 +72,7 @@ impl JobStore {
     /// # Errors
     /// If the file of finished jobs, or the program itself, cannot be read.
     pub fn open(folder: Folder) -> Result<Self, OutputError> {
-        let program = std::env::current_exe()
-            .and_then(|path| fingerprint(&path))
-            .map_err(|error| failed("read", Path::new("the running program"), error))?;
-        Self::of_program(folder, program)
+        Self::of_program(folder, program()?)
     }
 
     fn of_program(folder: Folder, program: String) -> Result<Self, OutputError> {
@@ -157,6 +154,24 @@ impl JobStore {
         self.state().results.remove(key);
     }
 
+    /// Identifies the program whose results it has.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        &self.program
+    }
+
+    /// Takes over the results that another folder has of this program, those that are here already
+    /// excepted.
+    ///
+    /// # Errors
+    /// If that folder cannot be read, or a result cannot be written.
+    pub fn take_over(&self, folder: Folder) -> Result<(), OutputError> {
+        let other = Self::of_program(folder, self.program.clone())?;
+        let results = std::mem::take(&mut other.state().results);
+        let mut new = results.iter().filter(|(key, _)| !self.contains(key));
+        new.try_for_each(|(key, result)| self.insert(key, result))
+    }
+
     /// Number of results taken from an earlier run.
     #[must_use]
     pub fn reused_count(&self) -> usize {
@@ -185,6 +200,16 @@ impl JobStore {
     fn state(&self) -> MutexGuard<'_, State> {
         locked(&self.state)
     }
+}
+
+/// Identifies the running program.
+///
+/// # Errors
+/// If its file cannot be read.
+pub fn program() -> Result<String, OutputError> {
+    std::env::current_exe()
+        .and_then(|path| fingerprint(&path))
+        .map_err(|error| failed("read", Path::new("the running program"), error))
 }
 
 /// The key of a job that these texts decide.

@@ -29,8 +29,10 @@ pub struct Job {
     pub load: Ratio,
     /// The run's seed.
     pub seed: u64,
-    /// Check every packet, and trace this flow.
+    /// Check every packet, and trace this flow: the run is not stored.
     pub look_at: Option<u64>,
+    /// Check every packet.
+    pub is_checked: bool,
 }
 
 /// Result of one run.
@@ -90,6 +92,7 @@ fn run_prepared(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunPro
         let rows = part.map(|part| rows(setup, job.mix, part)).transpose()?;
         let totals = (Collector::new(GROUPS, warm_up).against(setup.ideal()), rows);
         Ok(match look_at {
+            None if job.is_checked => run.checked().observe_on(hosts, totals)?.map(|totals| (totals, None)),
             None => run.observe_on(hosts, totals)?.map(|totals| (totals, None)),
             Some(serial) => {
                 let result = run.checked().observe_on(hosts, (totals, FlowTracer::new(serial)))?;

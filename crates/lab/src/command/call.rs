@@ -115,7 +115,7 @@ pub fn sweep(options: &[String], folder: &Path) -> Result<Answer> {
     let store = JobStore::open(Folder::open(folder).or_refuse()?)?;
     let mut flows = Flows::open(flows.as_ref(), &points[0].1, &store).or_refuse()?;
     let sweeping::Tables { columns: [columns, seed_columns], rows: [rows, seed_rows], .. } =
-        sweeping::measure(&points, &store, flows.as_mut(), |_, _| ())?;
+        sweeping::measure(points.iter(), &store, flows.as_mut(), |_, _| ())?;
     flows.map(Flows::finish).transpose()?;
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let json = format::document(&command, &names, &rows)?;

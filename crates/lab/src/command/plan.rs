@@ -35,7 +35,7 @@ pub struct PlanOptions {
 }
 
 /// Options about plans, or for one call only.
-const NOT_IN_PLANS: [&str; 4] = ["plan", "save-plan", "out", "help"];
+const NOT_IN_PLANS: [&str; 5] = ["plan", "save-plan", "out", "shard", "help"];
 
 /// The words of the plan among the typed ones, without the options that are typed too.
 ///

@@ -9,6 +9,7 @@ use headstart_report::rows::{Column, RowFile};
 use headstart_study::dependencies::idle;
 
 use super::format::{self, Format};
+use super::merge;
 use super::plan::{self, PlanOptions};
 use super::terminal::{self, command_line, print, print_table};
 use crate::conditions::ConditionColumns;
@@ -20,6 +21,7 @@ use crate::output::Folder;
 use crate::progress::{Progress, Work};
 use crate::race;
 use crate::setup::Setup;
+use crate::shard::{self, Shard};
 use crate::show::sweep::{MAX_CROSSINGS, Sweep};
 use crate::sweep::{self, Point};
 
@@ -39,6 +41,9 @@ pub struct SweepArgs {
     /// Write every flow as a row, as .csv or .parquet: docs/data.md has the columns
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub flows: Option<RowFile>,
+    /// Run only this share of the points, such as 3/16, in FOLDER.shards; `merge` joins all
+    #[arg(long, value_name = "K/N", conflicts_with = "flows", help_heading = "Run")]
+    pub shard: Option<Shard>,
     /// Folder for report.html, sweep.csv, sweep.json and seeds.csv
     #[arg(long, default_value = "headstart-sweep", value_name = "FOLDER", help_heading = "Output")]
     pub out: PathBuf,
@@ -74,20 +79,40 @@ pub struct Prepared {
     pub flows: Option<RowFile>,
     /// Notes on options that change nothing at any point.
     pub notes: Vec<String>,
-    out: PathBuf,
+    /// The share of the points that is wanted.
+    pub shard: Option<Shard>,
+    /// Folder of the results.
+    pub out: PathBuf,
     format: Format,
     estimate: Estimate,
 }
 
-/// Reads and checks every point of a sweep.
+/// Reads and checks every point of a sweep, or of the share that is wanted.
 ///
 /// # Errors
 /// If an option or the size of the sweep is refused.
 pub fn prepare(words: &[String]) -> Result<Prepared> {
+    let prepared = prepare_any_size(words)?;
+    let is_allowed = prepared.points.iter().any(|(_, setup)| setup.run.large);
+    // The plan of a shard is checked as a whole, its cost by what it runs.
+    let estimate = prepared.shard.map_or(prepared.estimate, |shard| {
+        let setups = shard::points(shard, &prepared.points);
+        setups.map(|(_, setup)| race::estimate(setup)).fold(Estimate::default(), Estimate::plus)
+    });
+    estimate.check(is_allowed).or_refuse()?;
+    Ok(Prepared { estimate, ..prepared })
+}
+
+/// The same of runs that are there already, whose cost does not matter.
+///
+/// # Errors
+/// If an option is refused.
+pub fn prepare_any_size(words: &[String]) -> Result<Prepared> {
     let mut prepared = Prepared::default();
     for (point, args) in parse_points(words)? {
         prepared.out = args.out;
         prepared.flows = args.flows;
+        prepared.shard = args.shard;
         prepared.format = args.format;
         let setup =
             Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
@@ -104,7 +129,6 @@ pub fn prepare(words: &[String]) -> Result<Prepared> {
     let setups = || points.iter().map(|(_, setup)| setup);
     setups().try_for_each(|setup| setup.carrier().check_available()).or_refuse()?;
     let estimate = setups().map(race::estimate).fold(Estimate::default(), Estimate::plus);
-    estimate.check(setups().any(|setup| setup.run.large)).or_refuse()?;
     Ok(Prepared { notes, estimate, ..prepared })
 }
 
@@ -123,18 +147,18 @@ pub struct Tables {
 ///
 /// # Errors
 /// If a run fails.
-pub fn measure(
-    points: &[(Point, Setup)],
+pub fn measure<'a>(
+    points: impl Iterator<Item = &'a (Point, Setup)> + Clone,
     store: &JobStore,
     mut flows: Option<&mut Flows>,
     begin: impl Fn(usize, &Point),
 ) -> Result<Tables> {
-    let work = points.iter().map(|(_, setup)| race::work(setup, store, flows.as_deref()));
+    let work = points.clone().map(|(_, setup)| race::work_of_point(setup, store, flows.as_deref()));
     let progress = Progress::new("sweeping", work.fold(Work::default(), Work::plus));
     let mut tables = Tables::default();
-    for (number, (point, setup)) in points.iter().enumerate() {
+    for (number, (point, setup)) in points.enumerate() {
         begin(number, point);
-        let result = race::race(setup, store, flows.as_deref_mut(), &progress)?;
+        let result = race::point(setup, store, flows.as_deref_mut(), &progress)?;
         let around = ConditionColumns::new(setup, &point.varied);
         let (_, seeds) = result.seeds();
         tables.columns =
@@ -148,11 +172,23 @@ pub fn measure(
 
 /// Races every point and writes one table of all.
 pub fn run(words: &[String]) -> Result<()> {
-    let Prepared { points, flows, notes, out, format, estimate } = prepare(words)?;
-    for note in notes {
+    let prepared = prepare(words)?;
+    for note in &prepared.notes {
         eprintln!("headstart: {note}");
     }
-    let store = JobStore::open(Folder::open(&out).or_refuse()?)?;
+    if let Some(shard) = prepared.shard {
+        return merge::run_shard(shard, &prepared);
+    }
+    let store = JobStore::open(Folder::open(&prepared.out).or_refuse()?)?;
+    run_in(prepared, store, &command_line())
+}
+
+/// Races every point that is not in the store, and writes one table of all.
+///
+/// # Errors
+/// If a run fails, or a file cannot be written.
+pub fn run_in(prepared: Prepared, store: JobStore, command: &str) -> Result<()> {
+    let Prepared { points, flows, format, estimate, .. } = prepared;
     let mut flows = Flows::open(flows.as_ref(), &points[0].1, &store).or_refuse()?;
     terminal::install_interrupt_notice(&store);
     eprintln!("headstart: {estimate}");
@@ -163,7 +199,8 @@ pub fn run(words: &[String]) -> Result<()> {
         let which = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         eprintln!("headstart: point {} of {total}{which}", number + 1);
     };
-    let Tables { columns, rows: [rows, seed_rows], swept } = measure(&points, &store, flows.as_mut(), begin)?;
+    let Tables { columns, rows: [rows, seed_rows], swept } =
+        measure(points.iter(), &store, flows.as_mut(), begin)?;
     let [header, seed_header] = columns
         .each_ref()
         .map(|columns| -> Vec<&str> { columns.iter().map(|column| column.name.as_str()).collect() });
@@ -179,7 +216,7 @@ pub fn run(words: &[String]) -> Result<()> {
             crossings.len() - MAX_CROSSINGS
         ));
     }
-    let document = format::document(&command_line(), &header, &rows)?;
+    let document = format::document(command, &header, &rows)?;
     match format {
         Format::Table => print_table(&table)?,
         other => other.print(&header, &rows, || Ok(document.clone()))?,
@@ -187,7 +224,7 @@ pub fn run(words: &[String]) -> Result<()> {
     let folder = store.folder().clone();
     let file = folder.write_csv("sweep.csv", &header, &rows);
     let place = file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
-    let page = folder.write("report.html", swept.report(&command_line()).html().as_bytes());
+    let page = folder.write("report.html", swept.report(command).html().as_bytes());
     let report = page.as_ref().map(|page| page.display().to_string()).unwrap_or_default();
     terminal::written([
         file.map(drop),

@@ -144,7 +144,7 @@ fn run_all(setup: &Setup, jobs: &[Job], is_stopped: &AtomicBool) -> Result<Optio
             return Ok(None);
         }
         // The page has its own flows: none of the race's is traced.
-        let job = Job { look_at: None, ..*job };
+        let job = Job { look_at: None, is_checked: false, ..*job };
         runner::run(setup, &job, None, &progress.run(1.0)).map(Some)
     };
     jobs.par_iter().with_max_len(1).map(one).collect()
