@@ -1,8 +1,8 @@
 """Compare fast-start schemes of transport protocols in a packet simulator.
 
-`race`, `sweep`, `trace` and `capacity` are the commands of the same names. Their keyword arguments
-are the options of the command with underscores for hyphens (`headstart race --help` lists them),
-with the same defaults and meanings:
+`race`, `sweep`, `trace`, `capacity` and `reproduce` are the commands of the same names. Their
+keyword arguments are the options of the command with underscores for hyphens (`headstart race
+--help` lists them), with the same defaults and meanings:
 
 - a quantity is text with its unit (`rate="15 Mbit/s"`, `rtt="60 ms"`, `size="100 kB"`,
   `load="25 %"`), or a number in SI units under a name that ends in the unit:
@@ -20,7 +20,8 @@ seed give the same numbers as the command. Nothing is written, except the file o
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
@@ -28,6 +29,8 @@ from typing import Any
 from ._native import Ack, Allowance, Congestion, FlightPlan, HandOver, Prior, Record, Table, Timeout, __version__
 from ._native import run as _run
 from ._plot import Plot
+from ._points import run_points
+from ._progress import Progress, reported
 from ._scheme import PropertyError, Scheme, check
 
 __all__ = [
@@ -48,12 +51,10 @@ __all__ = [
     "capacity",
     "check",
     "race",
+    "reproduce",
     "sweep",
     "trace",
 ]
-
-Progress = Callable[[str, int, int, float], object]
-"""Takes what is being done, finished runs, all runs, and the share of the work done (0 to 1)."""
 
 # Units of numbers, by the end of the argument's name: the command's unit, and the factor to it.
 _UNITS = {
@@ -68,7 +69,7 @@ _WITH_COMMAS = {"schemes", "burst_loss", "rcp_gains", "policer", "flows", "plan"
 # Their own names end as if in a unit: as a number they are shares.
 _SHARES = {"long_share", "router_share"}
 # A call has results where the command has files and output.
-_NOT_HERE = {"out", "format", "sort", "save_plan", "qlog", "help"}
+_NOT_HERE = {"out", "format", "sort", "save_plan", "qlog", "help", "shard"}
 
 
 @dataclass(frozen=True)
@@ -178,31 +179,14 @@ def _words(options: Mapping[str, Any], is_sweep: bool = False) -> list[str]:
     return words
 
 
-def _bar() -> tuple[Progress, Callable[[], None]]:
-    """A progress bar of tqdm, and the function that ends it."""
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        raise ValueError("progress: found True without tqdm, expected `pip install headstart[notebook]`") from None
-    bar = tqdm(total=1.0, bar_format="{desc} {percentage:3.0f}% {bar} {elapsed}<{remaining}")
-
-    def report(title: str, finished: int, runs: int, share: float) -> None:
-        bar.set_description(f"{title}: {finished} of {runs} runs", refresh=False)
-        bar.n = share
-        bar.refresh()
-
-    return report, bar.close
-
-
-def _called(name: str, words: list[str], progress: bool | Progress, classes: list[type[Scheme]]) -> Results:
-    end = None
-    if progress is True:
-        progress, end = _bar()
-    try:
-        tables, command, json, notes = _run(name, words, progress or None, classes)
-    finally:
-        if end:
-            end()
+def _called(
+    name: str,
+    words: list[str],
+    report: Progress | None,
+    classes: list[type[Scheme]],
+    stored: Sequence[tuple[str, str]] = (),
+) -> Results:
+    tables, command, json, notes = _run(name, words, report, classes, stored)
     for note in notes:
         warnings.warn(note, stacklevel=3)
     return Results(dict(tables), command, json, tuple(notes))
@@ -221,21 +205,36 @@ def race(*, progress: bool | Progress = False, **options: Any) -> Results:
 
     >>> headstart.race(rate="15 Mbit/s", rtt_s=0.06, schemes=["iw10", "halfback"])
     """
-    found = _called("race", _words(options), progress, _classes(*options.values()))
+    with reported(progress) as report:
+        found = _called("race", _words(options), report, _classes(*options.values()))
     flows = options.get("flows")
     return replace(found, flows=None if flows is None else str(flows))
 
 
-def sweep(*, progress: bool | Progress = False, **options: Any) -> Results:
+def sweep(*, executor: Executor | None = None, progress: bool | Progress = False, **options: Any) -> Results:
     """Races at every combination of lists, as `headstart sweep`.
 
     An option with a sequence of values, or text such as "5%..50%:5%", is a dimension; `schemes`
     alone is the list of schemes of every point. The main table, `points`, has a row for each point
-    and scheme; `seeds` one for each seed, too. `progress` is that of `race`, for one point.
+    and scheme; `seeds` one for each seed, too. `progress` is that of `race`; at each point without
+    an executor.
+
+    `executor` runs the points in place of this process, each as one call of its `submit` with one
+    thread. It is any executor of `concurrent.futures`: one of the standard library, that of a Dask
+    cluster (`client.get_executor()`), or `headstart.ray.RayExecutor`. The results are the same
+    bytes. Workers need the same build of this package and the same input files. `flows` cannot be
+    written then.
 
     >>> headstart.sweep(load_share=[0.05, 0.25], rtt=["20 ms", "60 ms"], schemes=["halfback"])
     """
-    return _called("sweep", _words(options, is_sweep=True), progress, _classes(*options.values()))
+    words, classes = _words(options, is_sweep=True), _classes(*options.values())
+    with reported(progress) as report:
+        if executor is None:
+            return _called("sweep", words, report, classes)
+        if options.get("flows") is not None:
+            raise ValueError("flows: found it with an executor, expected a sweep without one: workers keep no flows")
+        stored = run_points(executor, words, classes, report)
+        return _called("sweep", words, None, classes, stored)
 
 
 def trace(scheme: str | type[Scheme], *, progress: bool | Progress = False, **options: Any) -> Results:
@@ -249,7 +248,8 @@ def trace(scheme: str | type[Scheme], *, progress: bool | Progress = False, **op
     name = scheme.name if _is_scheme(scheme) else scheme
     if not isinstance(name, str) or name.startswith("-"):
         raise ValueError(f"scheme: found {scheme!r}, expected the name of a scheme")
-    return _called("trace", [name, *_words(options)], progress, _classes(scheme, *options.values()))
+    with reported(progress) as report:
+        return _called("trace", [name, *_words(options)], report, _classes(scheme, *options.values()))
 
 
 def capacity(*, progress: bool | Progress = False, **options: Any) -> Results:
@@ -261,6 +261,26 @@ def capacity(*, progress: bool | Progress = False, **options: Any) -> Results:
     >>> headstart.capacity(schemes=["iw10", "halfback"], duration="600 s")
     """
     words = _words({**options, "capacity": True})
-    found = _called("race", words, progress, _classes(*options.values()))
+    with reported(progress) as report:
+        found = _called("race", words, report, _classes(*options.values()))
     tables = {"capacity": found.tables["capacity"], **found.tables}
     return Results(tables, found.command, found.json, found.notes)
+
+
+def reproduce(paper: str | None = None, *, progress: bool | Progress = False, **options: Any) -> Results:
+    """Runs the experiments of a paper again and judges its claims, as `headstart reproduce`.
+
+    The main table, `claims`, has the rows of claims.csv, a claim under each variant. Each figure's
+    data are a table with the name of its file, such as `figure-12-mean-ethernet`. With
+    `set_ups=True` there is the table `set_ups` only, and without a paper `papers`, which lists
+    papers and figures. `quick=True` is a cut-down run; the full one takes hours.
+
+    A claim whose outcome is not the one on record is a warning; with `check=True` a ValueError.
+    Figures over QUIC or in the emulator are not in this package: ValueError says so.
+
+    >>> headstart.reproduce("halfback", figure=["12"], quick=True)
+    """
+    if paper is not None and (not isinstance(paper, str) or paper.startswith("-")):
+        raise ValueError(f"paper: found {paper!r}, expected the name of a paper or a folder")
+    with reported(progress) as report:
+        return _called("reproduce", [*([paper] if paper else []), *_words(options)], report, [])

@@ -306,13 +306,26 @@ class HandOver:
 def check_case(scheme: type[Scheme], seed: int) -> tuple[str, str] | None:
     """Runs the case that this seed draws. Returns the first property that does not hold, and the case."""
 
+def point(options: Sequence[str], classes: Sequence[type[Scheme]]) -> list[tuple[str, str]]:
+    """Runs a point of `points`. Returns the results of its runs by their keys."""
+
+def points(
+    options: Sequence[str], classes: Sequence[type[Scheme]]
+) -> list[tuple[list[str], list[str], float]]:
+    """The points of a sweep with options as words.
+
+    Of each its options for `point`, the keys of its runs, and its estimated processor time in seconds.
+    """
+
 def run(
     name: str,
     options: Sequence[str],
     report: Callable[[str, int, int, float], object] | None = None,
-    classes: Sequence[type[Scheme]] = (),
+    classes: Sequence[type[Scheme]] = ...,
+    stored: Sequence[tuple[str, str]] = ...,
 ) -> tuple[list[tuple[str, Table]], str, str | None, list[str]]:
     """Runs a command with options as words, in which the names of classes are schemes as well.
 
-    Returns its tables by name, the command line, the document of `--format json` and notes.
+    Runs of a sweep with a result in `stored` are not run. Returns the command's tables by name, its
+    line, the document of `--format json` and notes.
     """

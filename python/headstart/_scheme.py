@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from . import _native
 from ._native import Ack, Allowance, Congestion, FlightPlan, HandOver, Prior, Timeout
+from ._progress import reported
 
 
 class Scheme:
@@ -80,7 +81,11 @@ class PropertyError(AssertionError):
 
 
 def check(
-    scheme: type[Scheme], *, cases: int = 200, seed: int = 0, progress: Callable[[int, int], object] | None = None
+    scheme: type[Scheme],
+    *,
+    cases: int = 200,
+    seed: int = 0,
+    progress: bool | Callable[[int, int], object] | None = None,
 ) -> None:
     """Tests the properties that every scheme must have, over drawn paths, hosts and transfers.
 
@@ -90,21 +95,24 @@ def check(
     however wrong, changes that.
 
     `cases` is the number of cases, the first drawn by `seed`, each other by the next number.
-    `progress` takes the numbers of cases that are done and of all.
+    `progress` is True for a bar by tqdm, or takes the numbers of cases that are done and of all.
 
     Raises PropertyError with the first property that does not hold and its seed. An exception of
     the scheme is its cause.
 
-    >>> headstart.check(Mine)
+    >>> headstart.check(Mine, progress=True)
     """
     if not (isinstance(scheme, type) and issubclass(scheme, Scheme)):
         raise ValueError(f"scheme: found {scheme!r}, expected a class derived from headstart.Scheme")
-    for number in range(cases):
-        try:
-            found = _native.check_case(scheme, seed + number)
-        except Exception as error:
-            raise PropertyError(scheme, seed + number, f"{type(error).__name__}: {error}") from error
-        if found:
-            raise PropertyError(scheme, seed + number, "{}\nin the case {}".format(*found))
-        if progress:
-            progress(number + 1, cases)
+    with reported(progress is True) as bar:
+        for number in range(cases):
+            try:
+                found = _native.check_case(scheme, seed + number)
+            except Exception as error:
+                raise PropertyError(scheme, seed + number, f"{type(error).__name__}: {error}") from error
+            if found:
+                raise PropertyError(scheme, seed + number, "{}\nin the case {}".format(*found))
+            if bar:
+                bar("checking", number + 1, cases, (number + 1) / cases)
+            elif callable(progress):
+                progress(number + 1, cases)

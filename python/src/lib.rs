@@ -18,7 +18,7 @@ use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Metadata, Schema};
-use headstart::command::call::{self, Answer};
+use headstart::command::call::{self, Answer, Stored};
 use headstart::progress::{ProgressState, StoppedRun};
 use headstart_report::rows::Kind;
 use headstart_startup::catalogue::Entry;
@@ -119,7 +119,7 @@ fn table(rows: call::Table, answer: &Answer) -> Result<Table, String> {
 }
 
 /// Tables by name, the command line, the document of `--format json`, and notes.
-type Results = (Vec<(&'static str, Table)>, String, Option<String>, Vec<String>);
+type Results = (Vec<(String, Table)>, String, Option<String>, Vec<String>);
 
 fn results(mut answer: Answer) -> Result<Results, String> {
     let tables = std::mem::take(&mut answer.tables);
@@ -206,32 +206,58 @@ fn work<R: Send + 'static>(
     })
 }
 
-/// Runs a command with options as words, in which the names of classes are schemes as well.
+fn refused(error: &anyhow::Error) -> PyErr {
+    PyValueError::new_err(call::message(error))
+}
+
+/// Runs a command with options as words, in which the names of classes are schemes as well. Runs of
+/// a sweep with a result in `stored` are not run.
 #[pyfunction]
-#[pyo3(signature = (name, options, report=None, classes=vec![]))]
+#[pyo3(signature = (name, options, report=None, classes=vec![], stored=vec![]))]
 fn run(
     py: Python<'_>,
     name: &str,
     options: Vec<String>,
     report: Option<Py<PyAny>>,
     classes: Vec<Bound<'_, PyType>>,
+    stored: Stored,
 ) -> PyResult<Results> {
-    let command: fn(&[String], &Path) -> anyhow::Result<Answer> = match name {
-        "race" => call::race,
+    let command: fn(&[String], &Path, Stored) -> anyhow::Result<Answer> = match name {
+        "race" => |options, folder, _| call::race(options, folder),
         "sweep" => call::sweep,
-        "trace" => |options, _| call::trace(options),
+        "trace" => |options, _, _| call::trace(options),
+        "reproduce" => |options, folder, _| call::reproduce(options, folder),
         other => {
-            return Err(PyValueError::new_err(format!("found `{other}`, expected race, sweep or trace")));
+            let error = format!("found `{other}`, expected race, sweep, trace or reproduce");
+            return Err(PyValueError::new_err(error));
         }
     };
     let answer = work(py, report.as_ref(), &classes, move |_| {
         let scratch = Scratch::new();
-        command(&options, &scratch.0)
+        command(&options, &scratch.0, stored)
     })?;
-    match answer {
-        Ok(answer) => results(answer).map_err(failed),
-        Err(error) => Err(PyValueError::new_err(call::message(&error))),
-    }
+    results(answer.map_err(|error| refused(&error))?).map_err(failed)
+}
+
+/// Options of a point for `point`, keys of its runs, estimated processor time in seconds.
+type PointTask = (Vec<String>, Vec<String>, f64);
+
+/// The points of a sweep with options as words.
+#[pyfunction]
+fn points(py: Python<'_>, options: Vec<String>, classes: Vec<Bound<'_, PyType>>) -> PyResult<Vec<PointTask>> {
+    let points = work(py, None, &classes, move |_| call::points(&options))?;
+    let points = points.map_err(|error| refused(&error))?;
+    Ok(points.into_iter().map(|point| (point.options, point.keys, point.seconds)).collect())
+}
+
+/// Runs a point of `points`. Returns the results of its runs by their keys.
+#[pyfunction]
+fn point(py: Python<'_>, options: Vec<String>, classes: Vec<Bound<'_, PyType>>) -> PyResult<Stored> {
+    let stored = work(py, None, &classes, move |_| {
+        let scratch = Scratch::new();
+        call::point(&options, &scratch.0)
+    })?;
+    stored.map_err(|error| refused(&error))
 }
 
 /// Runs the case that this seed draws with a class as its scheme. Returns the first property that
@@ -259,5 +285,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scheme::FlightPlan>()?;
     module.add_class::<scheme::HandOver>()?;
     module.add_function(wrap_pyfunction!(check_case, module)?)?;
+    module.add_function(wrap_pyfunction!(point, module)?)?;
+    module.add_function(wrap_pyfunction!(points, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)
 }

@@ -7,7 +7,10 @@ use std::process::Command;
 use headstart_host::not_run;
 
 /// Packages that the tests need.
-const PACKAGES: [&str; 7] = ["gymnasium", "ipykernel", "matplotlib", "nbclient", "pyarrow", "pytest", "tqdm"];
+const PACKAGES: [&str; 8] =
+    ["dask[distributed]", "gymnasium", "ipykernel", "matplotlib", "nbclient", "pyarrow", "pytest", "tqdm"];
+/// One that is not built for every version of Python: without it its test says that it was not run.
+const RAY: &str = "ray";
 
 /// Folder of the programs that this build makes.
 fn built() -> PathBuf {
@@ -23,13 +26,20 @@ fn run(command: &mut Command) -> bool {
 fn interpreter() -> Option<PathBuf> {
     let home = built().parent()?.join("tools/python-tests");
     let python = home.join("bin/python");
-    let has_packages = || run(Command::new(&python).args(["-c", &format!("import {}", PACKAGES.join(", "))]));
-    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    (has_packages()
-        || run(Command::new("python3").args(["-m", "venv"]).arg(&home))
-            && run(Command::new(&python).args(install).args(PACKAGES))
-            && has_packages())
-    .then_some(python)
+    let has = |packages: &[&str]| {
+        let modules: Vec<&str> = packages.iter().map(|name| name.split('[').next().unwrap_or(name)).collect();
+        run(Command::new(&python).args(["-c", &format!("import {}", modules.join(", "))]))
+    };
+    let install = |packages: &[&str]| {
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        run(Command::new(&python).args(pip).args(packages)) && has(packages)
+    };
+    let is_ready =
+        has(&PACKAGES) || run(Command::new("python3").args(["-m", "venv"]).arg(&home)) && install(&PACKAGES);
+    if is_ready && !has(&[RAY]) {
+        install(&[RAY]);
+    }
+    is_ready.then_some(python)
 }
 
 #[test]
@@ -55,7 +65,7 @@ fn the_package_gives_what_the_command_gives() {
     }
     std::fs::copy(built.join("deps/lib_native.so"), package.join("_native.abi3.so")).expect("copied");
     let passes = run(Command::new(python)
-        .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
+        .args(["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"])
         .arg(source.join("tests"))
         .current_dir(folder.path())
         .env("HEADSTART", command));

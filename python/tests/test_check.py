@@ -30,6 +30,11 @@ def test_a_scheme_that_keeps_the_contract_passes():
     assert done == [(number, 60) for number in range(1, 61)]
 
 
+def test_a_bar_shows_the_cases_that_are_done(capsys):
+    headstart.check(Fine, cases=3, progress=True)
+    assert "checking: 3 of 3 runs" in capsys.readouterr().err
+
+
 class Random(Fine):
     """Draws its window from a source that is not the run's."""
 

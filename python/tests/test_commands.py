@@ -211,3 +211,35 @@ def test_an_exception_of_the_progress_function_stops_the_runs():
 
     with pytest.raises(LookupError, match="enough"):
         headstart.sweep(load=["5%", "25%"], progress=fail, **LONG)
+
+
+def test_a_paper_is_reproduced_as_by_the_command(command, tmp_path):
+    results = headstart.reproduce("quick-start", figure=["3"], quick=True)
+    done = command(*words(results))
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "headstart-reproduce/quick-start"
+    names = {"claims", *(file.stem for file in folder.glob("figure-3-*.csv"))}
+    assert set(results.tables) == names and len(names) > 1
+    for name, table in results.tables.items():
+        with (folder / f"{name}.csv").open(newline="") as file:
+            header, *written = csv.reader(file)
+        assert header == table.columns
+        found = rows(table)
+        assert len(found) == len(written) > 0
+        assert all(same(row, fields) for row, fields in zip(found, written))
+    assert "x_" in results.tables[max(names - {"claims"})].columns[2]
+
+
+def test_papers_are_listed_and_others_refused(command):
+    listed = pyarrow.table(headstart.reproduce()).to_pylist()
+    assert {"paper": "halfback", "figure": "figure-12"}.items() <= listed[[r["figure"] for r in listed].index("figure-12")].items()
+    for options, message in [
+        ({"paper": "nobody"}, "found the paper `nobody`, expected one of"),
+        ({"paper": "halfback", "figure": "99"}, "--figure: found `99`"),
+        ({"paper": "wisestart", "quick": True}, "stack-algorithm-1: --in, --transport: found Simulator, Quic"),
+        ({"paper": "halfback", "out": "folder"}, "out: found an option"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            headstart.reproduce(**options)
+    done = command("reproduce", "nobody")
+    assert done.returncode == 2 and "found the paper `nobody`" in done.stderr

@@ -12,9 +12,11 @@ use headstart_report::jobs::JobStore;
 use headstart_report::rows::{Column, Kind};
 use headstart_study::dependencies::idle;
 use headstart_study::study::plain;
+use serde_json::value::RawValue;
 
 use super::{
-    Cli, Command, Line, format, race as racing, read, sweep as sweeping, terminal, trace as tracing, words,
+    Cli, Command, Line, format, merge, race as racing, read, reproduce as reproducing, sweep as sweeping,
+    terminal, trace as tracing, words,
 };
 use crate::conditions::{self, conditions};
 use crate::errors::{Refuse as _, one_line};
@@ -22,10 +24,10 @@ use crate::errors::{Refuse as _, one_line};
 use crate::estimate::Estimate;
 use crate::flows::Flows;
 use crate::output::Folder;
-use crate::race::Value;
-#[cfg(feature = "explore")]
+use crate::race::{self, Value};
 use crate::setup::Setup;
 use crate::show::flow::{COLUMNS, rows};
+use crate::sweep::Point;
 
 /// A table as text; an empty field was not measured.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +42,7 @@ pub struct Table {
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     /// Its tables, by name; the first is the main one.
-    pub tables: Vec<(&'static str, Table)>,
+    pub tables: Vec<(String, Table)>,
     /// The command line with the same results.
     pub command: String,
     /// The conditions that all rows have in common, as a JSON object.
@@ -83,8 +85,8 @@ pub fn race(options: &[String], folder: &Path) -> Result<Answer> {
         kinds.into_iter().map(|(name, kind)| Column::new(name, kind)).collect()
     };
     let mut tables = vec![
-        ("schemes", Table { columns: named(result.kinds()), rows: result.rows() }),
-        ("seeds", Table { columns: named(result.seed_kinds()), rows: result.seeds().1 }),
+        ("schemes".to_owned(), Table { columns: named(result.kinds()), rows: result.rows() }),
+        ("seeds".to_owned(), Table { columns: named(result.seed_kinds()), rows: result.seeds().1 }),
     ];
     if let Some(capacities) = &capacities {
         let columns = vec![
@@ -99,20 +101,26 @@ pub fn race(options: &[String], folder: &Path) -> Result<Answer> {
                 [one.own_percent, one.absolute_percent, one.reference_percent].map(percent);
             vec![one.scheme.clone(), own, absolute, reference]
         };
-        tables.push(("capacity", Table { columns, rows: capacities.iter().map(row).collect() }));
+        tables.push(("capacity".to_owned(), Table { columns, rows: capacities.iter().map(row).collect() }));
     }
     let json = racing::json(&command, &setup, &result, capacities.as_deref())?;
     Ok(Answer { tables, command, conditions: object(conditions(&setup))?, json: Some(json), notes })
 }
 
-/// `headstart sweep` with these options, as [`race`].
+/// Results of runs by their keys, as a store has them.
+pub type Stored = Vec<(String, String)>;
+
+/// `headstart sweep` with these options, as [`race`]; runs with a result in `stored` are not run.
 ///
 /// # Errors
 /// If an option is refused, or a run fails.
-pub fn sweep(options: &[String], folder: &Path) -> Result<Answer> {
+pub fn sweep(options: &[String], folder: &Path, stored: Stored) -> Result<Answer> {
     let (Line { asked, .. }, command) = line("sweep", options)?;
     let sweeping::Prepared { points, flows, notes, .. } = sweeping::prepare(&asked)?;
     let store = JobStore::open(Folder::open(folder).or_refuse()?)?;
+    for (key, result) in stored {
+        store.insert(&key, &RawValue::from_string(result)?)?;
+    }
     let mut flows = Flows::open(flows.as_ref(), &points[0].1, &store).or_refuse()?;
     let sweeping::Tables { columns: [columns, seed_columns], rows: [rows, seed_rows], .. } =
         sweeping::measure(points.iter(), &store, flows.as_mut(), |_, _| ())?;
@@ -125,10 +133,57 @@ pub fn sweep(options: &[String], folder: &Path) -> Result<Answer> {
     };
     let constant = conditions(setup).into_iter().filter(is_constant).collect();
     let tables = vec![
-        ("points", Table { columns, rows }),
-        ("seeds", Table { columns: seed_columns, rows: seed_rows }),
+        ("points".to_owned(), Table { columns, rows }),
+        ("seeds".to_owned(), Table { columns: seed_columns, rows: seed_rows }),
     ];
     Ok(Answer { tables, command, conditions: object(constant)?, json: Some(json), notes })
+}
+
+/// A point of a sweep as a task for another process.
+#[derive(Clone, Debug)]
+pub struct PointTask {
+    /// Its options, for [`point`].
+    pub options: Vec<String>,
+    /// The keys of its runs.
+    pub keys: Vec<String>,
+    /// Estimated processor time in seconds.
+    pub seconds: f64,
+}
+
+/// The points of `headstart sweep` with these options; nothing is run. Each runs by one thread
+/// unless they say how many.
+///
+/// # Errors
+/// If an option is refused, or cannot be divided among processes.
+pub fn points(options: &[String]) -> Result<Vec<PointTask>> {
+    let (Line { asked, .. }, _) = line("sweep", options)?;
+    let sweeping::Prepared { points, .. } = sweeping::prepare(&asked)?;
+    merge::check_divisible(&points).or_refuse()?;
+    let task = |(point, setup): (Point, Setup)| {
+        let mut options = point.arguments;
+        if setup.run.threads.is_none() {
+            options.push("--threads=1".to_owned());
+        }
+        PointTask { options, keys: race::keys(&setup), seconds: race::estimate(&setup).seconds }
+    };
+    Ok(points.into_iter().map(task).collect())
+}
+
+/// Runs one of [`points`] and returns its results. Finished runs are kept in `folder` while it goes
+/// on.
+///
+/// # Errors
+/// If an option is refused, or a run fails.
+pub fn point(options: &[String], folder: &Path) -> Result<Stored> {
+    let sweeping::Prepared { points, .. } = sweeping::prepare_any_size(options)?;
+    let store = JobStore::open(Folder::open(folder).or_refuse()?)?;
+    sweeping::measure(points.iter(), &store, None, |_, _| ())?;
+    let keys = points.iter().flat_map(|(_, setup)| race::keys(setup));
+    let stored = |key: String| {
+        let result = store.get::<Box<RawValue>>(&key)?;
+        Some((key, String::from(Box::<str>::from(result))))
+    };
+    Ok(keys.filter_map(stored).collect())
 }
 
 /// `headstart trace` with these options, of which the first is the scheme: a table of events for
@@ -148,10 +203,27 @@ pub fn trace(options: &[String]) -> Result<Answer> {
     };
     let columns = || COLUMNS.map(|name| Column::new(name, kind(name))).into();
     let table = |(entry, view): &(&'static headstart_startup::catalogue::Entry, _)| {
-        (entry.name.as_str(), Table { columns: columns(), rows: rows(view).collect() })
+        (entry.name.to_string(), Table { columns: columns(), rows: rows(view).collect() })
     };
     let tables = flows.iter().map(table).collect();
     Ok(Answer { tables, command, conditions: object(conditions(&prepared.setup))?, json: None, notes })
+}
+
+/// `headstart reproduce` with these options, of which the first is the paper: a table of its
+/// claims, and one of each figure's data; without a paper a table of all papers.
+///
+/// # Errors
+/// If an option is refused, or a run fails; with `--check` if a claim has another outcome than the
+/// one on record.
+pub fn reproduce(options: &[String], folder: &Path) -> Result<Answer> {
+    let (Line { matches, .. }, command) = line("reproduce", options)?;
+    let Command::Reproduce(args) = Cli::from_arg_matches(&matches)?.command else {
+        return Ok(Answer::default());
+    };
+    let reproducing::Tables { tables, surprises } = reproducing::tables(&args, folder)?;
+    let tables = tables.into_iter().map(|(name, columns, rows)| (name, Table { columns, rows })).collect();
+    let conditions = serde_json::json!({ "paper": args.paper, "quick": args.quick }).to_string();
+    Ok(Answer { tables, command, conditions, json: None, notes: surprises })
 }
 
 fn object(conditions: Vec<conditions::Condition>) -> Result<String> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use headstart_report::jobs::JobStore;
+use headstart_report::rows::{self, Kind};
 
 use super::terminal::{self, print, print_table};
 use crate::errors::Refuse as _;
@@ -67,6 +68,66 @@ pub struct ReproduceArgs {
     pub out: PathBuf,
 }
 
+/// A paper's experiments and their results.
+struct Reproduction {
+    paper: Paper,
+    experiments: Vec<Experiment>,
+    results: Vec<Results>,
+    replaced: Vec<Option<Vec<(Replacement, Results)>>>,
+}
+
+impl Reproduction {
+    /// Runs the experiments.
+    fn run(
+        args: &ReproduceArgs,
+        (paper, experiments): (Paper, Vec<Experiment>),
+        store: &JobStore,
+        announce: &dyn Fn(&Estimate) -> Result<()>,
+    ) -> Result<Self> {
+        let replacements: Vec<Option<Vec<Replacement>>> =
+            experiments.iter().map(|one| replacements(one, !args.quick || args.evidence)).collect();
+        let all = || {
+            replacements.iter().zip(&experiments).flat_map(|(all, one)| {
+                all.iter().flatten().map(move |replacement| (one.name.as_str(), &replacement.plan))
+            })
+        };
+        let plans: Vec<(&str, &Plan)> =
+            experiments.iter().map(|one| (one.name.as_str(), &one.plan)).chain(all()).collect();
+        let mut results = headstart_paper::run::run(&plans, crate::CARRIERS, store, args.threads, announce)?;
+        let mut replaced_results = results.split_off(experiments.len()).into_iter();
+        let replaced = replacements
+            .iter()
+            .map(|all| all.as_ref().map(|all| all.iter().cloned().zip(replaced_results.by_ref()).collect()))
+            .collect();
+        Ok(Self { paper, experiments, results, replaced })
+    }
+
+    fn judged(&self) -> Vec<JudgedFigure<'_>> {
+        self.experiments
+            .iter()
+            .zip(&self.results)
+            .zip(&self.replaced)
+            .map(|((one, results), replaced)| JudgedFigure::new(one, results, replaced.as_deref()))
+            .collect()
+    }
+
+    /// Outcomes that are not those on record; with `--check` they are an error.
+    fn surprises(&self, args: &ReproduceArgs, judged: &[JudgedFigure<'_>]) -> Result<Vec<String>> {
+        let mut surprises = reproduce::surprises(judged, args.quick);
+        if args.quick && args.evidence && args.figure.is_empty() {
+            let found = reproduce::score(judged.iter().filter(|one| !one.experiment.plan.is_ours)).evidence;
+            let recorded = self.paper.quick_evidence;
+            if let Some(recorded) = recorded.filter(|recorded| *recorded != found) {
+                surprises.push(format!("claims that hold with evidence: found {found}, recorded {recorded}"));
+            }
+        }
+        if args.check && !surprises.is_empty() {
+            bail!("{} outcomes are not those on record:\n{}", surprises.len(), surprises.join("\n"));
+        }
+        Ok(surprises)
+    }
+}
+
 /// Runs a paper's experiments, prints its claims and writes the report; without a paper, lists all.
 pub fn run(args: &ReproduceArgs) -> Result<()> {
     let name = match &args.paper {
@@ -80,29 +141,8 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     if args.set_ups {
         return judge_set_ups(args, experiments, store);
     }
-    let replacements: Vec<Option<Vec<Replacement>>> =
-        experiments.iter().map(|one| replacements(one, !args.quick || args.evidence)).collect();
-    let all = || {
-        replacements.iter().zip(&experiments).flat_map(|(all, one)| {
-            all.iter().flatten().map(move |replacement| (one.name.as_str(), &replacement.plan))
-        })
-    };
-    let plans: Vec<(&str, &Plan)> =
-        experiments.iter().map(|one| (one.name.as_str(), &one.plan)).chain(all()).collect();
-    let mut results =
-        headstart_paper::run::run(&plans, crate::CARRIERS, &store, args.threads, &announce(args))?;
-    let mut replaced_results = results.split_off(experiments.len()).into_iter();
-    let replaced: Vec<Option<Vec<(Replacement, Results)>>> = replacements
-        .iter()
-        .map(|all| all.as_ref().map(|all| all.iter().cloned().zip(replaced_results.by_ref()).collect()))
-        .collect();
-
-    let judged: Vec<JudgedFigure> = experiments
-        .iter()
-        .zip(&results)
-        .zip(&replaced)
-        .map(|((one, results), replaced)| JudgedFigure::new(one, results, replaced.as_deref()))
-        .collect();
+    let reproduction = Reproduction::run(args, (paper, experiments), &store, &announce(args))?;
+    let judged = reproduction.judged();
     for one in judged.iter().filter(|one| !one.claims.is_empty()) {
         let width = table::terminal_width(std::env::var("COLUMNS").ok().as_deref());
         print_table(&reproduce::terminal_table(one, width))?;
@@ -122,32 +162,74 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
         folder.write_csv(&format!("{}.csv", drawn.name), &columns, reproduce::data_rows(&drawn.data))?;
     }
     folder.write_csv("claims.csv", &reproduce::CLAIM_COLUMNS, reproduce::claim_rows(&judged))?;
+    let names: Vec<&str> = reproduction.experiments.iter().map(|one| one.name.as_str()).collect();
     let facts = vec![
         ("headstart".to_owned(), crate::VERSION.to_owned()),
         ("length".to_owned(), if args.quick { "quick".to_owned() } else { "full".to_owned() }),
-        (
-            "figures".to_owned(),
-            experiments.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", "),
-        ),
+        ("figures".to_owned(), names.join(", ")),
     ];
-    let report = reproduce::report(&paper, &judged, &drawings, facts);
+    let report = reproduce::report(&reproduction.paper, &judged, &drawings, facts);
     let page = folder.write("report.html", report.html().as_bytes())?;
     print(&format!("\nReport: {}\n", page.display()))?;
-    let mut surprises = reproduce::surprises(&judged, args.quick);
-    if args.quick && args.evidence && args.figure.is_empty() {
-        let found = reproduce::score(judged.iter().filter(|one| !one.experiment.plan.is_ours)).evidence;
-        let recorded = paper.quick_evidence;
-        if let Some(recorded) = recorded.filter(|recorded| *recorded != found) {
-            surprises.push(format!("claims that hold with evidence: found {found}, recorded {recorded}"));
-        }
-    }
-    if args.check && !surprises.is_empty() {
-        bail!("{} outcomes are not those on record:\n{}", surprises.len(), surprises.join("\n"));
-    }
-    for surprise in surprises {
+    for surprise in reproduction.surprises(args, &judged)? {
         eprintln!("headstart: not as recorded: {surprise}");
     }
     Ok(())
+}
+
+/// The tables of a reproduction, and the outcomes that are not those on record.
+#[derive(Default)]
+pub struct Tables {
+    /// By name, the main one first: columns and rows.
+    pub tables: Vec<(String, Vec<rows::Column>, Vec<Vec<String>>)>,
+    /// In words.
+    pub surprises: Vec<String>,
+}
+
+/// The tables of what [`run`] prints and writes; finished runs are kept in `folder` while it goes
+/// on.
+///
+/// # Errors
+/// As [`run`].
+pub fn tables(args: &ReproduceArgs, folder: &Path) -> Result<Tables> {
+    let columns = |names: &[&str], numbers: &[&str]| -> Vec<rows::Column> {
+        let kind = |name: &str| if numbers.contains(&name) { Kind::Number } else { Kind::Text };
+        names.iter().map(|name| rows::Column::new(*name, kind(name))).collect()
+    };
+    let name = match &args.paper {
+        Some(name) if !args.list => name,
+        _ => {
+            let rows = papers()?.into_iter().map(Vec::from).collect();
+            let columns = columns(&["paper", "figure", "shows"], &[]);
+            return Ok(Tables { tables: vec![("papers".to_owned(), columns, rows)], surprises: vec![] });
+        }
+    };
+    let (_, paper, mut experiments) = select(args, name).or_refuse()?;
+    let store = JobStore::open(Folder::open(folder).or_refuse()?)?;
+    let check = |estimate: &Estimate| estimate.check(args.large).or_refuse();
+    if args.set_ups {
+        let (plans, results) = run_set_ups(args, &mut experiments, &store, &check)?;
+        let set_ups = SetUps::new(&experiments, &plans, &results);
+        let (names, rows) = set_ups.rows();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let tables = vec![("set_ups".to_owned(), columns(&names, &[]), rows)];
+        return Ok(Tables { tables, surprises: wrong_set_ups(args, &set_ups)? });
+    }
+    let reproduction = Reproduction::run(args, (paper, experiments), &store, &check)?;
+    let judged = reproduction.judged();
+    let numbers = ["ours", "low", "high"];
+    let mut tables = vec![(
+        "claims".to_owned(),
+        columns(&reproduce::CLAIM_COLUMNS, &numbers),
+        reproduce::claim_rows(&judged),
+    )];
+    for drawn in judged.iter().flat_map(|one| reproduce::drawn(one.experiment, one.results)) {
+        let names: Vec<&str> = drawn.columns.iter().map(String::as_str).collect();
+        // Behind the scheme and its point there are the numbers of both axes.
+        let columns = columns(&names, names.get(2..).unwrap_or_default());
+        tables.push((drawn.name, columns, reproduce::data_rows(&drawn.data)));
+    }
+    Ok(Tables { tables, surprises: reproduction.surprises(args, &judged)? })
 }
 
 /// Prints the cost of the runs that are left, or refuses it.
@@ -168,12 +250,32 @@ fn replacements(experiment: &Experiment, is_wanted: bool) -> Option<Vec<Replacem
     (is_wanted && !is_real).then(|| experiment.replacements())
 }
 
-/// Judges all claims under every variant of the paper's set-up.
-fn judge_set_ups(args: &ReproduceArgs, mut experiments: Vec<Experiment>, store: JobStore) -> Result<()> {
+/// Runs every variant of the set-ups of the paper's own experiments, which are kept.
+fn run_set_ups(
+    args: &ReproduceArgs,
+    experiments: &mut Vec<Experiment>,
+    store: &JobStore,
+    announce: &dyn Fn(&Estimate) -> Result<()>,
+) -> Result<(Vec<Plan>, Vec<Results>)> {
     experiments.retain(|one| !one.plan.is_ours && !one.plan.is_specification);
     let plans: Vec<Plan> = experiments.iter().map(|one| one.plan.with_all_variants()).collect();
     let named: Vec<(&str, &Plan)> = experiments.iter().map(|one| one.name.as_str()).zip(&plans).collect();
-    let results = headstart_paper::run::run(&named, crate::CARRIERS, &store, args.threads, &announce(args))?;
+    let results = headstart_paper::run::run(&named, crate::CARRIERS, store, args.threads, announce)?;
+    Ok((plans, results))
+}
+
+/// Variants that are not as on record; with `--check` they are an error.
+fn wrong_set_ups(args: &ReproduceArgs, set_ups: &SetUps<'_>) -> Result<Vec<String>> {
+    let wrong = set_ups.wrong();
+    if args.check && !wrong.is_empty() {
+        bail!("{}", wrong.join("\n"));
+    }
+    Ok(wrong)
+}
+
+/// Judges all claims under every variant of the paper's set-up.
+fn judge_set_ups(args: &ReproduceArgs, mut experiments: Vec<Experiment>, store: JobStore) -> Result<()> {
+    let (plans, results) = run_set_ups(args, &mut experiments, &store, &announce(args))?;
     let set_ups = SetUps::new(&experiments, &plans, &results);
     print_table(&set_ups.table())?;
     let folder = terminal::closed(store)?;
@@ -181,11 +283,7 @@ fn judge_set_ups(args: &ReproduceArgs, mut experiments: Vec<Experiment>, store: 
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let path = folder.write_csv("set-ups.csv", &columns, rows)?;
     print(&format!("\nTable: {}\n", path.display()))?;
-    let wrong = set_ups.wrong();
-    if args.check && !wrong.is_empty() {
-        bail!("{}", wrong.join("\n"));
-    }
-    wrong.iter().for_each(|one| eprintln!("headstart: {one}"));
+    wrong_set_ups(args, &set_ups)?.iter().for_each(|one| eprintln!("headstart: {one}"));
     Ok(())
 }
 
@@ -275,18 +373,23 @@ fn value_name(value: impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
+/// All papers and figures: paper, figure, what it shows.
+fn papers() -> Result<Vec<[String; 3]>> {
+    let mut rows = vec![];
+    for files in library::ALL {
+        let (_, experiments) = library::read(files, false, |_| true)?;
+        rows.extend(experiments.into_iter().map(|one| {
+            [files.name.to_string(), one.name, format!("{} ({})", one.plan.title, one.plan.source)]
+        }));
+    }
+    Ok(rows)
+}
+
 fn list_papers() -> Result<()> {
     let mut table =
         Table::new("", [Column::text("paper"), Column::text("figure"), Column::text("what it shows")]);
-    for files in library::ALL {
-        let (_, experiments) = library::read(files, false, |_| true)?;
-        for one in &experiments {
-            table.row([
-                Cell::text(&files.name),
-                Cell::text(&one.name),
-                Cell::text(&format!("{} ({})", one.plan.title, one.plan.source)),
-            ]);
-        }
+    for row in papers()? {
+        table.row(row.each_ref().map(|text| Cell::text(text)));
     }
     print_table(&table)?;
     print("\nIn real time, beside the simulator:\n")?;

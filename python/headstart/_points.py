@@ -1,0 +1,58 @@
+"""The points of a sweep as tasks of an executor."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import pathlib
+from collections.abc import Sequence
+from concurrent.futures import Executor, as_completed
+
+from . import _native
+from ._progress import Progress
+from ._scheme import Scheme
+
+
+@functools.cache
+def _program() -> str:
+    """Identifies this build of the package: another one may have other results."""
+    return f"{_native.__version__} {hashlib.sha256(pathlib.Path(_native.__file__).read_bytes()).hexdigest()}"
+
+
+def _point(program: str, options: list[str], classes: Sequence[type[Scheme]]) -> list[tuple[str, str]]:
+    """Runs one point, in the process of a worker."""
+    if (this := _program()) != program:
+        raise ValueError(f"executor: found a worker with another build of headstart ({this}), expected {program}")
+    return _native.point(options, classes)
+
+
+def run_points(
+    executor: Executor, words: list[str], classes: Sequence[type[Scheme]], report: Progress | None
+) -> list[tuple[str, str]]:
+    """Runs all points of a sweep, each as one call of the executor.
+
+    Returns the results of the runs by their keys.
+    """
+    points = _native.points(words, classes)
+    runs, seconds = sum(len(keys) for _, keys, _ in points), sum(cost for *_, cost in points)
+    program = _program()
+    futures = {executor.submit(_point, program, options, classes): (options, keys, cost) for options, keys, cost in points}
+    stored: dict[str, str] = {}
+    finished, done = 0, 0.0
+    try:
+        for future in as_completed(futures):
+            options, keys, cost = futures.pop(future)
+            found = dict(future.result())
+            if found.keys() != set(keys):
+                raise ValueError(
+                    f"executor: found results of other runs than those of {' '.join(options)},"
+                    " expected the same input files for every worker"
+                )
+            stored.update(found)
+            finished, done = finished + len(keys), done + cost
+            if report:
+                report("sweeping", finished, runs, done / max(seconds, done))
+    finally:
+        for future in futures:
+            future.cancel()
+    return list(stored.items())
