@@ -110,7 +110,7 @@ pub fn race(options: &[String], folder: &Path) -> Result<Answer> {
 /// Results of runs by their keys, as a store has them.
 pub type Stored = Vec<(String, String)>;
 
-/// `headstart sweep` with these options, as [`race`]; runs with a result in `stored` are not run.
+/// `headstart sweep` with these options, as [`race()`]; runs with a result in `stored` are not run.
 ///
 /// # Errors
 /// If an option is refused, or a run fails.
