@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeGuard
 
 from ._native import Ack, Allowance, Congestion, FlightPlan, HandOver, Prior, Record, Table, Timeout, __version__
 from ._native import run as _run
@@ -118,7 +118,7 @@ class Results:
         return self.table.__arrow_c_schema__()
 
 
-def _is_scheme(value: object) -> bool:
+def _is_scheme(value: object) -> TypeGuard[type[Scheme]]:
     return isinstance(value, type) and issubclass(value, Scheme)
 
 
@@ -157,7 +157,7 @@ def _words(options: Mapping[str, Any], is_sweep: bool = False) -> list[str]:
             raise ValueError(f"{name}: found an option for files or output of the command, expected one of its runs")
         if value is None or value is False:
             continue
-        end = next((end for end in _UNITS if name.endswith(end)), None)
+        end = next((end for end in _UNITS if name.endswith(end)), "")
         is_text = isinstance(value, str) or (
             isinstance(value, Iterable) and any(isinstance(one, str) for one in value)
         )

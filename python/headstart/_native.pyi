@@ -5,8 +5,26 @@ from typing import final
 
 from ._scheme import Scheme
 
+__all__ = [
+    "Ack",
+    "Allowance",
+    "Congestion",
+    "FlightPlan",
+    "HandOver",
+    "Prior",
+    "Record",
+    "Table",
+    "Timeout",
+    "__version__",
+    "check_case",
+    "point",
+    "points",
+    "run",
+]
+
 __version__: str
 
+@final
 class Table:
     """A table of results that pyarrow, pandas, polars and DuckDB read without a copy."""
 
@@ -243,7 +261,7 @@ class Timeout:
 class Allowance:
     """Limits on sending: window and pace."""
 
-    def __init__(self, window_bytes: int, pace_bytes_per_s: float | None = None) -> None:
+    def __new__(cls, window_bytes: int, pace_bytes_per_s: float | None = None) -> Allowance:
         """A window of at least a segment, and a pace of at least 1 byte per second."""
 
     @property
@@ -258,9 +276,9 @@ class Allowance:
 class FlightPlan:
     """The first flight: a burst, the rest at a pace."""
 
-    def __init__(
-        self, flight_bytes: int, *, burst_bytes: int | None = None, pace_bytes_per_s: float | None = None
-    ) -> None:
+    def __new__(
+        cls, flight_bytes: int, *, burst_bytes: int | None = None, pace_bytes_per_s: float | None = None
+    ) -> FlightPlan:
         """A flight whose first `burst_bytes` (by default all) leave at once, the rest at the pace."""
 
     @property

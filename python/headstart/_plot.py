@@ -95,7 +95,8 @@ def _axes(ax: Axes | None) -> Axes:
         from matplotlib import pyplot
     except ImportError:
         raise ValueError("plot: found no matplotlib, expected that of `pip install 'headstart[plot]'`") from None
-    return pyplot.subplots()[1]
+    axes: Axes = pyplot.subplots()[1]
+    return axes
 
 
 def _columns(table: Table) -> dict[str, list[Any]]:
@@ -103,7 +104,8 @@ def _columns(table: Table) -> dict[str, list[Any]]:
         import pyarrow
     except ImportError:
         raise ValueError("plot: found no pyarrow, expected that of `pip install 'headstart[plot]'`") from None
-    return pyarrow.table(table).to_pydict()
+    columns: dict[str, list[Any]] = pyarrow.table(table).to_pydict()
+    return columns
 
 
 def _interval(columns: Mapping[str, list[Any]], name: str, row: int) -> tuple[float | None, float, float]:

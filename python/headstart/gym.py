@@ -37,7 +37,7 @@ import gymnasium
 import numpy
 from gymnasium import spaces
 
-from . import Allowance, FlightPlan, Scheme, trace
+from . import Ack, Allowance, Congestion, FlightPlan, Prior, Scheme, Timeout, trace
 
 _LOW = numpy.array([0, 1, -10, 0, 0, 0, 0], dtype=numpy.float32)
 _HIGH = numpy.array([30, 100, 10, 100, 100, 1, 30], dtype=numpy.float32)
@@ -77,7 +77,8 @@ class _Episode:
         found = self.reports.get()
         if isinstance(found, Exception):
             raise found
-        return found
+        observation, reward, is_end = found
+        return observation, reward, is_end
 
     def stop(self) -> None:
         self.actions.put(None)
@@ -90,8 +91,10 @@ def _agent(episode: _Episode) -> type[Scheme]:
     class Agent(Scheme):
         needs = "history"
 
-        def establish(self, prior):
+        def establish(self, prior: Prior) -> FlightPlan:
             self.mss, self.most = prior.mss_bytes, max(prior.receive_window_bytes, prior.mss_bytes)
+            if prior.flow_size_bytes is None:
+                raise ValueError("StartEnv: found a flow of unknown size, expected one that is announced")
             self.size = prior.flow_size_bytes
             self.window = min(_INITIAL_SEGMENTS * self.mss, self.most)
             record = prior.history
@@ -102,24 +105,24 @@ def _agent(episode: _Episode) -> type[Scheme]:
             self.decide(prior.now_s, prior.handshake_rtt_s)
             return FlightPlan(self.window)
 
-        def on_ack(self, ack):
+        def on_ack(self, ack: Ack) -> None:
             self.delivered, self.min_rtt_s = ack.delivered_bytes, ack.min_rtt_s
             is_end = self.delivered >= self.size
             if is_end or ack.now_s - self.begin_s >= ack.smoothed_rtt_s:
                 self.decide(ack.now_s, ack.smoothed_rtt_s, is_end)
 
-        def on_congestion(self, signal):
+        def on_congestion(self, signal: Congestion) -> None:
             self.lost += signal.lost_bytes
 
-        def on_timeout(self, timeout):
+        def on_timeout(self, timeout: Timeout) -> None:
             # RFC 5681: everything in flight is taken for lost.
             self.lost += timeout.prior_in_flight_bytes
             self.window = self.mss
 
-        def allowance(self):
+        def allowance(self) -> Allowance:
             return Allowance(self.window)
 
-        def decide(self, now_s, rtt_s, is_end=False):
+        def decide(self, now_s: float, rtt_s: float, is_end: bool = False) -> None:
             time_s = now_s - self.begin_s
             observation = [
                 _log2(self.window / self.mss),

@@ -28,7 +28,7 @@ class RayExecutor(Executor):
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         """The call as a task."""
         task = self._task.remote(function, arguments, named)
-        future = task.future()
+        future: Future[Any] = task.future()
         # A task that has begun is stopped as well.
         future.add_done_callback(lambda ended: ray.cancel(task, force=True) if ended.cancelled() else None)
         return future

@@ -7,8 +7,17 @@ use std::process::Command;
 use headstart_host::not_run;
 
 /// Packages that the tests need.
-const PACKAGES: [&str; 8] =
-    ["dask[distributed]", "gymnasium", "ipykernel", "matplotlib", "nbclient", "pyarrow", "pytest", "tqdm"];
+const PACKAGES: [&str; 9] = [
+    "dask[distributed]",
+    "gymnasium",
+    "ipykernel",
+    "matplotlib",
+    "mypy==2.4.1",
+    "nbclient",
+    "pyarrow",
+    "pytest",
+    "tqdm",
+];
 /// One that is not built for every version of Python: without it its test says that it was not run.
 const RAY: &str = "ray";
 
@@ -27,7 +36,8 @@ fn interpreter() -> Option<PathBuf> {
     let home = built().parent()?.join("tools/python-tests");
     let python = home.join("bin/python");
     let has = |packages: &[&str]| {
-        let modules: Vec<&str> = packages.iter().map(|name| name.split('[').next().unwrap_or(name)).collect();
+        let modules: Vec<&str> =
+            packages.iter().map(|name| name.split(['[', '=']).next().unwrap_or(name)).collect();
         run(Command::new(&python).args(["-c", &format!("import {}", modules.join(", "))]))
     };
     let install = |packages: &[&str]| {
@@ -59,15 +69,28 @@ fn the_package_gives_what_the_command_gives() {
     std::fs::create_dir(&package).expect("a folder");
     for file in std::fs::read_dir(source.join("headstart")).expect("the package's files") {
         let file = file.expect("a file").path();
-        if file.extension().is_some_and(|end| end == "py") {
+        if file.extension().is_some_and(|end| end == "py" || end == "pyi") {
             std::fs::copy(&file, package.join(file.file_name().expect("a name"))).expect("copied");
         }
     }
     std::fs::copy(built.join("deps/lib_native.so"), package.join("_native.abi3.so")).expect("copied");
-    let passes = run(Command::new(python)
+    let passes = run(Command::new(&python)
         .args(["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"])
         .arg(source.join("tests"))
         .current_dir(folder.path())
         .env("HEADSTART", command));
     assert!(passes, "pytest fails: see above");
+
+    // The stub has the names and signatures of the compiled part, and the package keeps its types.
+    let settings = source.join("pyproject.toml");
+    let checks = |module: &str, option: &str, checked: &str| {
+        run(Command::new(&python)
+            .args(["-m", module, option])
+            .arg(&settings)
+            .arg(checked)
+            .current_dir(folder.path())
+            .env("MYPY_CACHE_DIR", built.join("../tools/mypy")))
+    };
+    assert!(checks("mypy", "--config-file", "headstart"), "mypy: see above");
+    assert!(checks("mypy.stubtest", "--mypy-config-file", "headstart._native"), "stubtest: see above");
 }
