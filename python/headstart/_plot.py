@@ -52,7 +52,7 @@ class Plot:
         times: dict[str, list[float]] = {}
         with open(self._flows, newline="", encoding="utf-8") as file:
             for row in csv.DictReader(file):
-                is_measured = (row["run"], row["what"], row["after_warm_up"]) == ("alone", "flow", "1")
+                is_measured = (row["run"], row["kind"], row["after_warm_up"]) == ("alone", "flow", "1")
                 if is_measured and row["role"] == "tested" and row["completion_ms"]:
                     times.setdefault(row["scheme"], []).append(float(row["completion_ms"]))
         ax = _axes(ax)

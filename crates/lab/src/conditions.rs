@@ -25,7 +25,7 @@ pub struct Condition {
 
 /// The columns of the conditions.
 pub const COLUMNS: [&str; 47] = [
-    "home",
+    "environment",
     "transport",
     "rate_bits_per_s",
     "trace",
@@ -64,7 +64,7 @@ pub const COLUMNS: [&str; 47] = [
     "probe",
     "acks",
     "pacing",
-    "later_answers",
+    "later_responses",
     "min_rto_s",
     "initial_rto_s",
     "receive_window_bytes",
@@ -80,7 +80,7 @@ pub fn conditions(setup: &Setup) -> Vec<Condition> {
     let Setup { path, transport, workload, run, .. } = setup;
     let mut all = vec![];
     let mut add = |option, name, value| all.push(Condition { option, name, value });
-    add("in", "home", word(run.environment));
+    add("in", "environment", word(run.environment));
     add("transport", "transport", word(transport.transport));
     of_path(setup, path, &mut add);
     of_workload(setup, workload, &mut add);
@@ -236,7 +236,7 @@ fn of_transport(transport: &TransportOptions, add: Add<'_>) {
     add("probe", "probe", word(transport.probe));
     add("acks", "acks", word(transport.acks));
     add("pacing", "pacing", word(transport.pacing));
-    add("later-answers", "later_answers", word(transport.later_answers));
+    add("later-responses", "later_responses", word(transport.later_responses));
     add("min-rto", "min_rto_s", seconds(transport.min_rto));
     add("initial-rto", "initial_rto_s", seconds(transport.initial_rto));
     add("receive-window", "receive_window_bytes", Value::Count(transport.receive_window.get()));

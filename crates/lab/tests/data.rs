@@ -216,10 +216,10 @@ fn a_page_is_a_row_and_its_connections_are_others() {
     let flows = rows(&folder.join("flows.csv"));
     let pages: Vec<f64> = flows
         .iter()
-        .filter(|row| row["what"] == "page" && row["run"] == "alone")
+        .filter(|row| row["kind"] == "page" && row["run"] == "alone")
         .map(|row| number(row, "completion_ms"))
         .collect();
-    assert!(flows.iter().filter(|row| row["what"] == "flow").count() > pages.len());
+    assert!(flows.iter().filter(|row| row["kind"] == "flow").count() > pages.len());
     let mean = pages.iter().sum::<f64>() / pages.len() as f64;
     let table = rows(&folder.join("out/race.csv"));
     assert!((mean - number(&table[0], "mean_ms")).abs() < 1e-4, "{mean}");

@@ -203,7 +203,7 @@ fn a_page_over_the_tcp_model_is_not_slower_for_a_fast_start() {
         let found = pages("tcp", fetch);
         assert!(found.iter().all(|ratio| *ratio < 1.1), "{fetch}: {found:?}");
         // The papers' models differ, and can be selected.
-        let papers = pages("tcp", &format!("{fetch} --later-answers window"));
+        let papers = pages("tcp", &format!("{fetch} --later-responses window"));
         assert!(papers[1] > 1.1 * found[1], "{fetch}: {papers:?} {found:?}");
     }
 }

@@ -99,7 +99,7 @@ pub const ALL: &[PaperFiles] = &[
         "figure-13",
         "cheating",
         "attacks",
-        "storm",
+        "request-flood",
     },
     paper! {
         "wisestart":
@@ -133,7 +133,7 @@ pub const ALL: &[PaperFiles] = &[
         "several-at-once",
         "several-long",
         "standard-newcomers",
-        "liars",
+        "false-hints",
         "coarse-hints",
         "bbr",
         "quic-alone",

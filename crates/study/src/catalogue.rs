@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 
 use crate::connection_vectors::ConnectionVectors;
 use crate::dumbbell::Dumbbell;
-use crate::history::changed_path::{Anatomy, ChangedPath};
+use crate::history::changed_path::{ChangedPath, ChangedPathTrace};
 use crate::history::hit_rate::HitRate;
 use crate::history::network_sequence::NetworkSequence;
 use crate::history::pair::Pair;
@@ -28,7 +28,7 @@ pub static ALL: [StudyEntry; 14] = [
     StudyEntry::of::<Attack>(),
     StudyEntry::of::<ConnectionVectors>(),
     StudyEntry::of::<ChangedPath>(),
-    StudyEntry::of::<Anatomy>(),
+    StudyEntry::of::<ChangedPathTrace>(),
     StudyEntry::of::<NetworkSequence>(),
     StudyEntry::of::<Pair>(),
     StudyEntry::of::<HitRate>(),
@@ -66,10 +66,10 @@ mod tests {
             assert!(!study("dumbbell").measures(name), "{name}");
         }
         for name in ["fair", "first.share.late", "flow-1/12.5", "first.flow-2/0"] {
-            assert!(study("pair").measures(name), "{name}");
+            assert!(study("flow-pair").measures(name), "{name}");
         }
         for name in ["first", "first.first.fair", "flow-3/0", "first.flow-1/x"] {
-            assert!(!study("pair").measures(name), "{name}");
+            assert!(!study("flow-pair").measures(name), "{name}");
         }
     }
 

@@ -68,15 +68,15 @@ const CLASSES: [(&str, u64); 4] =
 /// Numbers of a party.
 const PARTY_MEASURES: &[Measure] = &[
     Measure::new("epoch", "ms", "mean duration of an epoch"),
-    Measure::new("epoch.typical", "ms", "geometric mean of the durations of epochs"),
+    Measure::new("epoch.geometric-mean", "ms", "geometric mean of the durations of epochs"),
     Measure::new("short", "ms", "mean duration of an epoch that three segments carry"),
     Measure::new("medium", "ms", "mean duration of an epoch that ten segments carry and three do not"),
     Measure::new("long", "ms", "mean duration of a larger epoch up to 100 kB"),
     Measure::new("large", "ms", "mean duration of an epoch above 100 kB"),
-    Measure::new("short.typical", "ms", "geometric mean of those durations"),
-    Measure::new("medium.typical", "ms", "geometric mean of those durations"),
-    Measure::new("long.typical", "ms", "geometric mean of those durations"),
-    Measure::new("large.typical", "ms", "geometric mean of those durations"),
+    Measure::new("short.geometric-mean", "ms", "geometric mean of those durations"),
+    Measure::new("medium.geometric-mean", "ms", "geometric mean of those durations"),
+    Measure::new("long.geometric-mean", "ms", "geometric mean of those durations"),
+    Measure::new("large.geometric-mean", "ms", "geometric mean of those durations"),
     Measure::new("epochs", "", "epochs"),
     Measure::new("timeouts", "per 1000 epochs", "retransmission timeouts"),
     Measure::new("flight-lost", "%", "bytes of first flights that were declared lost, of those sent"),
@@ -118,7 +118,7 @@ pub struct ConnectionVectorParams {
 pub struct ConnectionVectors(ConnectionVectorParams);
 
 impl Study for ConnectionVectors {
-    const NAME: &'static str = "conversations";
+    const NAME: &'static str = "connection-vectors";
     const ABOUT: &'static str =
         "connection vectors over a dumbbell of nine round-trip times (fast-startup slides)";
     const NEEDS: Detail = Detail::Topology;
@@ -307,12 +307,12 @@ impl Epochs {
             let class = |bytes: u64| (least..=most).contains(&bytes);
             let (mean, typical) = means(own.iter().filter(|(_, bytes)| class(*bytes)).map(|(took, _)| *took));
             add(name, mean);
-            add(&format!("{name}.typical"), typical);
+            add(&format!("{name}.geometric-mean"), typical);
             least = most.saturating_add(1);
         }
         let (mean, typical) = means(own.iter().map(|(took, _)| *took));
         add("epoch", mean);
-        add("epoch.typical", typical);
+        add("epoch.geometric-mean", typical);
         add("epochs", own.len() as f64);
         let flows = || self.flows.iter().filter(|flow| is_of(flow.group));
         let timeouts: u64 = flows().map(|flow| flow.counts.timeouts).sum();
@@ -399,7 +399,7 @@ mod tests {
             "path = {{ rate = \"10 Mbit/s\", buffer = \"50 packets\" }}\nworkload = {{ load = \"{load}\", load-counts = \"{counts}\" }}\n\
              run = {{ duration = \"20 s\", drain = \"20 s\" }}"
         );
-        prepared("conversations", &text)
+        prepared("connection-vectors", &text)
     }
 
     fn played(name: &str, beside: Option<&str>, load: &str) -> Numbers {
@@ -424,7 +424,7 @@ mod tests {
             let numbers = played(name, beside, "20 %");
             assert!(numbers.len() > 40, "{name}: {}", numbers.len());
         }
-        let study = studies::find("conversations").expect("a study");
+        let study = studies::find("connection-vectors").expect("a study");
         for name in ["", "mean", "beside.loss", "by-size/large", "beside.by-size/1448"] {
             assert!(!study.measures(name), "{name}");
         }

@@ -18,7 +18,7 @@ use crate::carrier::Observer;
 pub const COLUMNS: [(&str, Kind); 26] = [
     ("scheme", Kind::Text),
     ("role", Kind::Text),
-    ("what", Kind::Text),
+    ("kind", Kind::Text),
     ("flow", Kind::Count),
     ("peer", Kind::Count),
     ("after_warm_up", Kind::Count),
@@ -184,7 +184,7 @@ impl Observer for FlowRows {
         let told = [
             ("scheme", scheme),
             ("role", role),
-            ("what", "page".to_owned()),
+            ("kind", "page".to_owned()),
             ("after_warm_up", flag(report.began_at >= self.warm_up)),
             ("start_s", seconds(report.began_at)),
             ("size_bytes", report.bytes.get().to_string()),

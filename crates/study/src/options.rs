@@ -156,10 +156,10 @@ pub struct TransportOptions {
     /// one (RFC 5681)
     #[arg(long)]
     pub no_idle_restart: bool,
-    /// In the TCP model: what schemes that send a flow at once make of the later answers of a
-    /// page's connection
+    /// In the TCP model: what schemes that send a flow at once make of the later responses of
+    /// a page's connection
     #[arg(long, default_value = "flights", value_name = "HOW")]
-    pub later_answers: LaterName,
+    pub later_responses: LaterName,
     /// Let the window grow for every ack, even where the application was the limit, as some stacks
     /// do; RFC 9002 does not
     #[arg(long)]
@@ -682,12 +682,13 @@ pub enum PacingName {
     LinuxAlways,
 }
 
-/// Start of the later answers of a connection.
+/// Start of the later responses of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LaterName {
     /// As a flight of its own, as over QUIC.
     Flights,
-    /// With the window that there is: the first answer alone is a flight, as in the papers' models.
+    /// With the window that there is: the first response alone is a flight, as in the papers'
+    /// models.
     Window,
 }
 

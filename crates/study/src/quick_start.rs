@@ -116,7 +116,9 @@ mod tests {
     /// gives the same numbers.
     #[test]
     fn studies_report_all_their_measures_and_are_deterministic() {
-        for (study, rest) in [("web", WEB), ("transfer", TRANSFER), ("attack", ATTACK)] {
+        for (study, rest) in
+            [("quick-start-web", WEB), ("quick-start-transfer", TRANSFER), ("quick-start-attack", ATTACK)]
+        {
             let numbers = run(study, EXACT, rest);
             let found: BTreeSet<&str> = numbers.keys().map(String::as_str).collect();
             for declared in studies::find(study).expect("a study").declared {
@@ -141,10 +143,13 @@ mod tests {
     /// size fits into the initial window.
     #[test]
     fn exact_requests_are_fewer_than_connections_and_fixed_ones_are_not() {
-        let exact = run("web", EXACT, WEB);
-        let fixed =
-            run("web", "quick-start(amount=2MB/s,granularity=exact,header=40B,initial-window=3)", WEB);
-        let tcp = run("web", "iw3", WEB);
+        let exact = run("quick-start-web", EXACT, WEB);
+        let fixed = run(
+            "quick-start-web",
+            "quick-start(amount=2MB/s,granularity=exact,header=40B,initial-window=3)",
+            WEB,
+        );
+        let tcp = run("quick-start-web", "iw3", WEB);
         assert!(exact["requests"] < 0.3 * exact["connections"] && exact["approved"] > 80.0, "{exact:?}");
         assert!(fixed["requests"] >= fixed["connections"] && fixed["approved"] < 40.0);
         assert_eq!((tcp["requests"], tcp["quick-share"]), (0.0, 0.0));
@@ -152,10 +157,10 @@ mod tests {
 
     #[test]
     fn a_framed_host_loses_grants_that_others_keep() {
-        let framed = run("attack", EXACT, ATTACK);
+        let framed = run("quick-start-attack", EXACT, ATTACK);
         assert!(framed["victim.granted"] < 0.3 * framed["before.granted"], "{framed:?}");
         assert!(framed["during.granted"] > framed["victim.granted"]);
-        let quiet = run("attack", EXACT, &ATTACK.replace("framing", "none"));
+        let quiet = run("quick-start-attack", EXACT, &ATTACK.replace("framing", "none"));
         assert!(quiet["victim.granted"] > 0.7 * quiet["before.granted"], "{quiet:?}");
     }
 }

@@ -332,7 +332,7 @@ impl Setup {
             quantum: options.quantum,
             ecn: options.ecn,
             records_limited: options.record_limited,
-            several_responses: self.has_several_answers() && options.later_answers == LaterName::Flights,
+            several_responses: self.has_several_answers() && options.later_responses == LaterName::Flights,
             ..TcpConfig::default()
         }
     }

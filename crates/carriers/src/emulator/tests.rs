@@ -69,7 +69,7 @@ fn a_scheme_or_a_study_that_is_not_supported_is_refused_by_name() {
         assert!(error.contains(name), "{error}");
     }
     EmulatedQuic.check_scheme(entry("halfback"), &quic.transport).expect("QUIC carries it");
-    for name in ["web", "pair", "scenarios", "wide-area", "attack"] {
+    for name in ["quick-start-web", "flow-pair", "network-sequence", "wide-area", "quick-start-attack"] {
         let study = catalogue::find(name).expect("a study");
         let error = study.check(&EmulatedQuic).expect_err("refused").to_string();
         assert!(

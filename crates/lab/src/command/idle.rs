@@ -42,7 +42,7 @@ pub fn of_link(args: &LinkArgs) -> Vec<Rule> {
         ("up-reorder", "without --up-jitter", !up.up_jitter.is_zero()),
         ("rcp-gains", "without --routers rcp", path.routers == RouterName::Rcp),
         ("router-extras", "without --routers extreme", path.routers == RouterName::Extreme),
-        ("router-believes", "without --routers", path.routers != RouterName::None),
+        ("router-assumed-rate", "without --routers", path.routers != RouterName::None),
     ];
     let idle = "without --routers share, target or extreme";
     let names = [

@@ -117,7 +117,7 @@ const LAYOUTS: &[Layout] = &[
             "policer",
             "reorder",
             "rcp-gains",
-            "router-believes",
+            "router-assumed-rate",
             "router-denial",
             "router-extras",
             "router-interval",

@@ -179,8 +179,22 @@ fn folded(text: &str, width: usize) -> Vec<String> {
 /// Columns of `claims.csv`: a row for each claim under each variant that is shown; columns after
 /// `verdict` are the claim's.
 pub const CLAIM_COLUMNS: [&str; 16] = [
-    "figure", "claim", "source", "variant", "paper", "ours", "low", "high", "shown", "verdict", "outcome",
-    "when", "then", "why", "replaced", "worth",
+    "figure",
+    "claim",
+    "source",
+    "variant",
+    "paper",
+    "ours",
+    "low",
+    "high",
+    "shown",
+    "verdict",
+    "outcome",
+    "condition",
+    "conditional_result",
+    "cause",
+    "with_scheme_replaced",
+    "standing",
 ];
 
 /// Rows of `claims.csv`.

@@ -82,11 +82,11 @@ fn mistakes_are_reported_with_key_found_and_expected() {
             "workload = { newcomers = 4 }\n    shows =",
             [
                 "workload.newcomers",
-                "a parameter of the studies newcomer, contest, contest-trace in a plan of the study dumbbell",
+                "a parameter of the studies newcomer-throughput, newcomer-requests, newcomer-request-trace in a plan of the study dumbbell",
                 "expected one of size",
             ],
         ),
-        ("load =", "changed =", ["sweep", "changed", "unexpected argument"]),
+        ("load =", "new-rate =", ["sweep", "new-rate", "unexpected argument"]),
     ] {
         let text = PLAN.replace(from, to);
         assert_ne!(text, PLAN, "{from}");
@@ -100,11 +100,14 @@ fn mistakes_are_reported_with_key_found_and_expected() {
         let text = PLAN.replace("shows =", &format!("study = \"{study}\"\n    shows ="));
         Plan::read(&text, &Paper::read(&paper).expect("fine"), false)
     };
-    plan_of("newcomer").expect("its own parameter, set for all figures");
-    let error = format!("{:#}", plan_of("pair").expect_err("another study's"));
-    for part in
-        ["paper", "newcomers: found a parameter of the studies newcomer, contest", "the study pair", "apart"]
-    {
+    plan_of("newcomer-throughput").expect("its own parameter, set for all figures");
+    let error = format!("{:#}", plan_of("flow-pair").expect_err("another study's"));
+    for part in [
+        "paper",
+        "newcomers: found a parameter of the studies newcomer-throughput, newcomer-requests",
+        "the study flow-pair",
+        "start-gap",
+    ] {
         assert!(error.contains(part), "{error}");
     }
     let paper = PAPER.replace("\"iw2\"", "\"tahoe\"");

@@ -30,7 +30,7 @@ pub enum Source {
     /// The attacker's own, or that of another host.
     One(u32),
     /// A new one each time, out of 2^31 that no other host has.
-    MadeUp,
+    Random,
 }
 
 /// Parameters of the attack.
@@ -79,7 +79,7 @@ impl Workload for Spoof {
         let SpoofSpec { class, rate, size, .. } = self.spec;
         let host = match self.spec.source {
             Source::One(host) => host,
-            Source::MadeUp => 1 << 31 | self.random.draw() as u32,
+            Source::Random => 1 << 31 | self.random.draw() as u32,
         };
         orders.push(Order::Request(BareRequest { class, host, rate, size, number: self.number }));
         self.number += 1;

@@ -142,7 +142,7 @@ fn reverse_traffic_crosses_the_reverse_links() {
 /// grants it.
 #[test]
 fn bare_requests_are_granted_without_a_flow() {
-    for source in [Source::One(3), Source::MadeUp] {
+    for source in [Source::One(3), Source::Random] {
         let attack = SpoofSpec {
             from: Time::from_millis(1_000),
             until: Time::from_millis(11_000),

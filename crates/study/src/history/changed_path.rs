@@ -76,7 +76,7 @@ const SHOWN: u64 = 6;
 pub struct ChangedPathParams {
     /// Rate of the path by the time its record is used, as a share of --rate
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
-    changed: Ratio,
+    new_rate: Ratio,
     /// Data available at first; the rest of the flow follows after --pause
     #[arg(long, value_name = "SIZE")]
     first_part: Option<Bytes>,
@@ -91,7 +91,7 @@ pub struct ChangedPathParams {
 pub struct ChangedPath(ChangedPathParams);
 
 impl Study for ChangedPath {
-    const NAME: &'static str = "changed";
+    const NAME: &'static str = "changed-path";
     const ABOUT: &'static str = "a connection over a path that has changed since it was recorded";
     const NEEDS: Detail = Detail::Flows;
     const DECLARED: &'static [Declared] = &[Declared { prefixes: &[""], measures: MEASURES, profiles: &[] }];
@@ -107,18 +107,18 @@ impl Study for ChangedPath {
 }
 
 /// The same, with every step of its start.
-pub struct Anatomy(ChangedPathParams);
+pub struct ChangedPathTrace(ChangedPathParams);
 
-impl Study for Anatomy {
-    const NAME: &'static str = "anatomy";
-    const ABOUT: &'static str = "the same, with every step of its start";
+impl Study for ChangedPathTrace {
+    const NAME: &'static str = "changed-path-trace";
+    const ABOUT: &'static str = "a connection over a changed path, with every event of its start";
     const NEEDS: Detail = Detail::Events;
     const DECLARED: &'static [Declared] = &[Declared {
         prefixes: &[""],
         measures: MEASURES,
         profiles: &[
             Profile::new("sent", "kB", "offset of each segment sent first, by milliseconds since the SYN"),
-            Profile::new("again", "kB", "offset of each segment sent again, likewise"),
+            Profile::new("retransmitted", "kB", "offset of each segment sent again, likewise"),
             Profile::new("acked", "kB", "what was acknowledged, likewise"),
             Profile::new("lost", "kB", "offset of each segment declared lost, likewise"),
             Profile::new("window", "kB", "the window, likewise"),
@@ -145,7 +145,7 @@ fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<M
     let Case { setup, mix, seed } = *case;
     let seed = Seed(seed).child("changed path");
     let mut path = setup.path.clone();
-    path.rate = setup.bottleneck() * options.changed;
+    path.rate = setup.bottleneck() * options.new_rate;
     let now = setup.with_path(path)?;
     // Ideal's record is that of the path itself, for any `records` of the others (WS §4.4.1).
     let records = if mix.tested.scheme().holds_record() { Records::Exact } else { options.records.records };
@@ -162,7 +162,7 @@ fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<M
         "--first-part: found it over {}, where a server sends only what was asked for",
         carrier.name()
     );
-    let mut drawn = (Drift { rate: options.changed.of(1_000_000) as f64 / 1e6, rtt: 1.0 }, None);
+    let mut drawn = (Drift { rate: options.new_rate.of(1_000_000) as f64 / 1e6, rtt: 1.0 }, None);
     match records {
         Records::Previous => {}
         Records::Drawn => {
@@ -324,7 +324,7 @@ fn families(setup: &Setup, flow: &FlowEvents) -> Vec<(String, f64)> {
         };
         match trace.event {
             SenderEvent::Sent { offset, transmission: Transmission::Original, .. } => add("sent", offset),
-            SenderEvent::Sent { offset, .. } => add("again", offset),
+            SenderEvent::Sent { offset, .. } => add("retransmitted", offset),
             SenderEvent::Acked { acknowledged, .. } => add("acked", acknowledged),
             SenderEvent::Lost { offset, .. } => add("lost", offset),
             SenderEvent::Established | SenderEvent::Timeout => {}

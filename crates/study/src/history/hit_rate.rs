@@ -74,8 +74,8 @@ enum EventKind {
 pub struct HitRate;
 
 impl Study for HitRate {
-    const NAME: &'static str = "visits";
-    const ABOUT: &'static str = "how often a history knows the peer, without a network";
+    const NAME: &'static str = "history-hit-rate";
+    const ABOUT: &'static str = "share of the connections whose peer has a record; no packets";
     const NEEDS: Detail = Detail::Topology;
     const DECLARED: &'static [Declared] = &[Declared {
         prefixes: &[""],

@@ -49,18 +49,22 @@ const MEASURES: &[Measure] = &[
         "time from one request of the first second, drawn at random, to its last byte",
     ),
     Measure::new("rct.all", "ms", "mean time from any request to its last byte"),
-    Measure::new("reduction", "%", "by how much `aft` is below that of the reference on the same scene"),
+    Measure::new("reduction", "%", "by how much `aft` is below that of the reference on the same network"),
     Measure::new("is-improved", "%", "100 if it is below, else 0"),
     Measure::new(
-        "foreign.aft",
+        "other-record.aft",
         "ms",
         "`aft` of the first visit to the network, whose record is that of the network before",
     ),
-    Measure::new("foreign.reduction", "%", "its reduction"),
-    Measure::new("foreign.is-improved", "%", "100 if it is below that of the reference, else 0"),
-    Measure::new("own.aft", "ms", "`aft` of the other visits, whose record is that of the visit before"),
-    Measure::new("own.reduction", "%", "its reduction"),
-    Measure::new("own.is-improved", "%", "100 if it is below that of the reference, else 0"),
+    Measure::new("other-record.reduction", "%", "its reduction"),
+    Measure::new("other-record.is-improved", "%", "100 if it is below that of the reference, else 0"),
+    Measure::new(
+        "own-record.aft",
+        "ms",
+        "`aft` of the other visits, whose record is that of the visit before",
+    ),
+    Measure::new("own-record.reduction", "%", "its reduction"),
+    Measure::new("own-record.is-improved", "%", "100 if it is below that of the reference, else 0"),
     Measure::new("rct.reduction", "%", "by how much `rct` is below that of the reference"),
     Measure::new(
         "dropped",
@@ -68,14 +72,14 @@ const MEASURES: &[Measure] = &[
         "bytes of data packets that the bottleneck dropped until the first screen was there",
     ),
     Measure::new("loss", "%", "packets that the bottleneck dropped in the session, of those offered"),
-    Measure::new("nothing-to-send", "%", "data packets after which nothing was left to send"),
+    Measure::new("send-buffer-empty", "%", "data packets after which nothing was left to send"),
     Measure::new("requests.first", "%", "requests of the first second, of all"),
     Measure::new("bytes.first", "%", "their bytes, of all"),
-    Measure::new("scene.rate", "Mbit/s", "mean rate of the network"),
-    Measure::new("scene.rtt", "ms", "its RTT"),
-    Measure::new("scene.loss", "%", "its random loss"),
+    Measure::new("network.rate", "Mbit/s", "mean rate of the network"),
+    Measure::new("network.rtt", "ms", "its RTT"),
+    Measure::new("network.loss", "%", "its random loss"),
     Measure::new("record", "", "the recorded BDP over the network's"),
-    Measure::new("begins-hot", "%", "100 if the start drew on a record, else 0"),
+    Measure::new("used-record", "%", "100 if the start drew on a record, else 0"),
     Measure::new("first-ack.window", "kB", "window after the first ack of a start from a record"),
     Measure::new("est-bdp", "kB", "Eq. (1) times the smallest RTT of the same acks"),
     Measure::new("is-drain", "%", "100 if such a start went into Drain, else 0"),
@@ -105,10 +109,10 @@ pub struct NetworkSequenceParams {
     responses: Ratio,
     /// Gaps between the requests of its first screen, over those of the model
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
-    gaps: Ratio,
+    request_gaps: Ratio,
     /// Share of the connections that find a record
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
-    known: Ratio,
+    known_share: Ratio,
     /// Folder of packet-delivery traces (mahimahi format) in place of generated ones
     #[arg(long, value_name = "FOLDER")]
     traces: Option<TraceFolder>,
@@ -128,8 +132,8 @@ pub struct NetworkSequence {
 }
 
 impl Study for NetworkSequence {
-    const NAME: &'static str = "scenarios";
-    const ABOUT: &'static str = "an application on one network after the other";
+    const NAME: &'static str = "network-sequence";
+    const ABOUT: &'static str = "an application on several networks, one after the other";
     const NEEDS: Detail = Detail::Events;
     const DECLARED: &'static [Declared] = &[Declared {
         prefixes: &[""],
@@ -160,7 +164,7 @@ impl Study for NetworkSequence {
         let other = self.run_scene(setup, reference(), row, at)?;
         let below = |name: &str| 100.0 * (1.0 - of(&own, name) / of(&other, name));
         let mut numbers = own.clone();
-        for part in ["", "foreign.", "own."] {
+        for part in ["", "other-record.", "own-record."] {
             let aft = format!("{part}aft");
             numbers.push((format!("{part}reduction"), below(&aft)));
             numbers.push((format!("{part}is-improved"), percent(of(&own, &aft) < of(&other, &aft))));
@@ -208,10 +212,15 @@ impl NetworkSequence {
                             Records::Exact => Some(record_of(&here, 1.0, 1.0)),
                         };
                         let is_known =
-                            Random::named(seed, "known").below(1_000_000) < options.known.of(1_000_000);
+                            Random::named(seed, "known").below(1_000_000) < options.known_share.of(1_000_000);
                         let record = record.filter(|_| is_known);
-                        let (visit, after) =
-                            run_visit(&here, tested, record, (options.responses, options.gaps), seed)?;
+                        let (visit, after) = run_visit(
+                            &here,
+                            tested,
+                            record,
+                            (options.responses, options.request_gaps),
+                            seed,
+                        )?;
                         left = after.or(left);
                         Ok(visit)
                     })
@@ -234,8 +243,8 @@ fn means_of(visits: &[Visit]) -> Visit {
         sums.into_iter().map(|(name, (sum, count))| (name.to_owned(), sum / count)).collect();
     let screens: Vec<f64> = visits.iter().map(|visit| of(visit, "aft")).collect();
     if let [first, others @ ..] = &screens[..] {
-        all.push(("foreign.aft".to_owned(), *first));
-        all.push(("own.aft".to_owned(), others.iter().sum::<f64>() / others.len() as f64));
+        all.push(("other-record.aft".to_owned(), *first));
+        all.push(("own-record.aft".to_owned(), others.iter().sum::<f64>() / others.len() as f64));
     }
     all
 }
@@ -301,13 +310,13 @@ fn run_visit(
         ("rct.all".to_owned(), mean(all)),
         ("dropped".to_owned(), flow.dropped_bytes as f64 / 1000.0),
         ("loss".to_owned(), 100.0 * flow.dropped as f64 / flow.offered.max(1) as f64),
-        ("nothing-to-send".to_owned(), 100.0 * idle as f64 / sent.len().max(1) as f64),
+        ("send-buffer-empty".to_owned(), 100.0 * idle as f64 / sent.len().max(1) as f64),
         ("requests.first".to_owned(), 100.0 * screen as f64 / all as f64),
         ("bytes.first".to_owned(), 100.0 * bytes(screen) / bytes(all)),
-        ("scene.rate".to_owned(), setup.bottleneck().as_bits_per_sec() as f64 / 1e6),
-        ("scene.rtt".to_owned(), setup.rtt().as_millis_f64()),
-        ("scene.loss".to_owned(), setup.path.loss.of(1_000_000) as f64 / 1e4),
-        ("begins-hot".to_owned(), percent(start.is_some())),
+        ("network.rate".to_owned(), setup.bottleneck().as_bits_per_sec() as f64 / 1e6),
+        ("network.rtt".to_owned(), setup.rtt().as_millis_f64()),
+        ("network.loss".to_owned(), setup.path.loss.of(1_000_000) as f64 / 1e4),
+        ("used-record".to_owned(), percent(start.is_some())),
     ];
     if let Some(held) = record.and_then(|record| record.bdp()) {
         visit.push(("record".to_owned(), held.get() as f64 / bdp));

@@ -1,10 +1,10 @@
 //! Two long flows on one link, opened together or one after the other: WS §4.4.3 and Figure 11.
 //!
 //! Every flow that draws on a record has "run through the bottleneck alone in advance". The second
-//! flow opens `--apart` after the first, and up to one second later by seed, so that it meets any
-//! point of the first one's sawtooth. Flows that open together do so within 10 ms. In a mixture the
-//! scheme under test opens second. Numbers that begin with `first.` are of the same two with the
-//! scheme under test first.
+//! flow opens `--start-gap` after the first, and up to one second later by seed, so that it meets
+//! any point of the first one's sawtooth. Flows that open together do so within 10 ms. In a mixture
+//! the scheme under test opens second. Numbers that begin with `first.` are of the same two with
+//! the scheme under test first.
 //!
 //! The pair is *fair* once the smaller of the two rates stays at three quarters of the larger or
 //! above for five seconds (Jain's index of 0.98). The time is the beginning of these five seconds,
@@ -50,14 +50,14 @@ const MIN_QUOTIENT: f64 = 0.75;
 pub struct PairParams {
     /// Time from the opening of the first flow to that of the second
     #[arg(long, default_value = "0 s", value_name = "TIME")]
-    apart: Span,
+    start_gap: Span,
 }
 
 /// Two long flows on one link.
 pub struct Pair(PairParams);
 
 impl Study for Pair {
-    const NAME: &'static str = "pair";
+    const NAME: &'static str = "flow-pair";
     const ABOUT: &'static str = "two long flows on one link";
     const NEEDS: Detail = Detail::Events;
     const DECLARED: &'static [Declared] = &[Declared {
@@ -75,20 +75,20 @@ impl Study for Pair {
     }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        let mut measured: Measured = run_pair(case, self.0.apart, false)?.into_iter().collect();
+        let mut measured: Measured = run_pair(case, self.0.start_gap, false)?.into_iter().collect();
         if case.mix.beside.is_some() {
-            let swapped = run_pair(case, self.0.apart, true)?;
+            let swapped = run_pair(case, self.0.start_gap, true)?;
             measured.extend(swapped.into_iter().map(|(name, value)| (format!("first.{name}"), value)));
         }
         Ok(measured)
     }
 }
 
-fn run_pair(case: &Case<'_>, apart: Span, is_tested_first: bool) -> Result<Vec<(String, f64)>> {
+fn run_pair(case: &Case<'_>, start_gap: Span, is_tested_first: bool) -> Result<Vec<(String, f64)>> {
     let Case { setup, mix, seed } = *case;
     let seed = Seed(seed).child("pair");
-    let within = if apart.is_zero() { Span::from_millis(10) } else { Span::from_secs(1) };
-    let second_at = Time::ZERO + apart + Span::from_nanos(Random::new(seed).below(within.as_nanos()));
+    let within = if start_gap.is_zero() { Span::from_millis(10) } else { Span::from_secs(1) };
+    let second_at = Time::ZERO + start_gap + Span::from_nanos(Random::new(seed).below(within.as_nanos()));
     let until = second_at + WATCHED;
     let bytes = setup.bottleneck() * until.since(Time::ZERO) * 2;
     let other = if mix.beside.is_some() { BESIDE } else { TESTED };

@@ -7,7 +7,7 @@
 //! Each newcomer is a client that requests one object. Its time counts from the request to the last
 //! byte, as in the paper's figures. There, 70 kB behind a buffer of 200 ms take 279 ms, which is
 //! one round trip; with a handshake it would be two. Newcomers arrive at a moment drawn by seed
-//! from `--phases`: at any phase of the long flow's sawtooth.
+//! from `--settling-spread`: at any phase of the long flow's sawtooth.
 //!
 //! # Deviations
 //!
@@ -17,7 +17,7 @@
 //!   later, and for both sides alike. The long flows' drops at the bottleneck are not identified
 //!   there, and `long.lost` and `utilisation` are left out.
 //! - BS lets the long flow "fully utilize the available bandwidth" before the other arrives. Here
-//!   that time is `--settled`.
+//!   that time is `--settling-time`.
 
 mod delivery_log;
 mod flows;
@@ -97,18 +97,18 @@ const TRACE: Declared = Declared {
     prefixes: &[""],
     measures: &[
         Measure::new(
-            "left-slow-start",
+            "slow-start-exit",
             "ms",
             "from the request's arrival until the first newcomer left slow start",
         ),
-        Measure::new("left-with", "%", "window with which it did, of rate x RTT"),
+        Measure::new("exit-window", "%", "window with which it did, of rate x RTT"),
         Measure::new(
-            "filled",
+            "full-utilisation",
             "ms",
             "from the request's arrival until newcomers used 90 % of the link over a round trip",
         ),
         Measure::new(
-            "level",
+            "fair-round",
             "ms",
             "from the request until newcomers had 80 % of the long flows' rate over a round trip",
         ),
@@ -152,20 +152,20 @@ pub struct RequestParams {
     /// next
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     hint_step: Ratio,
-    /// Time from the start of the long flows to the first newcomer; with `--phases`, a random part
-    /// of that is added
+    /// Time from the start of the long flows to the first newcomer, to which a random part
+    /// of `--settling-spread` is added
     #[arg(long, default_value = "30 s", value_name = "TIME")]
-    settled: Span,
-    /// See `--settled`
+    settling_time: Span,
+    /// Range of the random time added to `--settling-time`
     #[arg(long, default_value = "20 s", value_name = "TIME")]
-    phases: Span,
+    settling_spread: Span,
 }
 
 /// Newcomers beside established flows, from request to last byte.
 pub struct Requests(RequestParams);
 
 impl Study for Requests {
-    const NAME: &'static str = "contest";
+    const NAME: &'static str = "newcomer-requests";
     const ABOUT: &'static str = "newcomers beside established flows, from request to last byte";
     const NEEDS: Detail = Detail::Flows;
     const DECLARED: &'static [Declared] = &[REQUESTS];
@@ -181,9 +181,9 @@ impl Study for Requests {
     }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        let contest = FinishedRun::run(&self.0, case)?;
-        let numbers = numbers(case.setup, &contest);
-        Ok(Measured { numbers, invalid: contest.invalid })
+        let finished = FinishedRun::run(&self.0, case)?;
+        let numbers = numbers(case.setup, &finished);
+        Ok(Measured { numbers, invalid: finished.invalid })
     }
 }
 
@@ -192,12 +192,12 @@ impl Study for Requests {
 pub struct RequestTraceParams {
     #[command(flatten)]
     requests: RequestParams,
-    /// Runs from which one is picked to be shown
+    /// Number of runs of which one is shown
     #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=100))]
     candidates: u8,
-    /// At which quantile of completion time it is picked
+    /// Quantile of completion time of the run that is shown
     #[arg(long, default_value = "50 %", value_name = "SHARE")]
-    pick: Ratio,
+    quantile: Ratio,
 }
 
 /// Executes as many runs as there are candidates, picks the one at the given quantile of its
@@ -206,8 +206,9 @@ pub struct RequestTraceParams {
 pub struct RequestTrace(RequestTraceParams);
 
 impl Study for RequestTrace {
-    const NAME: &'static str = "contest-trace";
-    const ABOUT: &'static str = "one of several such runs, with throughput over time";
+    const NAME: &'static str = "newcomer-request-trace";
+    const ABOUT: &'static str =
+        "newcomers beside established flows: one of several runs, with throughput over time";
     const NEEDS: Detail = Detail::Events;
     const DECLARED: &'static [Declared] = &[REQUESTS, TRACE];
     type Params = RequestTraceParams;
@@ -229,17 +230,17 @@ impl Study for RequestTrace {
             .collect::<Result<_>>()?;
         times.sort_by(|one, other| one.0.total_cmp(&other.0));
         let last = times.len().saturating_sub(1);
-        let place = params.pick.of(last as u64) as usize;
+        let place = params.quantile.of(last as u64) as usize;
         let Some((_, case)) = times.get(place.min(last)) else { return Ok(Measured::default()) };
-        let contest = FinishedRun::run(&params.requests, case)?;
-        let mut named = numbers(case.setup, &contest);
-        named.extend(event_times(case.setup, &contest));
-        named.extend(curves(&contest));
+        let finished = FinishedRun::run(&params.requests, case)?;
+        let mut named = numbers(case.setup, &finished);
+        named.extend(event_times(case.setup, &finished));
+        named.extend(curves(&finished));
         Ok(named.into_iter().collect())
     }
 }
 
-/// A finished contest.
+/// A finished finished.
 #[derive(Debug)]
 struct FinishedRun {
     deliveries: DeliveryLog,
@@ -324,8 +325,9 @@ impl FinishedRun {
 impl RequestParams {
     /// Time at which the first newcomer arrives.
     fn began_at(&self, seed: Seed) -> Time {
-        let phase = Random::new(seed.child("newcomer")).below((self.phases.as_nanos() / 1000).max(1));
-        LONG_FROM + self.settled + Span::from_micros(phase)
+        let phase =
+            Random::new(seed.child("newcomer")).below((self.settling_spread.as_nanos() / 1000).max(1));
+        LONG_FROM + self.settling_time + Span::from_micros(phase)
     }
 
     /// Rate that the clients announce: the bottleneck's rate times the setup's hint, at the
@@ -390,34 +392,34 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / f64::from(count)
 }
 
-fn numbers(setup: &Setup, contest: &FinishedRun) -> NamedNumbers {
-    let deliveries = &contest.deliveries;
-    let (from, to) = contest.time_span();
+fn numbers(setup: &Setup, finished: &FinishedRun) -> NamedNumbers {
+    let deliveries = &finished.deliveries;
+    let (from, to) = finished.time_span();
     let rate = |after: Time, until: Time| {
         deliveries.bytes(LONG, after, until) as f64 / until.since(after).as_secs_f64()
     };
-    let lost = |group: u16| mean(contest.newcomers(group).map(|report| report.counts.lost as f64));
+    let lost = |group: u16| mean(finished.newcomers(group).map(|report| report.counts.lost as f64));
     let bytes = |group: u16| deliveries.bytes(group, from, to) as f64;
     let newcomers = bytes(TESTED) + bytes(BESIDE);
-    let all = contest.newcomers(TESTED).chain(contest.newcomers(BESIDE));
-    let slowest = all.map(|report| contest.request(report)).fold(f64::NAN, f64::max);
-    let sent: u64 = contest.newcomers(TESTED).map(|report| report.counts.bytes_sent).sum();
-    let delivered: u64 = contest.newcomers(TESTED).map(|report| report.delivered.get()).sum();
+    let all = finished.newcomers(TESTED).chain(finished.newcomers(BESIDE));
+    let slowest = all.map(|report| finished.request(report)).fold(f64::NAN, f64::max);
+    let sent: u64 = finished.newcomers(TESTED).map(|report| report.counts.bytes_sent).sum();
+    let delivered: u64 = finished.newcomers(TESTED).map(|report| report.delivered.get()).sum();
     let could = (setup.bottleneck() * to.since(from)).get() as f64;
     let bottleneck = setup.bottleneck().as_bits_per_sec() as f64;
     [
-        ("request", contest.mean_request(TESTED)),
-        ("response", contest.response()),
+        ("request", finished.mean_request(TESTED)),
+        ("response", finished.response()),
         ("slowest", slowest),
         ("lost", lost(TESTED)),
         ("inflation", 100.0 * (sent as f64 / delivered as f64 - 1.0)),
         ("fairness", newcomers / bytes(LONG)),
-        ("beside.request", contest.mean_request(BESIDE)),
+        ("beside.request", finished.mean_request(BESIDE)),
         ("beside.lost", lost(BESIDE)),
         ("long.lost", deliveries.long_drops(from, to + AFTER) as f64),
         ("long.share", 100.0 * rate(from, to) / rate(from - BEFORE, from)),
         ("utilisation", 100.0 * (newcomers + bytes(LONG)) / could),
-        ("hint", contest.hint.as_bits_per_sec() as f64 / bottleneck),
+        ("hint", finished.hint.as_bits_per_sec() as f64 / bottleneck),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))
@@ -435,29 +437,29 @@ const FULL: f64 = 0.9;
 const FAIR: f64 = 0.8;
 const FAIR_FOR: u64 = 5;
 
-fn event_times(setup: &Setup, contest: &FinishedRun) -> NamedNumbers {
-    let deliveries = &contest.deliveries;
-    let (from, to) = contest.time_span();
-    let arrived = from + contest.rtt / 2;
+fn event_times(setup: &Setup, finished: &FinishedRun) -> NamedNumbers {
+    let deliveries = &finished.deliveries;
+    let (from, to) = finished.time_span();
+    let arrived = from + finished.rtt / 2;
     let mut named = vec![];
     if let Some((at, window)) = deliveries.left_slow_start {
-        let bdp = (setup.bottleneck() * contest.rtt).get() as f64;
-        named.push(("left-slow-start".to_owned(), at.since(arrived).as_millis_f64()));
-        named.push(("left-with".to_owned(), 100.0 * window.get() as f64 / bdp));
+        let bdp = (setup.bottleneck() * finished.rtt).get() as f64;
+        named.push(("slow-start-exit".to_owned(), at.since(arrived).as_millis_f64()));
+        named.push(("exit-window".to_owned(), 100.0 * window.get() as f64 / bdp));
     }
     let bottleneck = setup.bottleneck().as_bits_per_sec() as f64 / 1e6;
     let filled = (0..SECONDS * 100)
         .map(|number| from + STEP * number)
         .take_while(|at| *at < to)
-        .find(|at| deliveries.rate(TESTED, *at, contest.rtt) >= FULL * bottleneck);
+        .find(|at| deliveries.rate(TESTED, *at, finished.rtt) >= FULL * bottleneck);
     if let Some(at) = filled {
-        named.push(("filled".to_owned(), at.since(arrived).as_millis_f64()));
+        named.push(("full-utilisation".to_owned(), at.since(arrived).as_millis_f64()));
     }
     let level = (0..SECONDS * 100).map(|number| from + STEP * number).take_while(|at| *at < to).find(|at| {
-        deliveries.rate(TESTED, *at, contest.rtt) >= FAIR * deliveries.rate(LONG, *at, contest.rtt)
+        deliveries.rate(TESTED, *at, finished.rtt) >= FAIR * deliveries.rate(LONG, *at, finished.rtt)
     });
     if let Some(at) = level {
-        named.push(("level".to_owned(), at.since(from).as_millis_f64()));
+        named.push(("fair-round".to_owned(), at.since(from).as_millis_f64()));
     }
     let over = Span::from_secs(FAIR_FOR);
     let fair = (FAIR_FOR..SECONDS)
@@ -470,19 +472,19 @@ fn event_times(setup: &Setup, contest: &FinishedRun) -> NamedNumbers {
     named
 }
 
-fn curves(contest: &FinishedRun) -> NamedNumbers {
-    let deliveries = &contest.deliveries;
-    let (from, _) = contest.time_span();
+fn curves(finished: &FinishedRun) -> NamedNumbers {
+    let deliveries = &finished.deliveries;
+    let (from, _) = finished.time_span();
     let second = Span::from_secs(1);
     let mut named = vec![];
     for (name, group) in [("newcomer", TESTED), ("long", LONG)] {
         for number in 0..STEPS {
             let at = from - SHOWN_BEFORE + STEP * number;
-            named.push((format!("{name}/{}", number * 10), deliveries.rate(group, at, contest.rtt)));
+            named.push((format!("{name}/{}", number * 10), deliveries.rate(group, at, finished.rtt)));
         }
         for number in 1..SECONDS {
             let at = from + second * number;
-            if at < contest.until {
+            if at < finished.until {
                 named.push((format!("{name}-seconds/{number}"), deliveries.rate(group, at, second)));
             }
         }

@@ -4,11 +4,11 @@
 //! arrives, or several that carry the same bytes between them. The sender's newly acknowledged
 //! bytes are counted in bins.
 //!
-//! Bins are counted from the newcomer's SYN. "Half" and "full" refer to the flow's own rate just
-//! before: its mean over the second before. A bin counts as recovered if it and all of the next
-//! second reach 50 % or 90 %. A flow in congestion avoidance never keeps 100 % in every bin. Where
-//! losses are reported late its rate falls twice, first beside the newcomer and then by its own
-//! window reduction.
+//! Bins are counted from the newcomer's SYN. `half-restored` and `restored` refer to the flow's
+//! rate before: its mean over the previous second. A bin counts as recovered if it and all of the
+//! next second reach 50 % or 90 %. A flow in congestion avoidance never keeps 100 % in every bin.
+//! Where losses are reported late its rate falls twice, first beside the newcomer and then by its
+//! own window reduction.
 
 use anyhow::Result;
 use headstart_sim::record::{SenderEvent, SenderTrace};
@@ -43,22 +43,22 @@ const HELD: usize = 16;
 /// The numbers of a run.
 const MEASURES: &[Measure] = &[
     Measure::new("newcomer", "ms", "completion time of the newcomer, of the last one if there are several"),
-    Measure::new("dip", "%", "smallest bin of the flow that was there, of its rate before"),
+    Measure::new("minimum", "%", "lowest rate of the established flow, of its rate before"),
     Measure::new(
-        "half",
+        "half-restored",
         "ms",
-        "from the newcomer's SYN until the flow that was there has half of its rate again",
+        "from the newcomer's SYN until the established flow has half of its rate again",
     ),
-    Measure::new("full", "ms", "until it has 90 % of it again"),
-    Measure::new("missing", "kB", "what it fell short of its rate in the eight seconds"),
+    Measure::new("restored", "ms", "until it has 90 % of it again"),
+    Measure::new("shortfall", "kB", "bytes that it lacks to its earlier rate, over eight seconds"),
 ];
 
 /// An established flow, and newcomers that carry the bytes of one flow between them.
 pub struct Throughput(NewcomerParams);
 
 impl Study for Throughput {
-    const NAME: &'static str = "newcomer";
-    const ABOUT: &'static str = "what newcomers take from a flow that is there";
+    const NAME: &'static str = "newcomer-throughput";
+    const ABOUT: &'static str = "throughput of an established flow while newcomers start";
     const NEEDS: Detail = Detail::Events;
     const DECLARED: &'static [Declared] = &[Declared {
         prefixes: &[""],
@@ -129,10 +129,10 @@ fn measure(case: &Case<'_>, newcomers: u64) -> Result<Vec<(String, f64)>> {
         after.clone().map(|bin| (own - rate(bin, true)) * 1e6 / 8.0 * BIN.as_secs_f64()).sum::<f64>() / 1e3;
     let mut numbers = vec![
         ("newcomer".to_owned(), newcomer.map_or(f64::NAN, Span::as_millis_f64)),
-        ("dip".to_owned(), 100.0 * rate(lowest, true) / own),
-        ("half".to_owned(), regained(HALF)),
-        ("full".to_owned(), regained(FULL)),
-        ("missing".to_owned(), missing),
+        ("minimum".to_owned(), 100.0 * rate(lowest, true) / own),
+        ("half-restored".to_owned(), regained(HALF)),
+        ("restored".to_owned(), regained(FULL)),
+        ("shortfall".to_owned(), missing),
     ];
     for (number, bin) in (OWN_BINS - SHOWN_BEFORE..last).enumerate() {
         let at = number as u64 * BIN.as_nanos() / 1_000_000;

@@ -53,7 +53,10 @@ impl PathOptions {
         {
             ensure!(span >= Span::from_millis(1), "{name}: found {span}, expected a millisecond at least");
         }
-        ensure!(routing.router_believes != Some(Rate::ZERO), "--router-believes: found 0, expected more");
+        ensure!(
+            routing.router_assumed_rate != Some(Rate::ZERO),
+            "--router-assumed-rate: found 0, expected more"
+        );
         let plan = self.unchecked_plan(up);
         plan.check().map_err(|error| refusal(&error))?;
         Ok(plan)
@@ -202,7 +205,7 @@ mod tests {
                 "--policer: found 1 kB, expected 1500 B at least: a full packet must pass",
             ),
             ("--router-interval 0ms", "--router-interval: found 0 ns, expected a millisecond at least"),
-            ("--router-believes 0mbit", "--router-believes: found 0, expected more"),
+            ("--router-assumed-rate 0mbit", "--router-assumed-rate: found 0, expected more"),
         ] {
             let error = plan(options).expect_err(options);
             assert_eq!(error.to_string(), expected);

@@ -48,7 +48,7 @@ pub struct RouterOptions {
     pub router_extras: ExtrasName,
     /// Link rates that routers assume [default: the actual rates]
     #[arg(long, value_name = "RATE")]
-    pub router_believes: Option<Rate>,
+    pub router_assumed_rate: Option<Rate>,
     /// RCP: the gains of the spare capacity and of the queue, ALPHA,BETA [default: 40 %,22.6 %]
     #[arg(long, value_name = "GAINS")]
     pub rcp_gains: Option<GainsName>,
@@ -66,7 +66,7 @@ impl Default for RouterOptions {
             router_denial: DenialName::Zero,
             router_requests: None,
             router_extras: ExtrasName::Both,
-            router_believes: None,
+            router_assumed_rate: None,
             rcp_gains: None,
         }
     }
@@ -76,7 +76,7 @@ impl RouterOptions {
     /// The router before a link of this rate, if it does more than forward.
     #[must_use]
     pub fn router(&self, routers: RouterName, rate: Rate) -> Option<RouterPlan> {
-        let rate = self.router_believes.unwrap_or(rate);
+        let rate = self.router_assumed_rate.unwrap_or(rate);
         let threshold = self.router_share.unwrap_or(Ratio::percent(90));
         let algorithm = match routers {
             RouterName::None => return None,

@@ -7,7 +7,7 @@
 //!
 //! | attack | requests | source address |
 //! |---|---|---|
-//! | storm | 80 kbit/s each | made up |
+//! | flood | 80 kbit/s each | made up |
 //! | one host | 20 MB/s each | the attacker's own |
 //! | made up | 20 MB/s each | made up |
 //! | framing | 20 MB/s each | that of one honest host, the victim |
@@ -53,9 +53,9 @@ const MEASURES: &[Measure] = &[
         "what the victim of framing was granted during the attack, of what it asked for",
     ),
     Measure::new("recovery", "ms", "from the end of the attack to the first honest request that is approved"),
-    Measure::new("looked-at", "1/s", "requests that the first router looked at during the attack"),
-    Measure::new("most-flows", "", "most flows that the first router remembered at the same time"),
-    Measure::new("most-hosts", "", "most hosts that it remembered"),
+    Measure::new("examined", "1/s", "requests that the first router looked at during the attack"),
+    Measure::new("max-flows", "", "most flows that the first router remembered at the same time"),
+    Measure::new("max-hosts", "", "most hosts that it remembered"),
     Measure::new("state", "B", "its state at the end"),
 ];
 
@@ -75,12 +75,12 @@ pub struct AttackParams {
 pub enum AttackName {
     /// None.
     None,
-    /// Small requests from made-up addresses: work for the router.
-    Storm,
+    /// Small requests from spoofed addresses: work for the router.
+    Flood,
     /// Large requests from the attacker's own address.
     OneHost,
-    /// Large requests from made-up addresses.
-    MadeUp,
+    /// Large requests from spoofed addresses.
+    Spoofed,
     /// Large requests that bear an honest host's address.
     Framing,
 }
@@ -89,7 +89,7 @@ pub enum AttackName {
 pub struct Attack(AttackParams);
 
 impl Study for Attack {
-    const NAME: &'static str = "attack";
+    const NAME: &'static str = "quick-start-attack";
     const ABOUT: &'static str = "requests without connections, beside honest transfers (Quick-Start §8)";
     const NEEDS: Detail = Detail::Topology;
     const DECLARED: &'static [Declared] = &[
@@ -132,9 +132,9 @@ fn run_attack(params: &AttackParams, case: &Case<'_>) -> Vec<(String, f64)> {
     let mut parts: Vec<Box<dyn Workload>> = vec![Box::new(honest)];
     let source = match params.attack {
         AttackName::None => None,
-        AttackName::Storm => Some((Source::MadeUp, SMALL)),
+        AttackName::Flood => Some((Source::Random, SMALL)),
         AttackName::OneHost => Some((Source::One(ATTACKER), LARGE)),
-        AttackName::MadeUp => Some((Source::MadeUp, LARGE)),
+        AttackName::Spoofed => Some((Source::Random, LARGE)),
         AttackName::Framing => Some((Source::One(VICTIM), LARGE)),
     };
     if let Some((source, rate)) = source {
@@ -161,9 +161,9 @@ fn run_attack(params: &AttackParams, case: &Case<'_>) -> Vec<(String, f64)> {
         let during = (looked_at - finished.recorder.outside).max(0.0) / third.as_secs_f64();
         let (flows, hosts) = router.most_tracked();
         numbers.extend([
-            ("looked-at".to_owned(), during),
-            ("most-flows".to_owned(), flows as f64),
-            ("most-hosts".to_owned(), hosts as f64),
+            ("examined".to_owned(), during),
+            ("max-flows".to_owned(), flows as f64),
+            ("max-hosts".to_owned(), hosts as f64),
             ("state".to_owned(), router.state_bytes() as f64),
         ]);
     }

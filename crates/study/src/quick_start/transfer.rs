@@ -48,8 +48,8 @@ pub struct TransferParams {
 pub struct Transfer(TransferParams);
 
 impl Study for Transfer {
-    const NAME: &'static str = "transfer";
-    const ABOUT: &'static str = "one transfer over that chain";
+    const NAME: &'static str = "quick-start-transfer";
+    const ABOUT: &'static str = "one transfer over a chain of routers (Quick-Start §4)";
     const NEEDS: Detail = Detail::Topology;
     const DECLARED: &'static [Declared] = &[Declared {
         prefixes: &[""],

@@ -106,7 +106,7 @@ pub enum HostsName {
 pub struct Web(WebParams);
 
 impl Study for Web {
-    const NAME: &'static str = "web";
+    const NAME: &'static str = "quick-start-web";
     const ABOUT: &'static str = "web sessions over three routers in a chain (Quick-Start §5)";
     const NEEDS: Detail = Detail::Topology;
     const DECLARED: &'static [Declared] = &[Declared {

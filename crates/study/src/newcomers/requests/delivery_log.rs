@@ -1,4 +1,4 @@
-//! Observations of a contest: every packet that leaves the bottleneck or is dropped there, and the
+//! Observations of a run: every packet that leaves the bottleneck or is dropped there, and the
 //! reports of newcomers.
 
 use headstart_sim::FlowReport;

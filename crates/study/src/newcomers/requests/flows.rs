@@ -28,11 +28,11 @@ pub struct Arrival {
 /// Role of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Fetches an object before the contest.
+    /// Fetches an object before the run.
     WarmUp,
     /// Established before and after.
     Long,
-    /// Measured by the contest.
+    /// Measured by the run.
     Newcomer,
 }
 
@@ -42,7 +42,7 @@ const WRITTEN_PARTS: u32 = 2;
 /// workload.
 const FIRST: Bytes = Bytes::new(20_000);
 
-/// The flows of a contest.
+/// The flows of a run.
 #[derive(Debug)]
 pub struct Flows {
     arrivals: VecDeque<Arrival>,

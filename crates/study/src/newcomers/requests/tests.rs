@@ -7,7 +7,7 @@ fn setup(text: &str) -> Setup {
     let common = "path = { rate = \"8 Mbit/s\", rtt = \"50 ms\", buffer = \"50 ms\" }\n\
         transport = { receive-window = \"4 MB\", probe = \"quic\" }\n";
     let workload = format!("workload = {{ size = \"70 kB\", long-scheme = \"google-quic\", {text} }}\n");
-    prepared("contest", &format!("{common}{workload}run = {{ duration = \"60 s\" }}")).setup
+    prepared("newcomer-requests", &format!("{common}{workload}run = {{ duration = \"60 s\" }}")).setup
 }
 
 fn trace(words: &str) -> RequestTrace {
@@ -20,7 +20,7 @@ fn params(words: &str) -> RequestParams {
     trace(words).0.requests
 }
 
-fn contest(setup: &Setup, words: &str, mix: SchemeMix, seed: u64) -> FinishedRun {
+fn finished_run(setup: &Setup, words: &str, mix: SchemeMix, seed: u64) -> FinishedRun {
     FinishedRun::run(&params(words), &Case { setup, mix, seed }).expect("runs")
 }
 
@@ -49,23 +49,23 @@ fn a_newcomer_on_an_empty_path_takes_its_round_trip_and_its_bytes() {
 
 #[test]
 fn every_byte_is_accounted_to_its_group() {
-    let contest = contest(&setup("background = 2"), "--newcomers 3", mix("google-quic"), 1);
-    assert_eq!(contest.newcomers(TESTED).count(), 3);
-    let (from, to) = contest.time_span();
-    let wire = contest.deliveries.bytes(TESTED, from - Span::from_secs(1), to);
+    let finished = finished_run(&setup("background = 2"), "--newcomers 3", mix("google-quic"), 1);
+    assert_eq!(finished.newcomers(TESTED).count(), 3);
+    let (from, to) = finished.time_span();
+    let wire = finished.deliveries.bytes(TESTED, from - Span::from_secs(1), to);
     assert!((3 * 70_000..3 * 90_000).contains(&wire), "{wire} bytes of newcomers");
-    let long = contest.deliveries.bytes(LONG, from - BEFORE, from) as f64 / 5e6;
+    let long = finished.deliveries.bytes(LONG, from - BEFORE, from) as f64 / 5e6;
     assert!((0.97..=1.001).contains(&long), "long flows fill the link: {long}");
-    assert_eq!(contest.deliveries.bytes(BESIDE, Time::ZERO, Time::NEVER), 0);
+    assert_eq!(finished.deliveries.bytes(BESIDE, Time::ZERO, Time::NEVER), 0);
 }
 
 #[test]
 fn a_run_ends_soon_after_its_newcomers() {
-    let contest = contest(&setup("background = 1"), "", mix("google-quic"), 1);
-    let (_, to) = contest.time_span();
-    let last = contest.deliveries.delivered.last().expect("packets").0;
+    let finished = finished_run(&setup("background = 1"), "", mix("google-quic"), 1);
+    let (_, to) = finished.time_span();
+    let last = finished.deliveries.delivered.last().expect("packets").0;
     assert!(last < to + Span::from_secs(12), "{last:?} is long after {to:?}");
-    assert!(contest.deliveries.reports.iter().all(|report| report.completed_at.is_some()));
+    assert!(finished.deliveries.reports.iter().all(|report| report.completed_at.is_some()));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn without_a_step_the_hint_is_exact() {
 fn a_trace_picks_by_quantile_and_shows_both_flows() {
     let setup = setup("background = 1");
     let case = Case { setup: &setup, mix: mix("google-quic"), seed: 1 };
-    let shown = |pick: &str| trace(&format!("--candidates 5 --pick {pick}")).run(&case).expect("runs");
+    let shown = |pick: &str| trace(&format!("--candidates 5 --quantile {pick}")).run(&case).expect("runs");
     let (fastest, slowest) = (shown("0%"), shown("100%"));
     assert!(number(&fastest, "request") < number(&slowest, "request"));
     assert!(number(&fastest, "long/100") > 7.0, "before the request the long flow has the link");
@@ -123,8 +123,8 @@ fn a_trace_picks_by_quantile_and_shows_both_flows() {
 
 #[test]
 fn a_response_is_shorter_than_its_request_by_a_round_trip() {
-    let contest = contest(&setup("background = 0"), "", mix("blitzstart"), 1);
-    let named = numbers(&setup("background = 0"), &contest).into_iter().collect();
+    let finished = finished_run(&setup("background = 0"), "", mix("blitzstart"), 1);
+    let named = numbers(&setup("background = 0"), &finished).into_iter().collect();
     let gap = number(&named, "request") - number(&named, "response");
     // 50 ms and the first packet's own 1.5 ms.
     assert!((51.0..52.5).contains(&gap), "{gap} ms");
