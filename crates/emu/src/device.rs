@@ -9,17 +9,19 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, OwnedFd};
 
-use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+use neli::ToBytes;
+use neli::consts::nl::NlmF;
+use neli::consts::rtnl::{
+    Ifa, IfaF, Ifla, RtAddrFamily, RtScope, RtTable, Rta, RtaType, Rtm, RtmF, Rtn, Rtprot,
 };
-use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
-use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+use neli::consts::socket::NlFamily;
+use neli::nl::{NlPayload, Nlmsghdr, NlmsghdrBuilder};
+use neli::rtnl::{
+    Ifaddrmsg, IfaddrmsgBuilder, Ifinfomsg, IfinfomsgBuilder, Rtattr, RtattrBuilder, Rtmsg, RtmsgBuilder,
 };
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use netlink_sys::protocols::NETLINK_ROUTE;
-use netlink_sys::{Socket, SocketAddr};
+use neli::socket::synchronous::NlSocketHandle;
+use neli::types::{Buffer, RtBuffer};
+use neli::utils::Groups;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use tun_rs::DeviceBuilder;
 
@@ -144,91 +146,130 @@ fn index(name: &str) -> io::Result<u32> {
     Ok(rustix::net::netdevice::name_to_index(&socket, name)?)
 }
 
-/// A netlink socket for routing.
-struct Netlink(Socket);
+/// A netlink socket for routing. It has no thread of its own: a process that makes a user namespace
+/// must have one thread.
+struct Netlink(NlSocketHandle);
+
+/// The error of a message that lacks a field: a fault of this file.
+fn unbuilt(error: impl std::fmt::Display) -> io::Error {
+    io::Error::other(format!("a request to the kernel could not be built: {error}"))
+}
+
+fn attribute<T>(kind: T, payload: impl ToBytes + neli::Size) -> io::Result<Rtattr<T, Buffer>>
+where
+    T: RtaType,
+{
+    RtattrBuilder::default().rta_type(kind).rta_payload(payload).build().map_err(unbuilt)
+}
+
+fn address_attribute<T: RtaType>(kind: T, address: IpAddr) -> io::Result<Rtattr<T, Buffer>> {
+    match address {
+        IpAddr::V4(address) => attribute(kind, address.octets()),
+        IpAddr::V6(address) => attribute(kind, address.octets()),
+    }
+}
+
+const fn family(is_six: bool) -> RtAddrFamily {
+    if is_six { RtAddrFamily::Inet6 } else { RtAddrFamily::Inet }
+}
 
 impl Netlink {
     fn new() -> io::Result<Self> {
-        let mut socket = Socket::new(NETLINK_ROUTE)?;
-        socket.bind_auto()?;
-        socket.connect(&SocketAddr::new(0, 0))?;
-        Ok(Self(socket))
+        NlSocketHandle::connect(NlFamily::Route, None, Groups::empty())
+            .map(Self)
+            .map_err(|error| io::Error::other(format!("netlink cannot be used here: {error}")))
     }
 
-    fn request(&self, what: &str, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
-        let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
-        let mut packet = NetlinkMessage::new(header, NetlinkPayload::from(message));
-        packet.finalize();
-        let mut bytes = vec![0; packet.buffer_len()];
-        packet.serialize(&mut bytes);
-        self.0.send(&bytes, 0)?;
-        let (answer, _) = self.0.recv_from_full()?;
-        let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
-            .map_err(|error| io::Error::other(format!("{what}: the kernel's answer: {error}")))?;
-        match answer.payload {
-            NetlinkPayload::Error(error) if error.code.is_some() => Err(with_context(what, &error.to_io())),
-            _ => Ok(()),
+    fn request<P>(&self, what: &str, kind: Rtm, message: P, flags: NlmF) -> io::Result<()>
+    where
+        P: neli::Size + ToBytes + neli::FromBytesWithInput<Input = usize>,
+    {
+        let request = NlmsghdrBuilder::default()
+            .nl_type(kind)
+            .nl_flags(NlmF::REQUEST | NlmF::ACK | flags)
+            .nl_payload(NlPayload::Payload(message))
+            .build()
+            .map_err(unbuilt)?;
+        let of_netlink = |error| io::Error::other(format!("{what}: the kernel's answer: {error}"));
+        self.0.send(&request).map_err(of_netlink)?;
+        let (answers, _) = self.0.recv::<Rtm, P>().map_err(of_netlink)?;
+        for answer in answers {
+            let answer: Nlmsghdr<Rtm, P> = answer.map_err(of_netlink)?;
+            if let NlPayload::Err(error) = answer.nl_payload() {
+                return Err(with_context(what, &io::Error::from_raw_os_error(-error.error())));
+            }
         }
+        Ok(())
     }
 
     fn set_up(&self, index: u32, lengths: Option<(u32, u32)>) -> io::Result<()> {
-        let mut message = LinkMessage::default();
-        message.header.index = index;
-        message.header.flags = LinkFlags::Up;
-        message.header.change_mask = LinkFlags::Up;
+        let mut attributes = RtBuffer::new();
         if let Some((mtu, queue)) = lengths {
-            message.attributes = vec![LinkAttribute::Mtu(mtu), LinkAttribute::TxQueueLen(queue)];
+            attributes.push(attribute(Ifla::Mtu, mtu)?);
+            attributes.push(attribute(Ifla::Txqlen, queue)?);
         }
-        self.request("cannot bring the device up", RouteNetlinkMessage::SetLink(message), 0)
+        let message: Ifinfomsg = IfinfomsgBuilder::default()
+            .ifi_family(RtAddrFamily::Unspecified)
+            .ifi_index(i32::try_from(index).map_err(unbuilt)?)
+            .up()
+            .rtattrs(attributes)
+            .build()
+            .map_err(unbuilt)?;
+        self.request("cannot bring the device up", Rtm::Setlink, message, NlmF::empty())
     }
 
     fn add_address(&self, index: u32, ours: IpAddr, peer: IpAddr) -> io::Result<()> {
-        let mut message = AddressMessage::default();
-        message.header.index = index;
-        (message.header.family, message.header.prefix_len) = match ours {
-            IpAddr::V4(_) => (AddressFamily::Inet, 32),
-            IpAddr::V6(_) => (AddressFamily::Inet6, 128),
-        };
-        message.header.flags = AddressHeaderFlags::Nodad;
-        message.attributes = vec![AddressAttribute::Local(ours), AddressAttribute::Address(peer)];
-        let message = RouteNetlinkMessage::NewAddress(message);
-        self.request("cannot give the device its address", message, NLM_F_CREATE | NLM_F_EXCL)
+        let message: Ifaddrmsg = IfaddrmsgBuilder::default()
+            .ifa_family(family(ours.is_ipv6()))
+            .ifa_prefixlen(if ours.is_ipv6() { 128 } else { 32 })
+            .ifa_flags(IfaF::NODAD)
+            .ifa_scope(RtScope::Universe)
+            .ifa_index(index)
+            .rtattrs(
+                [address_attribute(Ifa::Local, ours)?, address_attribute(Ifa::Address, peer)?]
+                    .into_iter()
+                    .collect(),
+            )
+            .build()
+            .map_err(unbuilt)?;
+        let flags = NlmF::CREATE | NlmF::EXCL;
+        self.request("cannot give the device its address", Rtm::Newaddr, message, flags)
     }
 
     /// All addresses are local, except those with a more specific route. In the main table: the
     /// local table precedes all others, and would divert answers from the device.
     fn add_local_route(&self, index: u32, is_six: bool) -> io::Result<()> {
-        let mut message = RouteMessage::default();
-        message.header = RouteHeader {
-            address_family: if is_six { AddressFamily::Inet6 } else { AddressFamily::Inet },
-            table: RouteHeader::RT_TABLE_MAIN,
-            protocol: RouteProtocol::Static,
-            scope: RouteScope::Host,
-            kind: RouteType::Local,
-            ..RouteHeader::default()
-        };
-        message.attributes = vec![RouteAttribute::Oif(index)];
-        let message = RouteNetlinkMessage::NewRoute(message);
-        self.request("cannot make all addresses local", message, NLM_F_CREATE | NLM_F_EXCL)
+        let message = route(index, is_six, RtScope::Host, Rtn::Local, None)?;
+        let flags = NlmF::CREATE | NlmF::EXCL;
+        self.request("cannot make all addresses local", Rtm::Newroute, message, flags)
     }
 
     fn add_route(&self, index: u32, to: Option<(IpAddr, u8)>, is_six: bool) -> io::Result<()> {
-        let mut message = RouteMessage::default();
-        message.header = RouteHeader {
-            address_family: if is_six { AddressFamily::Inet6 } else { AddressFamily::Inet },
-            destination_prefix_length: to.map_or(0, |(_, length)| length),
-            table: RouteHeader::RT_TABLE_MAIN,
-            protocol: RouteProtocol::Static,
-            scope: if is_six { RouteScope::Universe } else { RouteScope::Link },
-            kind: RouteType::Unicast,
-            ..RouteHeader::default()
-        };
-        message.attributes = vec![RouteAttribute::Oif(index)];
-        if let Some((first, _)) = to {
-            message.attributes.push(RouteAttribute::Destination(RouteAddress::from(first)));
-        }
-        let message = RouteNetlinkMessage::NewRoute(message);
-        self.request("cannot set the route across the path", message, NLM_F_CREATE | NLM_F_EXCL)
+        let scope = if is_six { RtScope::Universe } else { RtScope::Link };
+        let message = route(index, is_six, scope, Rtn::Unicast, to)?;
+        let flags = NlmF::CREATE | NlmF::EXCL;
+        self.request("cannot set the route across the path", Rtm::Newroute, message, flags)
     }
+}
+
+/// A route of the main table through the device of `index`, to everywhere without a destination.
+fn route(index: u32, is_six: bool, scope: RtScope, kind: Rtn, to: Option<(IpAddr, u8)>) -> io::Result<Rtmsg> {
+    let mut attributes = RtBuffer::new();
+    attributes.push(attribute(Rta::Oif, index)?);
+    if let Some((first, _)) = to {
+        attributes.push(address_attribute(Rta::Dst, first)?);
+    }
+    RtmsgBuilder::default()
+        .rtm_family(family(is_six))
+        .rtm_dst_len(to.map_or(0, |(_, length)| length))
+        .rtm_src_len(0)
+        .rtm_tos(0)
+        .rtm_table(RtTable::Main)
+        .rtm_protocol(Rtprot::Static)
+        .rtm_scope(scope)
+        .rtm_type(kind)
+        .rtm_flags(RtmF::empty())
+        .rtattrs(attributes)
+        .build()
+        .map_err(unbuilt)
 }
