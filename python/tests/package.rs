@@ -2,21 +2,23 @@
 //! the same features: `pytest python/tests`.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use headstart_host::not_run;
 
 /// Packages that the tests need.
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 11] = [
     "dask[distributed]",
     "gymnasium",
     "ipykernel",
     "matplotlib",
+    "maturin>=1.9,<2",
     "mypy==2.4.1",
     "nbclient",
     "pyarrow",
     "pytest",
     "tqdm",
+    "wheel",
 ];
 /// One that is not built for every version of Python: without it its test says that it was not run.
 const RAY: &str = "ray";
@@ -37,7 +39,7 @@ fn interpreter() -> Option<PathBuf> {
     let python = home.join("bin/python");
     let has = |packages: &[&str]| {
         let modules: Vec<&str> =
-            packages.iter().map(|name| name.split(['[', '=']).next().unwrap_or(name)).collect();
+            packages.iter().map(|name| name.split(['[', '=', '>']).next().unwrap_or(name)).collect();
         run(Command::new(&python).args(["-c", &format!("import {}", modules.join(", "))]))
     };
     let install = |packages: &[&str]| {
@@ -50,6 +52,34 @@ fn interpreter() -> Option<PathBuf> {
         install(&[RAY]);
     }
     is_ready.then_some(python)
+}
+
+/// Packs the wheel as maturin describes it, with the library of this build, and installs it into
+/// `site`. maturin's own build would compile everything again.
+fn install_wheel(python: &Path, source: &Path, built: &Path, folder: &Path, site: &Path) -> bool {
+    let contents = folder.join("wheel");
+    let package = contents.join("headstart");
+    std::fs::create_dir_all(&package).expect("a folder");
+    for file in std::fs::read_dir(source.join("headstart")).expect("the package's files") {
+        let file = file.expect("a file").path();
+        if file.is_file() {
+            std::fs::copy(&file, package.join(file.file_name().expect("a name"))).expect("copied");
+        }
+    }
+    std::fs::copy(built.join("deps/lib_native.so"), package.join("_native.abi3.so")).expect("copied");
+    let module = |name: &str| {
+        let mut command = Command::new(python);
+        command.args(["-m", name]).current_dir(source).stdout(Stdio::null());
+        command
+    };
+    let describe = ["pep517", "write-dist-info", "--metadata-directory"];
+    let is_packed = run(module("maturin").args(describe).arg(&contents).arg("--interpreter").arg(python))
+        && run(module("wheel").arg("pack").arg(&contents).arg("--dest-dir").arg(folder));
+    let mut files = std::fs::read_dir(folder).expect("readable").map(|file| file.expect("a file").path());
+    let wheel = files.find(|file| file.extension().is_some_and(|end| end == "whl"));
+    let install =
+        ["install", "--quiet", "--no-deps", "--no-index", "--disable-pip-version-check", "--target"];
+    is_packed && wheel.is_some_and(|wheel| run(module("pip").args(install).arg(site).arg(wheel)))
 }
 
 #[test]
@@ -65,19 +95,12 @@ fn the_package_gives_what_the_command_gives() {
         );
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let package = folder.path().join("headstart");
-    std::fs::create_dir(&package).expect("a folder");
-    for file in std::fs::read_dir(source.join("headstart")).expect("the package's files") {
-        let file = file.expect("a file").path();
-        if file.extension().is_some_and(|end| end == "py" || end == "pyi") {
-            std::fs::copy(&file, package.join(file.file_name().expect("a name"))).expect("copied");
-        }
-    }
-    std::fs::copy(built.join("deps/lib_native.so"), package.join("_native.abi3.so")).expect("copied");
+    let site = folder.path().join("site");
+    assert!(install_wheel(&python, source, &built, folder.path(), &site), "the wheel: see above");
     let passes = run(Command::new(&python)
         .args(["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"])
         .arg(source.join("tests"))
-        .current_dir(folder.path())
+        .current_dir(&site)
         .env("HEADSTART", command));
     assert!(passes, "pytest fails: see above");
 
@@ -88,7 +111,7 @@ fn the_package_gives_what_the_command_gives() {
             .args(["-m", module, option])
             .arg(&settings)
             .arg(checked)
-            .current_dir(folder.path())
+            .current_dir(&site)
             .env("MYPY_CACHE_DIR", built.join("../tools/mypy")))
     };
     assert!(checks("mypy", "--config-file", "headstart"), "mypy: see above");
