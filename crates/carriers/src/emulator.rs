@@ -94,7 +94,7 @@ pub fn refuse(setup: &Setup) -> Result<()> {
     );
     ensure!(
         path.routers == RouterName::None,
-        "--routers: found {:?}, expected none in the emulator: no transport here asks routers for a rate, and RCP's rate is in no real packet",
+        "--routers: found {:?}, expected none in the emulator: its transports send no Quick-Start requests, and real packets have no field for RCP's rate",
         path.routers
     );
     ensure!(
@@ -103,16 +103,16 @@ pub fn refuse(setup: &Setup) -> Result<()> {
     );
     ensure!(
         !matches!(transport.detection, DetectionName::Udt),
-        "--detection: found udt, expected rack in the emulator: no stack here finds losses as UDT does"
+        "--detection: found udt, expected rack in the emulator: these stacks do not have UDT's loss detection"
     );
     ensure!(
         transport.handshakes == 1,
-        "--handshakes: found {}, expected 1 in the emulator: TCP and QUIC shake hands once",
+        "--handshakes: found {}, expected 1 in the emulator: TCP and QUIC have a handshake of one round trip",
         transport.handshakes
     );
     ensure!(
         transport.transport == TransportName::Quic || !transport.ecn,
-        "--ecn: found it with the kernel's TCP, which asks for ECN by a setting of its own: expected --transport quic"
+        "--ecn: found it with the kernel's TCP, where a sysctl sets ECN: expected --transport quic"
     );
     ensure!(
         workload.peers <= 65_536,

@@ -23,9 +23,11 @@ pub fn estimate(machine: &Machine, network: Option<&Network>) -> Result<Estimate
     // The driver returns EINVAL while the link is down.
     let text = machine
         .read(format!("sys/class/net/{name}/speed"))
-        .map_err(|_| Unavailable::Absent(format!("the driver of {name} tells no speed")))?;
-    let megabits: i64 =
-        text.trim().parse().map_err(|_| Unavailable::Refused(format!("the speed of {name} is no number")))?;
+        .map_err(|_| Unavailable::Absent(format!("the driver of {name} reports no speed")))?;
+    let megabits: i64 = text
+        .trim()
+        .parse()
+        .map_err(|_| Unavailable::Refused(format!("the speed of {name} is not a number")))?;
     // -1 (SPEED_UNKNOWN), which some drivers print as unsigned.
     let Some(megabits) =
         u64::try_from(megabits).ok().filter(|speed| !matches!(speed, 0 | 65_535 | 4_294_967_295))

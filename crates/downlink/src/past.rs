@@ -235,8 +235,9 @@ pub fn estimate(past: Option<&Past>, network: Option<&Network>, now: Time) -> Re
     let past = past.ok_or_else(|| Unavailable::Absent("no file of networks was given".into()))?;
     let network = network.ok_or_else(|| Unavailable::Absent("there is no default route".into()))?;
     let best = past.best(&network.key(), now).map_err(|error| Unavailable::Refused(error.to_string()))?;
-    let best = best
-        .ok_or_else(|| Unavailable::Absent("nothing was seen on this network in the last 30 days".into()))?;
+    let best = best.ok_or_else(|| {
+        Unavailable::Absent("found no measurement of this network in the last 30 days".into())
+    })?;
     let age: Span = now.since(best.seen_at);
     Ok(Estimate {
         reported: best.rate,

@@ -59,7 +59,7 @@ pub fn connection(
     let network = network.ok_or_else(|| Unavailable::Absent("there is no default route".into()))?;
     let name = &network.interface;
     if network.kind != Kind::Wifi {
-        return Err(Unavailable::Absent(format!("{name} is no radio")));
+        return Err(Unavailable::Absent(format!("{name} is no wireless interface")));
     }
     let index = machine.read(format!("sys/class/net/{name}/ifindex")).ok();
     let index = index.and_then(|text| text.trim().parse().ok());

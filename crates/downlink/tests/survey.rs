@@ -121,7 +121,7 @@ fn an_ethernet_speed_alone_is_an_upper_bound_and_no_hint() {
     let (_folder, machine) = machine("eth0", &WIRE);
     let report = survey(&machine).query(NOW);
     assert_eq!(report.choice, Err(NoChoice::OnlyBounds(vec![Source::Ethernet])));
-    assert_eq!(detail(&report, Source::Wifi), "eth0 is no radio");
+    assert_eq!(detail(&report, Source::Wifi), "eth0 is no wireless interface");
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn this_kernel_reports_a_missing_radio() {
         .expect_err("no such radio");
     let reasons = [
         "netlink cannot be used here",
-        "this kernel has no nl80211, and so no radio",
+        "this kernel has no nl80211: no wireless interface",
         "the kernel refused to report this radio",
     ];
     assert!(reasons.contains(&why.as_str()), "{why}");

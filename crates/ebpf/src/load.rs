@@ -242,15 +242,15 @@ impl Maps {
             }
             0
         };
-        builder.add(reports, call).map_err(failed("read the why records"))?;
-        let ring = builder.build().map_err(failed("read the why records"))?;
+        builder.add(reports, call).map_err(failed("read the reports of starts"))?;
+        let ring = builder.build().map_err(failed("read the reports of starts"))?;
         self.set(&Settings { traces: true, ..self.settings()? })?;
         let mut result = Ok(());
         while going.get() && result.is_ok() {
             // A signal ends the wait, not the trace.
             match ring.poll(Duration::from_millis(200)) {
                 Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => {
-                    result = Err(failed("read the why records")(error));
+                    result = Err(failed("read the reports of starts")(error));
                 }
                 _ => {}
             }

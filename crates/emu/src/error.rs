@@ -25,11 +25,11 @@ impl RelayError {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Full => "device full",
-            Self::Unreachable => "nobody there",
+            Self::Unreachable => "unreachable",
             Self::NoClient => "no client",
             Self::Malformed => "malformed",
-            Self::LinkLocal => "for neighbours only",
-            Self::NotRelayed => "not carried beyond this machine",
+            Self::LinkLocal => "link-local destination",
+            Self::NotRelayed => "protocol not relayed",
             Self::Other => "system error",
         }
     }

@@ -136,8 +136,8 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
 #[cfg(feature = "full")]
 #[rustfmt::skip]
 const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
-    (&["race", "--transport", "quic", "--schemes", "iw10,rcp"],  &["--transport quic", "`rcp`", "not carried", "header"]),
-    (&["trace", "pcp", "--transport", "quic"],   &["--transport quic", "`pcp`", "not carried"]),
+    (&["race", "--transport", "quic", "--schemes", "iw10,rcp"],  &["--transport quic", "`rcp`", "not available", "header"]),
+    (&["trace", "pcp", "--transport", "quic"],   &["--transport quic", "`pcp`", "not available"]),
     (&["race", "--transport", "udp"],            &["--transport", "udp", "quic"]),
     (&["downlink", "--rate", "50"],              &["--rate", "50", "Mbit/s"]),
     (&["downlink", "--rate=-1 Mbit/s"],          &["--rate", "-1"]),
@@ -308,14 +308,14 @@ fn an_option_without_effect_is_reported_before_the_run_and_under_its_table() {
             String::from_utf8_lossy(&output.stdout).into_owned(),
         )
     };
-    let note = "--reorder changes nothing without --jitter";
+    let note = "--reorder has no effect without --jitter";
     let (before, table) = said(&["race", "--reorder"]);
     assert!(before.contains(&format!("headstart: {note}\n")) && table.contains(note), "{before}{table}");
     let (before, _) = said(&["race", "--reorder", "--jitter", "2ms"]);
-    assert!(!before.contains("changes nothing"), "{before}");
+    assert!(!before.contains("has no effect"), "{before}");
     // At one of its points it counts.
     let (before, _) = said(&["sweep", "--reorder", "--jitter", "0ms,2ms"]);
-    assert!(!before.contains("changes nothing"), "{before}");
+    assert!(!before.contains("has no effect"), "{before}");
     let (before, _) = said(&["sweep", "--reorder", "--load", "10%,20%"]);
     assert!(before.contains(&format!("headstart: {note}\n")), "{before}");
 }

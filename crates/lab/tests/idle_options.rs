@@ -83,7 +83,7 @@ fn an_option_is_reported_as_without_effect_if_and_only_if_it_has_none() {
         {
             let with = setup(race, example, &trace);
             let said = idle(&with, &[(*option).to_owned()], false);
-            let expected = format!("--{option} changes nothing {place}");
+            let expected = format!("--{option} has no effect {place}");
             if said.contains(&expected) != is_idle {
                 wrong.push(format!("{race} {example}: said {said:?}"));
             }
@@ -126,7 +126,7 @@ fn options_without_effect_on_a_single_flow_are_reported() {
         let with = setup("", example, &trace);
         let option = example.trim_start_matches('-').split(' ').next().unwrap_or_default().to_owned();
         let said = idle(&with, std::slice::from_ref(&option), true);
-        assert_eq!(said, [format!("--{option} changes nothing without --flow: nothing else is on the path")]);
+        assert_eq!(said, [format!("--{option} has no effect without --flow: nothing else is on the path")]);
         assert_eq!(alone(&plain), alone(&with), "{example}");
     }
     assert_ne!(alone(&plain), alone(&setup("", "--size 20kB", &trace)));

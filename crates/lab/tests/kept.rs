@@ -248,6 +248,6 @@ fn a_full_disk_loses_no_finished_table() {
         assert!(printed.contains(table), "{line}: {printed}{said}");
         assert!(!printed.contains("Report:"), "{printed}");
         assert!(said.contains("cannot write out/"), "{said}");
-        assert_eq!(said.contains("from here on no run is kept"), !line.starts_with("trace"), "{said}");
+        assert_eq!(said.contains("further runs are not stored"), !line.starts_with("trace"), "{said}");
     }
 }

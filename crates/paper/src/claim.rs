@@ -212,7 +212,7 @@ pub fn read(text: &str, plan: &Plan) -> Result<Vec<Claim>> {
             let is_counted = |one: &Claim| one.says == *other && one.restates.is_none();
             ensure!(
                 claims.iter().any(is_counted),
-                "claim {} ({}), restates: found `{other}`, expected what a claim of this file says that restates none",
+                "claim {} ({}), restates: found `{other}`, expected the `says` of a claim of this file that restates none",
                 number + 1,
                 claim.says
             );

@@ -174,7 +174,7 @@ impl Drawing {
         ensure!(text.x.is_some() || text.draw != Kind::Lines, "found `lines` without the key `x`");
         ensure!(
             text.x_value.is_some() == (text.draw == Kind::Scatter),
-            "x-value: found it where it is not expected, or not where it is: it belongs to `scatter`"
+            "x-value: expected it in each figure with draw = `scatter`, and in no other"
         );
         let is_listed = !text.curves.is_empty();
         let curves: Vec<(String, Quantity)> = match (text.value, text.curves) {
@@ -207,7 +207,7 @@ impl Drawing {
         };
         ensure!(
             text.families.is_empty() != (text.draw == Kind::Sequence),
-            "families: found it where it is not expected, or not where it is: it belongs to `sequence`"
+            "families: expected it in each figure with draw = `sequence`, and in no other"
         );
         ensure!(
             text.draw != Kind::Sequence || value.scheme().is_some(),

@@ -38,7 +38,7 @@ pub enum ChoiceError {
     #[error(transparent)]
     Unknown(#[from] parameters::Error),
     /// The scheme exists, but not on this transport.
-    #[error("`{name}` is not carried by QUIC yet: {reason}")]
+    #[error("`{name}` is not available over QUIC: {reason}")]
     Unsupported {
         /// The scheme requested.
         name: String,

@@ -25,7 +25,7 @@ pub enum Malformed {
     #[error(transparent)]
     Value(#[from] hint::Malformed),
     /// The parameter occurs twice.
-    #[error("the hint is given twice")]
+    #[error("found two hints, expected one")]
     Twice,
 }
 

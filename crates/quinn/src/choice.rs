@@ -18,7 +18,7 @@ pub enum ChoiceError {
     #[error(transparent)]
     Unknown(#[from] parameters::Error),
     /// The scheme exists, but quinn cannot carry it.
-    #[error("`{name}` is not carried by quinn: {reason}")]
+    #[error("`{name}` is not available over quinn: {reason}")]
     Unsupported {
         /// The scheme requested.
         name: String,

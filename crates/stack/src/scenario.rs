@@ -133,7 +133,7 @@ impl Scenario {
     /// Runs it with the scheme of that name: outcomes of the client and of its competitors.
     ///
     /// # Errors
-    /// The scheme is not carried, or an endpoint cannot be set up.
+    /// The scheme is not available, or an endpoint cannot be set up.
     pub fn run(&self, scheme: &str) -> Result<Vec<ConnectionOutcome>, ScenarioError> {
         self.run_choice(Choice::find(scheme)?)
     }

@@ -114,7 +114,7 @@ pub trait Carrier: Debug + Sync {
     /// Hosts for the groups of `mix`.
     ///
     /// # Errors
-    /// If one of its schemes is not carried, or a system call fails.
+    /// If one of its schemes is not available, or a system call fails.
     fn hosts<'a>(&self, setup: &'a Setup, mix: SchemeMix) -> Result<Box<dyn Hosts + 'a>>;
 }
 

@@ -12,7 +12,7 @@ use crate::setup::Setup;
 pub struct Dependency {
     /// The option's long name.
     pub option: &'static str,
-    /// The runs in which it has no effect, after "changes nothing".
+    /// The runs in which it has no effect, after "has no effect".
     pub idle: &'static str,
     /// True if it counts in the races of this setup.
     counts: fn(&Setup) -> bool,
@@ -133,12 +133,12 @@ pub fn idle(setup: &Setup, asked: &[String], is_alone: bool) -> Vec<String> {
     let is_asked = |option: &str| asked.iter().any(|asked| asked == option);
     let alone = UNUSED_IN_TRACE.iter().filter(|option| is_alone && is_asked(option));
     let alone =
-        alone.map(|option| format!("--{option} changes nothing without --flow: nothing else is on the path"));
+        alone.map(|option| format!("--{option} has no effect without --flow: nothing else is on the path"));
     let is_told = |option: &str| is_alone && UNUSED_IN_TRACE.contains(&option);
     let rows = DEPENDENCIES
         .iter()
         .filter(|row| is_asked(row.option) && !is_told(row.option) && !(row.counts)(setup));
-    alone.chain(rows.map(|row| format!("--{} changes nothing {}", row.option, row.idle))).collect()
+    alone.chain(rows.map(|row| format!("--{} has no effect {}", row.option, row.idle))).collect()
 }
 
 fn is_traced(setup: &Setup) -> bool {

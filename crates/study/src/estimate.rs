@@ -166,7 +166,7 @@ impl Estimate {
         }
         ensure!(
             is_allowed || is_small,
-            "found {self}, expected {most_time} and {most_memory} at most: {change}; --large goes on all the same"
+            "found {self}, expected {most_time} and {most_memory} at most: {change}; --large runs it anyway"
         );
         Ok(())
     }

@@ -86,7 +86,7 @@ where
             && let Err(error) = store.insert(key, &result)
         {
             progress::clear();
-            eprintln!("headstart: {error}: from here on no run is kept");
+            eprintln!("headstart: {error}: further runs are not stored");
         }
         this.finish();
         Ok((*number, result))

@@ -79,7 +79,7 @@ pub fn run(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunProgress
     job.mix.tested.scheme().during_run(&mut || beside.scheme().during_run(&mut run));
     match result {
         Some(result) => result,
-        None => bail!("{}: the run was left out", job.mix.tested.name),
+        None => bail!("{}: the run was not executed", job.mix.tested.name),
     }
 }
 

@@ -88,7 +88,7 @@ pub enum FetchError {
         source: noq::ConnectError,
     },
     /// The host reports its port as unreachable (ICMP).
-    #[error("{host}: nobody listens at {remote}, UDP: expected a server of HTTP/3 there")]
+    #[error("{host}: connection refused at {remote}, UDP: expected a server of HTTP/3 there")]
     Refused {
         /// The host.
         host: String,

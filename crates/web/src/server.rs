@@ -255,7 +255,7 @@ struct Exchange<S> {
 enum ExchangeError {
     #[error(transparent)]
     Stream(#[from] h3::error::StreamError),
-    #[error("reading what is to be sent: {0}")]
+    #[error("cannot read the data to send: {0}")]
     Body(#[from] std::io::Error),
 }
 

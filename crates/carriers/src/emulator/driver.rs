@@ -210,7 +210,7 @@ impl WorkloadDriver<'_> {
         for order in orders {
             match order {
                 Order::Open(spec) if spec.bytes.is_zero() => {
-                    bail!("the workload opens a connection and asks for nothing, which no client here does")
+                    bail!("found a workload that opens a connection without a request, expected one")
                 }
                 Order::Open(spec) => {
                     let number = self.flows.len() as u32;
@@ -242,11 +242,13 @@ impl WorkloadDriver<'_> {
                 Order::PageDone(page) => self.result.pages.push(page),
                 Order::Write { .. } => {
                     bail!(
-                        "the workload lets the server send what nobody asked for, which no client here can do"
+                        "found a workload in which the server sends unrequested data, expected requests only"
                     )
                 }
                 Order::Request(_) => {
-                    bail!("the workload asks routers for rates, which no transport here can do")
+                    bail!(
+                        "found a workload with Quick-Start requests, expected none: no transport here sends them"
+                    )
                 }
             }
         }

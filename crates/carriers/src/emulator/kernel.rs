@@ -232,7 +232,7 @@ impl super::hosts::Testbed for Testbed {
 
     fn run(&self, DuplexPath { up, down }: DuplexPath, run: WorkloadRun) -> Result<EmulatedRun> {
         let clock = run.clock;
-        let block = Block::candidates(None).next().context("no address is left")?;
+        let block = Block::candidates(None).next().context("found no free address for the path")?;
         let (outside, inside) = (block.outside(), block.inside());
         let (event_sender, events): (Sender<FlowEvent>, Receiver<FlowEvent>) = channel();
         let servers = Servers::start(outside, inside, &self.controllers, event_sender.clone(), clock)
@@ -453,7 +453,7 @@ fn run_connection(
             if length == 0 {
                 return Err(io::Error::new(
                     io::ErrorKind::UnexpectedEof,
-                    format!("the server ended {left} bytes short"),
+                    format!("the server closed {left} bytes before the end"),
                 ));
             }
             left -= length as u64;

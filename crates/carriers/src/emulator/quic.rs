@@ -116,7 +116,7 @@ impl super::hosts::Testbed for Testbed {
         let mut ends = udp::Settings::before(self.served);
         (ends.most_clients, ends.keeps_addresses) = (1 << 16, true);
         let (address, relay) = udp::start(ends, up, down, clock, relay::Settings::default(), None)
-            .context("no port for the path")?;
+            .context("cannot open a UDP port for the path")?;
         let (event_sender, events): (Sender<FlowEvent>, Receiver<FlowEvent>) = channel();
         *locked(&self.event_sender) = Some((event_sender.clone(), clock));
         let mut carrier = Clients {
@@ -340,7 +340,7 @@ impl MessageRequest {
             let (flow, at, bytes) = (self.flow, self.clock.now(), chunk.len() as u32);
             let _ = self.event_sender.send(FlowEvent::Read { flow, at, bytes });
         }
-        if left > 0 { Err(format!("the server ended {left} bytes short")) } else { Ok(()) }
+        if left > 0 { Err(format!("the server closed {left} bytes before the end")) } else { Ok(()) }
     }
 }
 

@@ -43,7 +43,7 @@ impl Search {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(system)?;
         // UDA §1.3.2: "should default to 2".
         socket.set_multicast_ttl_v4(2).map_err(system)?;
-        let mut sent = Err(Error::System { reason: "no address to search".into() });
+        let mut sent = Err(Error::System { reason: "no address for the search request".into() });
         for address in to {
             for target in TARGETS {
                 match socket.send_to(search(*address, target).as_bytes(), address) {

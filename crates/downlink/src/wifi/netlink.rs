@@ -36,7 +36,7 @@ impl Radio for Nl80211 {
 fn ask(interface: u32) -> Result<Connection, String> {
     let no_socket = |_| "netlink cannot be used here".to_owned();
     let (router, _events) = NlRouter::connect(NlFamily::Generic, None, Groups::empty()).map_err(no_socket)?;
-    let no_family = |_| "this kernel has no nl80211, and so no radio".to_owned();
+    let no_family = |_| "this kernel has no nl80211: no wireless interface".to_owned();
     let family = router.resolve_genl_family("nl80211").map_err(no_family)?;
     let mut connection = Connection::default();
     for message in exchange(&router, family, Command::GetInterface, NlmF::empty(), interface)? {

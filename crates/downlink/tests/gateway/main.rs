@@ -293,7 +293,10 @@ fn a_silent_gateway_uses_at_most_half_of_the_timeout() {
     closed.connect((HERE, 9)).expect("a peer");
     let closed = vec![closed.local_addr().expect("an address")];
     assert_eq!(query_once(&options(closed)), Err(silent), "nobody listens there");
-    assert!(matches!(query_once(&options(vec![])), Err(Error::System { .. })), "no address to search");
+    assert!(
+        matches!(query_once(&options(vec![])), Err(Error::System { .. })),
+        "no address for the search request"
+    );
 }
 
 #[test]

@@ -101,7 +101,7 @@ const REPORT_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn check(args: &DemoArgs) -> Result<()> {
     if args.rate.is_zero() {
-        bail!("--rate: found {}, expected more than nothing", args.rate);
+        bail!("--rate: found {}, expected more than 0", args.rate);
     }
     for (option, size) in [("--size", args.size), ("--visit", args.visit)] {
         if size.is_zero() || size.get() > headstart_web::site::MAX_GENERATED {
@@ -166,7 +166,7 @@ impl Testbed {
             relay::Settings::default(),
             None,
         )
-        .context("no port for the path")?;
+        .context("cannot open a UDP port for the path")?;
         Ok(Self { relay, shutdown, reports, remote: address, endpoint: ClientEndpoint::to(address)? })
     }
 
@@ -196,9 +196,9 @@ impl Testbed {
         // A report of another connection must not be taken for this one's.
         tokio::time::timeout(REPORT_TIMEOUT, reported)
             .await
-            .context("the server says nothing of the connection")?;
+            .context("the server did not report the connection")?;
         let reports = locked(&self.reports);
-        let report = reports.get(before).cloned().context("the server says nothing of the connection")?;
+        let report = reports.get(before).cloned().context("the server did not report the connection")?;
         Ok((visit, report))
     }
 

@@ -52,7 +52,7 @@ pub fn run(args: &ExploreArgs, asked: &[String]) -> Result<()> {
         let server = Server::new(listener.local_addr()?.port(), first)?;
         let address = server.address();
         print(&format!("{address}\n"))?;
-        eprintln!("headstart: the page is for this machine; Ctrl-C ends it");
+        eprintln!("headstart: the page is served to this machine only; Ctrl-C ends it");
         if !args.no_open
             && let Err(error) = open::that_detached(&address)
         {

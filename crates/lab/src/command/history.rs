@@ -107,7 +107,7 @@ impl OpenStore {
                 let mut found = vec![];
                 let damaged = remote.records(&mut |peer, record| found.push((peer, record)))?;
                 if damaged > 0 {
-                    eprintln!("headstart: {damaged} values that are no records were left out");
+                    eprintln!("headstart: {damaged} invalid records were skipped");
                 }
                 found
             }

@@ -10,14 +10,14 @@ use super::serve::ServeArgs;
 use crate::link::LinkArgs;
 use crate::options::RouterName;
 
-/// An option, the words behind "changes nothing", and whether it has an effect here.
+/// An option, the words behind "has no effect", and whether it has an effect here.
 type Rule = (&'static str, &'static str, bool);
 
 /// Says which of the given options have no effect.
 pub fn print_notes(asked: &[String], rules: &[Rule]) {
     for (option, idle, counts) in rules {
         if !counts && asked.iter().any(|asked| asked == option) {
-            eprintln!("headstart: --{option} changes nothing {idle}");
+            eprintln!("headstart: --{option} has no effect {idle}");
         }
     }
 }

@@ -251,7 +251,7 @@ impl Layout {
         let name = self.name;
         Err(command.error(
             ErrorKind::UnknownArgument,
-            format!("unexpected argument '--{long}' found: `{name}` has no use for it"),
+            format!("unexpected argument '--{long}' found: `{name}` does not have this option"),
         ))
     }
 }

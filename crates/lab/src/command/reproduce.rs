@@ -295,7 +295,7 @@ fn select(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
         (Environment::Simulator, TransportName::Tcp) if is_path => library::open(Path::new(name))?,
         (Environment::Simulator, TransportName::Tcp) => built_in(name)?.clone(),
         (Environment::Simulator, other) => bail!(
-            "--transport: found {} with --in simulator, expected it with --in emulator: in the simulator a figure's plan says what carries it",
+            "--transport: found {} with --in simulator, expected it with --in emulator: in the simulator a figure's plan sets its transport",
             value_name(other)
         ),
         _ if is_path => {

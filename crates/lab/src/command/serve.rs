@@ -373,8 +373,8 @@ fn checked(args: &ServeArgs) -> Result<CheckedOptions> {
     let percent = percent(args.operation.rollout)?;
     if args.operation.allow_scheme_choice && percent < 100.0 {
         bail!(
-            "--rollout: found {percent} % beside --allow-scheme-choice, expected one of the two: who asks for {} would be drawn too, \
-             and compare slow start with itself",
+            "--rollout: found {percent} % beside --allow-scheme-choice, expected one of the two: of the clients that ask for {}, \
+             some would be assigned to the control arm",
             args.scheme.name()
         );
     }
@@ -427,8 +427,9 @@ fn open_identity(args: &ServeArgs) -> Result<Identity> {
     if let (Some(certificate), Some(key)) = (&args.certificate, &args.key) {
         return Ok(Identity::from_pem(certificate, key)?);
     }
-    let folder = identity::data_folder()
-        .context("you have no home folder for a self-signed certificate: use --certificate and --key")?;
+    let folder = identity::data_folder().context(
+        "found no home folder for a self-signed certificate, expected $HOME, or --certificate and --key",
+    )?;
     Ok(Identity::load_or_create(&folder, &args.name)?)
 }
 

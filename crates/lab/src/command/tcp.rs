@@ -268,7 +268,7 @@ impl SettingOptions {
         if let Some(rate) = max_rate {
             ensure!(
                 !rate.is_zero(),
-                "--max-rate: found {rate}, expected more than nothing (--stop in `tcp set` ends it all)"
+                "--max-rate: found {rate}, expected more than 0 (`headstart tcp set --stop` ends all fast starts)"
             );
             settings.max_rate = rate.as_bytes_per_sec();
         }
@@ -490,7 +490,7 @@ fn history(command: &HistoryCommand) -> Result<()> {
             }
             let found = opened.records.len();
             eprintln!(
-                "headstart: {taken} of {found} records taken; the others were older than what is here, or empty"
+                "headstart: {taken} of {found} records imported; the others were empty, or older than those here"
             );
             Ok(())
         }
@@ -689,8 +689,9 @@ fn hint(args: &HintArgs) -> Result<()> {
             survey.query(unix_now()).hint(Steps::Ten)
         }
     };
-    let hint = hint.context("no estimator knows this machine's downlink: say it with --rate")?;
+    let hint =
+        hint.context("found no estimate of this machine's downlink, expected one: set it with --rate")?;
     attach_hint(&path, hint)?;
-    eprintln!("headstart: servers are told {} ({}), as `{CONTROL}` reads it", hint.bandwidth, hint.access);
+    eprintln!("headstart: servers receive the hint {} ({}), from `{CONTROL}`", hint.bandwidth, hint.access);
     Ok(())
 }

@@ -71,7 +71,7 @@ pub fn prepare(args: TraceArgs) -> Result<Prepared> {
         Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
     if setup.carrier().detail() < Detail::Events {
         return Err(anyhow!(
-            "--in: found emulator, expected simulator: a trace looks into a sender (of real packets, `headstart link --log` tells)"
+            "--in: found emulator, expected simulator: a trace shows a sender's state (for real packets: `headstart link --log`)"
         ))
         .or_refuse();
     }
@@ -114,8 +114,10 @@ pub fn measure(prepared: &Prepared) -> Result<Vec<(&'static Entry, FlowTrace)>> 
     let flows = progress.during(traced)?;
     if flows[0].1.report.is_none() {
         let number = number.unwrap_or_default();
-        return Err(anyhow!("--flow: found {number}, expected a flow of the run, which has not so many"))
-            .or_refuse();
+        return Err(anyhow!(
+            "--flow: found {number}, expected the number of a flow of the run, which has fewer"
+        ))
+        .or_refuse();
     }
     Ok(flows)
 }
@@ -138,7 +140,9 @@ pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
     let page = show::trace::report(setup, &flows, *flow, &command_line());
     let mut table = show::trace::phases(entry, view);
     if flow.is_none() && entry.needs == catalogue::Needs::History {
-        table.note("Alone on the path it is the first to its peer, of which no history tells: with --flow it is one of a run.");
+        table.note(
+            "A single flow is the first to its peer and has no record of it: --flow N shows a flow of a run.",
+        );
     }
     print_table(&table)?;
     let counts = &report.counts;
@@ -169,7 +173,7 @@ fn qlog_form(path: &Path) -> Result<Form> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     ensure!(
         folder.is_none_or(Path::is_dir),
-        "--qlog: found `{}` in a folder that is not there, expected one that is",
+        "--qlog: found `{}` in a folder that does not exist, expected an existing folder",
         path.display()
     );
     Ok(form)

@@ -165,12 +165,12 @@ fn finish(args: &LinkArgs, handle: Handle, code: ExitCode) -> Result<ExitCode> {
 
 fn run_command(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<ExitCode> {
     let mut signals = Signals::new().context("cannot listen to signals")?;
-    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let program = std::env::current_exe().context("cannot find the file of this program")?;
     let entry = [program.as_os_str(), OsStr::new(END)];
     let mtu = args.ends.mtu;
     let (block, outside) = match &args.ends.serve {
         Some(serve) => {
-            let block = Block::candidates(None).next().context("no address is left")?;
+            let block = Block::candidates(None).next().context("found no free address for the path")?;
             let device =
                 device::Settings { ours: block.outside(), peer: block.inside(), leads_to: None, mtu };
             let shell = ["sh", "-c", serve.as_str()].map(OsString::from);
@@ -255,7 +255,9 @@ fn create_outer_device(mtu: u16) -> Result<(Block, FarEnd)> {
     }
     match failure {
         Some(error) => Err(error.into()),
-        None => bail!("no address is left: there are too many paths side by side, or five inside each other"),
+        None => bail!(
+            "found no free address for the path, expected fewer paths at once, and at most four nested ones"
+        ),
     }
 }
 
@@ -263,7 +265,7 @@ fn create_outer_device(mtu: u16) -> Result<(Block, FarEnd)> {
 fn gateway(block: Block, mtu: u16) -> Result<Gateway> {
     let settings =
         device::Settings { ours: block.outside(), peer: block.inside(), leads_to: Some(block), mtu };
-    Gateway::new(settings).context("the way beyond this machine")
+    Gateway::new(settings).context("cannot open the way to the host's network")
 }
 
 /// Waits until the program has a socket that is bound or listens, or five seconds.

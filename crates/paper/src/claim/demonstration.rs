@@ -116,10 +116,7 @@ impl ComesOut {
         let is_changed = text.variant.is_some()
             || text.measure.is_some()
             || !(text.instead.is_empty() && text.at.is_empty() && text.over_at.is_empty());
-        ensure!(
-            is_changed,
-            "found nothing that is changed, expected `variant`, `instead`, `measure` or `at`"
-        );
+        ensure!(is_changed, "found no change, expected `variant`, `instead`, `measure` or `at`");
         if let Some(variant) = &text.variant {
             ensure!(
                 plan.known_variants.contains(variant),

@@ -91,7 +91,7 @@ fn mistakes_are_reported() {
         ("crosses = \"TCP\"\nalong = \"rtt\"\nnever = true", "expected an option that the plan sweeps"),
         ("paper = 5\nwithin = 1\nreason = \"x\"", "unknown field `reason`"),
         ("paper = 5\nwithin = 1\nquick = \"maybe\"", "unknown variant `maybe`"),
-        ("paper = 5\nwithin = 1\ncomes-out = { when = \"x\" }", "comes-out: found nothing that is changed"),
+        ("paper = 5\nwithin = 1\ncomes-out = { when = \"x\" }", "comes-out: found no change"),
         ("paper = 5\nwithin = 1\ncomes-out = { when = \"x\", variant = \"new\" }", "variant: found `new`"),
         ("paper = 5\nwithin = 1\ncomes-out = { when = \"x\", instead = { TCP = \"BBR\" } }", "found `BBR`"),
         ("paper = 5\nwithin = 1\ncomes-out = { when = \"x\", measure = \"median\" }", "found `median`"),

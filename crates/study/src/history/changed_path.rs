@@ -153,7 +153,7 @@ fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<M
     let has_histories = carrier.detail() >= Detail::Events;
     ensure!(
         has_histories || records == Records::Previous,
-        "--records: found {records:?} ({}), expected previous over {}: records are what connections leave",
+        "--records: found {records:?} ({}), expected previous over {}: records come from earlier connections",
         mix.tested.name,
         carrier.name()
     );

@@ -26,7 +26,7 @@ pub struct RouterOptions {
     /// The length of one such interval
     #[arg(long, default_value = "150 ms", value_name = "TIME")]
     pub router_interval: Span,
-    /// Time for which a grant counts
+    /// Time during which a grant counts as used capacity
     #[arg(long, default_value = "150 ms", value_name = "TIME")]
     pub router_memory: Span,
     /// Bins that the memory is kept in: a grant counts for one bin more at most; the authors' ns-2
@@ -39,7 +39,7 @@ pub struct RouterOptions {
     /// Treatment of a request that a router denies
     #[arg(long, default_value = "zero", value_name = "WHAT")]
     pub router_denial: DenialName,
-    /// Requests a second beyond which a router looks at none [default: no limit]
+    /// Rate of requests per second above which a router ignores further ones [default: no limit]
     #[arg(long, value_name = "COUNT")]
     pub router_requests: Option<u32>,
     /// Extreme: state kept beside flows: fair (no host gets all while others get nothing), scores

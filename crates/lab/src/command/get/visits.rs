@@ -85,7 +85,9 @@ impl PageFetches<'_> {
                      --allow-scheme-choice",
                     plan.origin.host
                 ),
-                Some(other) => bail!("--compare: asked for {asked}, and the server runs {other}"),
+                Some(other) => bail!(
+                    "--compare: found the scheme {other} at the server, expected {asked}, for which the client asked"
+                ),
             }
         }
         Ok(visit)
@@ -106,7 +108,7 @@ pub(super) fn is_refusal(error: &anyhow::Error) -> bool {
 pub(super) fn with_advice(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(FetchError::Certificate { .. }) => anyhow!(
-            "{error}. If the server is yours: `--certificates FILE` with its certificate believes it, `--insecure` anybody"
+            "{error}. For a server of your own: `--certificates FILE` trusts its certificate, `--insecure` trusts any"
         ),
         Some(FetchError::Refused { .. }) => anyhow!("{error}. Is it running, and is that its port?"),
         _ => error,

@@ -61,7 +61,7 @@ pub fn of_settings(options: &SettingOptions, settings: &Settings, level: Level) 
 }
 
 fn note(option: &str, idle: &str) -> String {
-    format!("--{option} changes nothing {idle}")
+    format!("--{option} has no effect {idle}")
 }
 
 #[cfg(test)]
@@ -86,18 +86,18 @@ mod tests {
     #[test]
     fn an_option_without_an_effect_is_said_with_what_it_needs() {
         for (line, level, expected) in [
-            ("--window-rate 25mbit", Level::Control, "--window-rate changes nothing without --level window"),
-            ("--max-hint 5mbit", Level::Control, "--max-hint changes nothing without --hints yes"),
-            ("--scheme iw10 --cap 100kB", Level::Control, "--cap changes nothing with iw10"),
-            ("--scheme wise-start --cap 100kB", Level::Control, "--cap changes nothing with wise-start"),
+            ("--window-rate 25mbit", Level::Control, "--window-rate has no effect without --level window"),
+            ("--max-hint 5mbit", Level::Control, "--max-hint has no effect without --hints yes"),
+            ("--scheme iw10 --cap 100kB", Level::Control, "--cap has no effect with iw10"),
+            ("--scheme wise-start --cap 100kB", Level::Control, "--cap has no effect with wise-start"),
             (
                 "--scheme jump-start --lifetime 60s",
                 Level::Control,
-                "--lifetime changes nothing with jump-start",
+                "--lifetime has no effect with jump-start",
             ),
-            ("--percent 50", Level::Window, "--percent changes nothing at level window"),
-            ("--peers 10", Level::Window, "--peers changes nothing at level window"),
-            ("--scheme iw32 --initial-window 10", Level::Window, "--initial-window changes nothing at level"),
+            ("--percent 50", Level::Window, "--percent has no effect at level window"),
+            ("--peers 10", Level::Window, "--peers has no effect at level window"),
+            ("--scheme iw32 --initial-window 10", Level::Window, "--initial-window has no effect at level"),
         ] {
             let found = idle(line, level);
             assert!(found.len() == 1 && found[0].starts_with(expected), "{line}: {found:?}");
