@@ -166,7 +166,7 @@ impl Account {
         report.nothing_to_gain = nothing_to_gain.or(report.nothing_to_gain);
     }
 
-    /// A phase began, so long after the first flight.
+    /// A phase began at `at`, counted from the beginning of the first flight.
     pub fn note_phase(&mut self, at: headstart_units::Span, phase: &'static str) {
         if self.report.phases.len() < PHASES {
             self.report.phases.push((at, phase));
@@ -184,8 +184,8 @@ impl Account {
         self.outcome = Some(RecordUpdate::Keep);
     }
 
-    /// Foresees the outcome as it would be if the connection ended now, and releases what the first
-    /// flight reserved once it is over..
+    /// Updates the outcome as if the connection ended now, and releases the reservation of the
+    /// first flight reserved once it is over..
     pub fn publish(&mut self, now: Time, sender: &Sender, store: Option<&dyn Store>, is_client: bool) {
         let outcome = self.outcome(now, sender, is_client);
         self.report.last_at = now;

@@ -5,6 +5,34 @@
 //! start: the record and the hint that a connection may use, its arm, and the bytes that it
 //! reserves. After it: the report and the new record.
 //!
+//! ```
+//! use headstart_adapter::{Gates, Sharded, Store};
+//! use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
+//! use headstart_units::{Bytes, Rate, Span, Time};
+//!
+//! // The first connection to a peer ends, and leaves a record.
+//! let (store, peer) = (Sharded::new(1_000), [192, 0, 2, 1].into());
+//! let (known, lease) = store.open(peer);
+//! assert!(known.is_none());
+//! store.close(lease, RecordUpdate::Replace(Record {
+//!     saved_at: Time::from_millis(1_000),
+//!     btl_bw: Rate::from_mbit_per_sec(50),
+//!     rt_prop: Span::from_millis(30),
+//!     window: Bytes::new(200_000),
+//!     ssthresh: Bytes::MAX,
+//!     outcome: FlightOutcome::default(),
+//!     credit: Bytes::ZERO,
+//! }));
+//!
+//! // A second one finds it: of use on a path with that RTT, and expired after ten minutes.
+//! let (known, _lease) = store.open(peer);
+//! let judged = |at, rtt| Gates::default().judge(known, at, rtt, Bytes::new(14_720));
+//! let (minute, hour) = (Time::from_millis(61_000), Time::from_millis(3_600_000));
+//! assert!(judged(minute, Span::from_millis(31)).is_ok());
+//! assert!(judged(minute, Span::from_millis(400)).is_err());
+//! assert!(judged(hour, Span::from_millis(31)).is_err());
+//! ```
+//!
 //! | module | contents |
 //! |---|---|
 //! | [`account`] | one connection: judges its inputs, keeps its report, writes its record |

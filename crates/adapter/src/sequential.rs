@@ -30,7 +30,7 @@
 //! - Values must be independent. Connections of one peer are alike: where their peers are known,
 //!   the variance must be estimated over peers.
 
-/// Fewest values of an arm that something is said of.
+/// Fewest values of an arm for an estimate.
 pub const FEWEST: u64 = 20;
 
 /// Number, sum and squares of values.

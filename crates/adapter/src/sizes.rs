@@ -2,9 +2,9 @@
 
 use headstart_units::Bytes;
 
-/// RFC 9002 §7.2.
+/// The initial window in packets (RFC 9002 §7.2).
 pub const INITIAL_PACKETS: u64 = 10;
-/// RFC 9002 §7.2: the minimum window.
+/// The minimum window in packets (RFC 9002 §7.2).
 pub const MINIMUM_PACKETS: u64 = 2;
 /// A packet this much below the largest still counts as full: frames do not always fill the last
 /// bytes.
@@ -13,7 +13,7 @@ pub const SLACK: Bytes = Bytes::new(64);
 /// AEAD tag.
 const OVERHEAD: Bytes = Bytes::new(37);
 
-/// Size on the wire of so many bytes of application data, in packets of `packet` bytes.
+/// Size on the wire of `bytes` of application data, in packets of `packet` bytes.
 #[must_use]
 pub fn wire(bytes: Bytes, packet: Bytes) -> Bytes {
     let payload = packet.saturating_sub(OVERHEAD).max(Bytes::new(1));

@@ -359,7 +359,7 @@ impl Adapter {
         self.began_small && self.fits_initial_window()
     }
 
-    /// Size on the wire of so many bytes of application data.
+    /// Size in packets on the wire of `bytes` of application data.
     fn wire(&self, bytes: Bytes) -> Bytes {
         sizes::wire(bytes, self.sender.packet())
     }

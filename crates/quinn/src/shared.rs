@@ -114,7 +114,7 @@ impl Shared {
 pub struct Handle(pub(crate) Arc<Shared>);
 
 impl Handle {
-    /// Announces so many further bytes of application data, for schemes that plan with the flow's
+    /// Announces `bytes` further bytes of application data, for schemes that plan with the flow's
     /// size (JumpStart). To be called for each answer, before it is written: the sizes add up.
     pub fn expect(&self, bytes: u64) {
         let add = |before: u64| Some(before.saturating_add(bytes));

@@ -204,7 +204,7 @@ pub struct Ideal {
 }
 
 impl Ideal {
-    /// The completion time of a flow of so many bytes on a path of this round-trip time.
+    /// The completion time of a flow of `bytes` on a path of this round-trip time.
     #[must_use]
     pub fn completion(&self, bytes: Bytes, rtt: Span) -> Span {
         let segments = bytes.get().div_ceil(self.mss.get().max(1));
@@ -310,12 +310,12 @@ pub struct Collector {
     ideal: Option<Ideal>,
     /// One for each group.
     pub groups: Vec<Totals>,
-    /// When the last flow ended, or the run cut it off.
+    /// Time at which the last flow ended, or at which the run's end cut it off.
     pub last_at: Time,
 }
 
 impl Collector {
-    /// Totals of so many groups; flows that began before the end of the warm-up are left out.
+    /// Totals of `groups` groups; flows that began before the end of the warm-up are left out.
     #[must_use]
     pub fn new(groups: usize, warm_up: Time) -> Self {
         Self { warm_up, ideal: None, groups: vec![Totals::default(); groups], last_at: Time::ZERO }

@@ -38,9 +38,9 @@ pub struct Flow {
     pub generation: u16,
     /// State of the connection.
     pub state: ConnectionState,
-    /// Which flow of the run it is.
+    /// Serial number of the flow in the run, by opening.
     pub serial: u64,
-    /// Group whose settings it runs with.
+    /// Index of its group, whose settings it has.
     pub group: u16,
     /// Its class of hosts.
     pub class: u16,
@@ -51,15 +51,15 @@ pub struct Flow {
     /// The other direction of the connection that shares its handshake, until the handshake is
     /// complete on both.
     pub other_half: Option<FlowId>,
-    /// Its workload's mark.
+    /// Tag of its workload, returned with each message.
     pub tag: u64,
     /// The size is given to the scheme.
     pub size_known: bool,
-    /// No more messages will follow.
+    /// The application closes the connection after the present messages.
     pub is_closing: bool,
     /// It began from a record of its peer.
     pub had_history: bool,
-    /// Its place in the history of its group.
+    /// Lease of its peer's record in the history of its group.
     pub lease: Option<Lease>,
     /// Its first flight is reserved there, and neither acknowledged nor lost yet.
     pub has_reservation: bool,

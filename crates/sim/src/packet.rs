@@ -38,7 +38,7 @@ pub struct Packet {
     pub size: u16,
     /// Its route: an index into the path's table.
     pub route: u16,
-    /// Which element of its route it crosses next.
+    /// Index, in its route, of the next element to cross.
     pub hop: u8,
     /// Congestion notification.
     pub ecn: Ecn,

@@ -70,7 +70,7 @@ pub struct Counts {
     pub lost: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Probes: tail loss or QUIC.
+    /// Probes sent: tail loss probes (RFC 8985 §7) or QUIC's (RFC 9002 §6.2).
     pub probes: u64,
     /// Bytes of the first flight that were declared lost.
     pub first_flight_lost: u64,
@@ -114,17 +114,17 @@ pub enum Grant {
 /// One flow, from its SYN to its end.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowReport {
-    /// Which flow of the run, in order of opening.
+    /// Serial number of the flow in the run, by opening.
     pub serial: u64,
     /// The group it belongs to: an index into the run's groups.
     pub group: u16,
     /// The peer's number, as its workload gave it.
     pub peer: u32,
-    /// When the first SYN was sent.
+    /// Time at which the first SYN was sent.
     pub opened_at: Time,
     /// Time of establishment at the sender.
     pub established_at: Option<Time>,
-    /// When the receiver had the last payload byte; `None` if the run ended first.
+    /// Time at which the last payload byte arrived; `None` if the run ended first.
     pub completed_at: Option<Time>,
     /// Time at which the run removed it.
     pub ended_at: Time,
@@ -171,14 +171,14 @@ impl FlowReport {
 /// One message of an exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageReport {
-    /// The flow.
+    /// Serial number of its flow.
     pub serial: u64,
     /// Its group.
     pub group: u16,
     /// Time of its request (or of its hand-over, where there is no request).
     pub requested_at: Time,
-    /// When its last byte was read.
+    /// Time at which its last byte was read.
     pub read_at: Time,
-    /// Its size.
+    /// Size of the message in bytes.
     pub bytes: Bytes,
 }

@@ -137,14 +137,14 @@ impl Tournament {
         Self { times: vec![Time::NEVER; places], winners, places }
     }
 
-    /// The earliest time, and its contestant.
+    /// The earliest time, and the index of its element.
     #[inline]
     pub fn first(&self) -> (Time, usize) {
         let winner = usize::from(self.winners[1]);
         (self.times[winner], winner)
     }
 
-    /// Sets the due time of contestant `who` to `at`.
+    /// Sets the due time of element `who` to `at`.
     #[inline]
     pub fn update(&mut self, who: usize, at: Time) {
         if self.times[who] == at {

@@ -70,7 +70,7 @@ impl Side {
     }
 }
 
-/// When an end sends.
+/// Condition for an end to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// As soon as there is a connection, or with its previous unit.
@@ -86,7 +86,7 @@ pub enum Wait {
 pub struct Unit {
     /// Its sender.
     pub from: Side,
-    /// When.
+    /// Time or event after which it is sent.
     pub wait: Wait,
     /// Its size; at least a byte.
     pub bytes: Bytes,
@@ -106,7 +106,7 @@ pub struct Observed {
 /// One connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vector {
-    /// When it begins.
+    /// Time of its first SYN, from the beginning of the trace.
     pub start: Time,
     /// The ends send at their own times.
     pub is_concurrent: bool,
@@ -123,7 +123,7 @@ impl Vector {
         self.units.iter().filter(|unit| unit.from == from).map(|unit| unit.bytes).sum()
     }
 
-    /// Which epoch each unit belongs to, counted from zero. Of a sequential connection an epoch is
+    /// Number of the epoch of each unit, from zero. Of a sequential connection an epoch is
     /// a request with the unit that answers it; further units of either end are epochs of their
     /// own. Of a concurrent one every unit is.
     #[must_use]

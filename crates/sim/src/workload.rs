@@ -76,9 +76,9 @@ pub enum Order {
 pub struct PageReport {
     /// The group that fetched it.
     pub group: u16,
-    /// When its first SYN was sent.
+    /// Time at which its first SYN was sent.
     pub began_at: Time,
-    /// When the last byte of its last object was read.
+    /// Time at which the last byte of its last object was read.
     pub ended_at: Time,
     /// Bytes of all its objects.
     pub bytes: Bytes,
@@ -89,7 +89,7 @@ pub struct PageReport {
 pub struct FlowSpec {
     /// Its settings: an index into the run's groups.
     pub group: u16,
-    /// Which class of hosts it belongs to.
+    /// Its class of hosts: an index into the classes of the path.
     pub class: u16,
     /// The peer's number: the key of its history.
     pub peer: u32,
@@ -105,7 +105,7 @@ pub struct FlowSpec {
     /// The other direction of the connection that the order before this one opens: both have that
     /// one's handshake.
     pub shares_handshake: bool,
-    /// Handed back with each message.
+    /// Returned to the workload with each message.
     pub tag: u64,
 }
 

@@ -280,7 +280,7 @@ mod tests {
         ] {
             let estimate = Estimate::of(&setup(line), 360);
             let error = estimate.check(false).expect_err(line).to_string();
-            assert!(error.contains(words) && error.contains("--large goes on"), "{error}");
+            assert!(error.contains(words) && error.contains("--large runs it anyway"), "{error}");
             estimate.check(true).expect("it was allowed");
         }
     }
@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(cost(0.025).to_string(), "1379 runs, about 90 s of processor time and 30 MB of memory");
         cost(3.9).check(false).expect("below the limit");
         let error = cost(5.0).check(false).expect_err("beyond it").to_string();
-        assert!(error.contains("--quick") && error.contains("--large goes on"), "{error}");
+        assert!(error.contains("--quick") && error.contains("--large runs it anyway"), "{error}");
         cost(5.0).check(true).expect("it was allowed");
     }
 

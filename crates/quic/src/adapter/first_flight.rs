@@ -213,7 +213,7 @@ impl Adapter {
         }
     }
 
-    /// Size on the wire of so many bytes of application data.
+    /// Size in packets on the wire of `bytes` of application data.
     pub(super) fn wire(&self, bytes: Bytes) -> Bytes {
         sizes::wire(bytes, self.sender.packet())
     }

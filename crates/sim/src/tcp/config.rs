@@ -33,11 +33,11 @@ pub enum Probe {
 /// When acknowledgements are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
-    /// An ack for every so many segments; 1: immediately.
+    /// Segments per ack; 1 acknowledges each immediately.
     pub every: u32,
-    /// Or after this time.
+    /// Longest time before an ack.
     pub timeout: Span,
-    /// The first so many segments of a connection are acknowledged immediately (Linux's quick
+    /// Number of first segments of a connection that are acknowledged immediately (Linux's quick
     /// acks).
     pub quick: u32,
     /// Segments that are acknowledged at once whatever `every` is. [`ImmediateAck::OutOfOrder`].

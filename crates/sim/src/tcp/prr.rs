@@ -19,7 +19,7 @@ pub struct Prr {
 }
 
 impl Prr {
-    /// A new episode: so much was in flight, and `mss` may be retransmitted at once.
+    /// A new episode after `prior_in_flight` bytes in flight; `mss` may be retransmitted at once.
     pub fn begin(&mut self, prior_in_flight: Bytes, in_flight: Bytes, mss: Bytes) {
         *self = Self {
             delivered: 0,
@@ -29,8 +29,8 @@ impl Prr {
         };
     }
 
-    /// One ack of the episode delivered so much. The reduction is rounded up to `grain`: a byte, or
-    /// a segment. `is_safe` (SafeACK): it advanced the cumulative point and found no new loss.
+    /// One ack of the episode. The reduction is rounded up to `grain`: a byte, or a segment.
+    /// `is_safe` (SafeACK): the ack advanced the cumulative point and found no new loss.
     pub fn on_ack(
         &mut self,
         newly_delivered: Bytes,

@@ -328,7 +328,7 @@ impl Sender {
         self.tail_probe = config.probe == Probe::TailLoss || scheme.requires_tail_probe();
     }
 
-    /// The handshake is complete. The application's size, if known, is in the prior.
+    /// The handshake is complete. The flow's size, if known, is in the prior.
     pub fn establish(&mut self, now: Time, prior: &Prior, recorder: &mut impl Recorder) {
         self.rtt.update(prior.handshake_rtt);
         let plan = self.controller.establish(prior);

@@ -72,7 +72,7 @@
 use headstart_startup::Rtt;
 use headstart_units::Span;
 
-/// When a report of a packet that is still missing is repeated.
+/// Condition for the repetition of a report of a packet that is still missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reports {
     /// Always after this time.
@@ -89,7 +89,7 @@ pub const SYNCHRONISATION: Span = Span::from_millis(10);
 /// UDT's loss recovery; the defaults are explained above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Udt {
-    /// When a report is repeated.
+    /// Condition for the repetition of a report.
     pub reports: Reports,
     /// The first report waits for the interval too.
     pub is_periodic: bool,

@@ -27,7 +27,7 @@ pub struct Arrivals {
     opener: Opener,
 }
 
-/// When flows arrive.
+/// Arrival times of flows.
 #[derive(Debug)]
 pub enum Gaps {
     /// A Poisson process with this mean gap.

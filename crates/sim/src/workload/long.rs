@@ -9,7 +9,7 @@ use super::{FlowSpec, Opener, Order, Workload};
 /// One flow of the list.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
-    /// When it opens.
+    /// Time at which it opens.
     pub at: Time,
     /// Its group.
     pub group: u16,

@@ -35,7 +35,7 @@ pub struct Object {
 /// Connections that fetch the objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetch {
-    /// A connection for each object, so many at a time from each origin (HTTP/1.0).
+    /// A connection for each object, at most that many at a time to each origin (HTTP/1.0).
     Parallel(u16),
     /// So many connections to each origin, kept open, one object at a time on each (HTTP/1.1;
     /// browsers use six).

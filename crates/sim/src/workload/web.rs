@@ -72,7 +72,7 @@ impl ParetoTwo {
 pub struct WebSpec {
     /// Number of sessions.
     pub sessions: u32,
-    /// They begin before this time, uniformly; no page begins at or after it.
+    /// Sessions begin before this time, uniformly; no page begins at or after it.
     pub until: Time,
     /// Pages of a session.
     pub pages: u32,

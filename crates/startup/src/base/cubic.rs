@@ -55,8 +55,8 @@ pub struct Constants {
 impl Constants {
     /// One connection: beta 0.7, (1 + beta) / 2, 3 (1 - beta) / (1 + beta).
     pub const ONE: Self = Self { beta: BETA, fast_convergence: Ratio::new(17, 20), alpha: Ratio::new(9, 17) };
-    /// Two: beta (1 + 0.7) / 2, fast convergence (1 + 0.85) / 2, and 4 x 3 (1 - beta) / (1 + beta)
-    /// with that beta.
+    /// Two connections: beta (1 + 0.7) / 2, fast convergence (1 + 0.85) / 2, and 4 x 3 (1 - beta) /
+    /// (1 + beta) with that beta.
     pub const TWO: Self =
         Self { beta: Ratio::new(17, 20), fast_convergence: Ratio::new(37, 40), alpha: Ratio::new(36, 37) };
 }

@@ -37,7 +37,7 @@ pub trait ForeignScheme: Debug + RefUnwindSafe + Sync {
 }
 
 impl Scheme {
-    /// Does a run with this scheme; one of another language is told of it
+    /// Does a run with this scheme; one in another language is notified
     /// ([`ForeignScheme::during_run`]).
     pub fn during_run(&self, run: &mut (dyn FnMut() + Send)) {
         match self {
