@@ -48,9 +48,10 @@ fi
 step "spelling"
 have_python_tool typos typos==1.52.0
 "$tools/bin/typos"
-step "language of comments and documents"
+step "language of comments and documents, and of the newest commits"
 ./tools/prose.py
 ./tools/documents.py
+./tools/history.py
 step "formatting"
 cargo fmt --all -- --check
 # Files that a macro lists, cargo does not find.

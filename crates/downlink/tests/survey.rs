@@ -130,7 +130,7 @@ fn ethernet_without_a_valid_speed_is_ignored() {
         ("-1\n", "the driver of eth0 does not know its speed"),
         ("65535\n", "the driver of eth0 does not know its speed"),
         ("0\n", "the driver of eth0 does not know its speed"),
-        ("fast\n", "not believed: the speed of eth0 is no number"),
+        ("fast\n", "not believed: the speed of eth0 is not a number"),
         ("900000\n", "not believed: found a rate of 900 Gbit/s, expected 64 kbit/s to 400 Gbit/s"),
     ] {
         let (_folder, machine) =
