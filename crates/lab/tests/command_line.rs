@@ -128,7 +128,7 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["sweep", "--load", "10%,none"],           &["--load", "none", "%"]),
     (&["sweep", "--capacity"],                   &["--capacity"]),
     (&["sweep", "--load", "5%,25%", "--colour", "red"], &["--colour"]),
-    (&["trace", "iw10", "--repeats", "3"],       &["--repeats", "trace", "no use"]),
+    (&["trace", "iw10", "--repeats", "3"],       &["--repeats", "trace", "does not have this option"]),
     (&["trace", "iw10", "--schemes", "iw10"],    &["--schemes"]),
 ];
 
