@@ -503,7 +503,7 @@ fn a_trace_is_qlog_as_the_draft_has_it() {
         assert!(counts.get(&format!("quic:{name}")).is_some_and(|count| *count > 0), "no {name}: {counts:?}");
     }
     for (name, words) in
-        [("flow.txt", "ends in .qlog or .sqlog"), ("nowhere/flow.sqlog", "a folder that is not there")]
+        [("flow.txt", "ends in .qlog or .sqlog"), ("nowhere/flow.sqlog", "a folder that does not exist")]
     {
         let output = run(&folder, &format!("trace iw10 --qlog {name}"));
         let said = String::from_utf8_lossy(&output.stderr);

@@ -110,9 +110,9 @@ fn an_interrupted_sweep_resumes() {
     assert_eq!(before(&first), "");
     let whole = bytes(&out.join("sweep.csv"));
     let kept = fs::read_to_string(out.join("runs.jsonl")).expect("runs are kept");
-    // Four points with two seeds: iw10 among iw10, alone and mixed (the same run), and jump-start
-    // alone and mixed. The first run of each scheme alone is examined in detail.
-    assert_eq!(kept.lines().count(), 4 * (2 + 1 + 1 + 2));
+    // Four points with two seeds: iw10 beside iw10 (also its mixed run) and alone, and jump-start
+    // alone and mixed.
+    assert_eq!(kept.lines().count(), 4 * 2 * (2 + 2));
 
     // As if it had been interrupted after half of the runs, while the next one was being written.
     let lines: Vec<&str> = kept.lines().collect();
@@ -132,6 +132,6 @@ fn an_extended_sweep_runs_only_what_is_new() {
     headstart(&folder, "sweep --schemes iw10 --load 10%,20% --duration 2s --repeats 1 --out out");
     let said =
         headstart(&folder, "sweep --schemes iw10 --load 10%,20%,30% --duration 2s --repeats 1 --out out");
-    assert_eq!(before(&said), "headstart: 2 runs were there before, in out/runs.jsonl");
+    assert_eq!(before(&said), "headstart: 4 runs were there before, in out/runs.jsonl");
     assert!(String::from_utf8_lossy(&said.stdout).contains("3 points"));
 }
