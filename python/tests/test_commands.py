@@ -236,7 +236,6 @@ def test_papers_are_listed_and_others_refused(command):
     for options, message in [
         ({"paper": "nobody"}, "found the paper `nobody`, expected one of"),
         ({"paper": "halfback", "figure": "99"}, "--figure: found `99`"),
-        ({"paper": "wisestart", "quick": True}, "stack-algorithm-1: --in, --transport: found Simulator, Quic"),
         ({"paper": "halfback", "out": "folder"}, "out: found an option"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -7,6 +7,7 @@ import pathlib
 import signal
 
 import pytest
+from conftest import ROOT
 
 import headstart
 from headstart import _points
@@ -165,6 +166,27 @@ def test_what_a_sweep_refuses_is_refused_before_anything_is_submitted():
     ]:
         with pytest.raises(ValueError, match=message):
             headstart.sweep(executor=Here(fail), **options)
+
+
+def test_the_example_of_partitions_continues_with_the_value_that_has_no_file(tmp_path, monkeypatch):
+    dataset = pytest.importorskip("pyarrow.dataset")
+    page = (ROOT / "docs/scale.md").read_text()
+    (example,) = (block for block in page.split("```python\n")[1:] if "write_table" in block.split("```")[0])
+    example = example.split("```")[0].replace("range(1, 101)", "(20, 60)")
+    monkeypatch.chdir(tmp_path)
+    points = []
+    rest = {name: value for name, value in SMALL.items() if name != "rtt"}
+    names = {"headstart": headstart, "executor": Here(lambda: points.append(1)), "rest": rest}
+    exec(example, names)
+    assert len(points) == 4
+    files = [tmp_path / f"grid/rtt_ms={rtt}/points.parquet" for rtt in (20, 60)]
+    first = [file.read_bytes() for file in files]
+    files[1].unlink()
+    exec(example, names)
+    assert len(points) == 6
+    assert [file.read_bytes() for file in files] == first
+    table = dataset.dataset("grid", partitioning="hive").to_table()
+    assert sorted(set(table["rtt_ms"].to_pylist())) == [20, 60] and len(table) == 2 * 2 * 2
 
 
 def test_an_exception_in_a_worker_ends_the_sweep():
