@@ -24,6 +24,13 @@ import urllib.request
 
 ENTER, RIGHT, DOWN, ESCAPE = "\ue007", "\ue014", "\ue015", "\ue00c"
 WIDTHS = (1400, 1100, 420)
+# Labels that reach beyond the sides of their figure, which clips them.
+CUT_LABELS = """
+return [...document.querySelectorAll('figure>svg text')].filter(text => {
+  const label = text.getBoundingClientRect(), figure = text.closest('figure').getBoundingClientRect();
+  return label.width > 0 && (label.left < figure.left - 0.5 || label.right > figure.right + 0.5);
+}).map(text => text.textContent)
+"""
 
 
 class Browser:
@@ -442,6 +449,8 @@ def main(arguments):
                     "return [...document.querySelectorAll('figure')].map(one => one.scrollWidth - one.clientWidth)"
                 )
                 check(max(figures, default=0) <= 0, f"at {width} pixels every figure fits", figures)
+                cut = browser.script(CUT_LABELS)
+                check(not cut, f"at {width} pixels no label of a figure is cut off", cut)
                 if screenshots:
                     browser.screenshots(screenshots, f"{pathlib.Path(path).parent.name}-{width}")
             for look in ({"width": 1400}, {"width": 720, "media": "print"}):

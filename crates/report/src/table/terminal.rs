@@ -97,7 +97,7 @@ impl Table {
             .map(|column| clean(&self.columns[column].caption()))
             .collect();
         if !left_out.is_empty() {
-            lines.extend(wrapped(&format!("Left out for want of room: {}.", left_out.join(", ")), width));
+            lines.extend(wrapped(&format!("Columns left out (too wide): {}.", left_out.join(", ")), width));
         }
         lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
     }
@@ -294,7 +294,7 @@ mod tests {
         assert!(shown.lines().all(|line| line.width() <= 36), "{shown}");
         assert!(shown.contains("0.50") && !shown.contains("400"), "{shown}");
         assert!(
-            shown.replace('\n', " ").contains("Left out for want of room: 99th percentile (ms)."),
+            shown.replace('\n', " ").contains("Columns left out (too wide): 99th percentile (ms)."),
             "{shown}"
         );
     }

@@ -93,11 +93,11 @@ pub fn score<'a, 'b: 'a>(judged: impl IntoIterator<Item = &'a JudgedFigure<'b>>)
 /// The score in two sentences: the paper's claims, then our own checks.
 #[must_use]
 pub fn summary(judged: &[JudgedFigure<'_>]) -> String {
-    let told = |whose: &str, is_ours: bool| {
+    let sentence = |whose: &str, is_ours: bool| {
         let score = score(judged.iter().filter(|one| one.experiment.plan.is_ours == is_ours));
         (score != ClaimCounts::default()).then(|| {
             format!(
-                "Of {} claims {whose} {} hold{}, {} differ and come out when what is blamed is changed, {} differ and another change suffices, {} differ unexplained ({} \
+                "Of {} claims {whose} {} hold{}, {} differ and come out with the change that they name, {} differ and come out with another change, {} differ unexplained ({} \
                  not run); of the {} that compare, {} come out in the same direction or order.",
                 score.judged(), score.holds, score.evidenced(), score.comes_out, score.suffices, score.unexplained, score.not_run, score.comparing,
                 score.directed
@@ -105,7 +105,7 @@ pub fn summary(judged: &[JudgedFigure<'_>]) -> String {
         })
     };
     let sentences: Vec<String> =
-        [told("of the paper", false), told("of ours", true)].into_iter().flatten().collect();
+        [sentence("of the paper", false), sentence("of ours", true)].into_iter().flatten().collect();
     sentences.join(" ")
 }
 
