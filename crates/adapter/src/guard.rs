@@ -211,7 +211,7 @@ mod tests {
         StartReport { arm, tally, first_answer, ..StartReport::default() }
     }
 
-    /// Tells the guard of connections with these times and losses in turn; the number after which
+    /// Passes connections to the guard, with these times and losses in turn; the number after which
     /// it stopped.
     fn stopped_after(guard: &Guard, treatment: (u64, u64), control: (u64, u64)) -> Option<u64> {
         (0..3_000).find(|number| {

@@ -1,6 +1,6 @@
 //! Priors, rules and reports of a connection's start: the part common to all QUIC stacks.
 //!
-//! A stack's adapter tells a `Sender` of [`headstart_startup::sending`] of the packets that leave,
+//! A stack's adapter passes to a `Sender` of [`headstart_startup::sending`] the packets that leave,
 //! arrive and are lost. The rest of a start does not depend on a stack and is here. Before the
 //! start: the record and the hint that a connection may use, its arm, and the bytes that it
 //! reserves. After it: the report and the new record.

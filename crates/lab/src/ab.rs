@@ -5,9 +5,9 @@
 //! the share of its bytes that a connection lost. Both are compared for *other* connections of the
 //! same peers, too, by the arm of the eligible connections that were open at the same time.
 //!
-//! Connections of one peer are alike. Where the log tells peers, connections of a peer that has
+//! Connections of one peer are alike. Where the log has peers, connections of a peer that has
 //! both arms are compared among themselves; the others by size, with a variance over peers.
-//! Counters tell no peers: there connections are taken to be independent.
+//! Counters have no peers: there connections are taken to be independent.
 //!
 //! The statements hold at all looks together: [`headstart_quic::sequential`] has the formula. The
 //! four measures share the error probability.
@@ -118,7 +118,7 @@ pub struct Test {
 pub struct Judged {
     /// The scheme of the treatment.
     pub scheme: String,
-    /// The source tells peers: a log.
+    /// The source has peers: a log.
     pub has_peers: bool,
     /// Classes of answers that both arms have.
     pub classes: Vec<Class>,

@@ -55,7 +55,7 @@ pub struct EndOptions {
     /// With --udp: clients at the same time
     #[arg(long, default_value_t = 256, value_name = "COUNT")]
     pub clients: u16,
-    /// With --udp: a client that is silent for so long is forgotten
+    /// With --udp: a client that is silent for so long is dropped
     #[arg(long, default_value = "120 s", value_name = "TIME")]
     pub idle: Span,
     /// Run this (by the shell) at the other end, in a namespace of its own, and wait until it

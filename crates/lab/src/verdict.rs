@@ -83,7 +83,7 @@ pub struct Verdict {
     /// Those that may be the fastest; the first has the smallest mean.
     pub fastest: Vec<usize>,
     /// Of those whose harm does not show, those that may be the fastest. Empty for a single seed,
-    /// which tells nothing of harm.
+    /// which says nothing about harm.
     pub harmless: Vec<usize>,
     /// Schemes that gave the same runs, packet for packet.
     pub identical: Vec<IdenticalSchemes>,

@@ -592,7 +592,8 @@ fn at_once(place: &Place, count: usize, most: f64) -> Outcome {
     ensure(fast <= most * control && drops < control_drops, || format!("{count}: {found:?}"))
 }
 
-/// Connections with data in flight share the path. Those that retransmit to nobody do not.
+/// Connections with data in flight share the path. Those that retransmit to a client that is gone
+/// do not.
 fn client_is_gone(place: &Place) -> Outcome {
     place.attach(&[])?;
     let _ = place.curl(PATH, "100k", 2)?;

@@ -33,8 +33,8 @@
 //! A number may be more than one quantity ([`form`]): `trend`, `most`, `least`, `over-crossing`.
 //!
 //! `within` says how far from the paper's number ours may lie before we say that it differs. Where
-//! a claim compares, a number outside of that but on the paper's side of "no difference" is told as
-//! *direction*; so is a crossing at another place.
+//! a claim compares, a number outside of that but on the paper's side of "no difference" is
+//! reported as *direction*; so is a crossing at another place.
 //!
 //! A claim *holds* if the whole 95 % interval is within the bounds, and *holds, wide* if only the
 //! value is. An order, a crossing that never happens, a peak or a cell holds if it does in 95 % of

@@ -103,7 +103,7 @@ pub fn run(
                 }
                 let beside = plan.beside.as_ref().filter(|_| name == MixName::Mixed);
                 let mix = SchemeMix { tested: scheme.entry, beside: beside.map(|scheme| scheme.entry) };
-                // A hint decides nothing where nobody asks for one: a baseline is run once,
+                // A hint has no effect on a scheme without one: a baseline is run once,
                 // whatever is hinted beside it.
                 let long = setup.workload.long_scheme.0;
                 let is_hinted = [Some(mix.tested), mix.beside, Some(long)]
@@ -210,7 +210,7 @@ fn run_estimated(
     jobs::run_all(store, &jobs, threads, &progress, seconds_of, run, is_valid)
 }
 
-/// Everybody's runs at one point, in the order of [`Results`].
+/// All runs at one point, in the order of [`Results`].
 fn runs_of<'a>(plan: &'a Plan, setup: &Setup) -> impl Iterator<Item = (&'a Scheme, MixName, u64)> {
     let (first, repeats) = (setup.run.seed, u64::from(setup.run.repeats));
     plan.schemes.iter().flat_map(move |scheme| {

@@ -14,10 +14,10 @@
 //! - quinn reports what left as the bytes of a batch, without numbers. A batch is taken for full
 //!   packets and a rest; acknowledged packets are found by departure and size, lost ones are the
 //!   oldest.
-//! - quinn does not tell handshake from data. A scheme begins with the first full packet after the
-//!   first round-trip sample, which at a server is the first answer. A datagram of less than 64
-//!   bytes is no packet of the scheme; others that turn out not to be in flight leave its account
-//!   with the next acknowledgement.
+//! - quinn does not distinguish handshake from data. A scheme begins with the first full packet
+//!   after the first round-trip sample, which at a server is the first answer. A datagram of less
+//!   than 64 bytes is no packet of the scheme; others that turn out not to be in flight leave its
+//!   account with the next acknowledgement.
 //! - quinn updates its smoothed RTT after an acknowledgement was reported. It is foreseen without
 //!   the peer's ack delay.
 //! - quinn does not report losses found spurious: a reduction is not undone.

@@ -261,7 +261,7 @@ fn replace(place: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
         .map_err(|error| failed("write", place, error))
         .and_then(|()| fs::rename(&partial, place).map_err(|error| failed("replace", place, error)));
     if outcome.is_err() {
-        // The first failure is the one to tell; what this one leaves behind is overwritten next
+        // The first failure is the one to report; what this one leaves behind is overwritten next
         // time.
         let _ = fs::remove_file(&partial);
     }

@@ -71,7 +71,7 @@ pub fn mean_interval(sample: &[f64]) -> Option<Interval> {
 /// The mean of `sample` over the mean of `baseline`, paired by seed, with Fieller's interval.
 ///
 /// `None` if the two differ in length, hold fewer than two, or the baseline's own mean cannot be
-/// told from zero, so that the ratio might be anything.
+/// distinguished from zero, so that the ratio might be anything.
 #[must_use]
 pub fn ratio_interval(sample: &[f64], baseline: &[f64]) -> Option<Interval> {
     if sample.len() != baseline.len() {

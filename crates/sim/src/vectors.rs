@@ -33,7 +33,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`read`] | the reader of both formats |
-//! | [`web`] | vectors of web connections, where no trace is at hand |
+//! | [`web`] | vectors of web connections, without a trace |
 //!
 //! # Deviations
 //!

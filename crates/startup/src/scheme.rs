@@ -100,7 +100,7 @@ pub trait Startup: Debug {
         true
     }
 
-    /// True if the history record that this start used was wrong or too old, and must be forgotten
+    /// True if the history record that this start used was wrong or too old, and must be removed
     /// ([`RecordUpdate::Remove`](crate::history::RecordUpdate::Remove)).
     fn discards_history(&self) -> bool {
         false

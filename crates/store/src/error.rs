@@ -34,9 +34,9 @@ pub enum Reason {
         /// Slots in the file.
         slots: u64,
     },
-    /// More room was asked for than a history can have.
+    /// The requested capacity is larger than a history can have.
     Capacity {
-        /// Peers asked for.
+        /// Peers requested.
         found: usize,
     },
     /// The system refused.

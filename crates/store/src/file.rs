@@ -267,7 +267,7 @@ impl RecordFile {
         self.file.sync_data()
     }
 
-    /// Everybody in the file.
+    /// All records of the file.
     pub fn peers(&self) -> impl Iterator<Item = IpAddr> + '_ {
         self.slots.keys().copied()
     }

@@ -453,7 +453,7 @@ mod tests {
         assert_eq!(method(&made_up), "M".repeat(MAX_METHOD_BYTES));
     }
 
-    /// A stream that nobody reads: each write waits until `0` is dropped.
+    /// A stream without a reader: each write waits until `0` is dropped.
     #[derive(Debug)]
     struct Stuck(Receiver<()>);
 

@@ -66,7 +66,7 @@ pub enum OpenError {
 /// Receive buffer requested of the kernel, in bytes; it may grant less.
 const SOCKET_BUFFER: usize = 4 << 20;
 
-/// Stands for the address of a socket that does not tell its own.
+/// Stands for the address of a socket that does not report its own.
 const UNKNOWN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 0);
 
 /// Records kept for each scheme that clients may choose, in peers.

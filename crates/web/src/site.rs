@@ -64,7 +64,7 @@ impl Folder {
 
     /// With compression of files that are not there compressed, as the client accepts it: Brotli or
     /// gzip at the fastest level. Images, answers to range requests and those of less than 32 bytes
-    /// stay as they are. Nobody knows the size of a compressed answer when it starts.
+    /// stay as they are. The size of a compressed answer is unknown when it starts.
     #[must_use]
     pub fn with_compression(self) -> Self {
         Self { compresses: true, ..self }

@@ -530,7 +530,7 @@ fn render(
     })
 }
 
-/// Tells on standard error, which `--quiet` leaves, that the guard has stopped fast starts.
+/// Reports on standard error, which `--quiet` leaves, that the guard has stopped fast starts.
 async fn tell_of_guard(guard: Arc<Guard>, shutdown: CancellationToken) {
     loop {
         if let Some(stop) = guard.stop() {

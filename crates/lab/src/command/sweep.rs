@@ -143,7 +143,7 @@ pub struct Tables {
     swept: Sweep,
 }
 
-/// Races every point; `begin` is told of each before it is run.
+/// Races every point; `begin` gets each before it is run.
 ///
 /// # Errors
 /// If a run fails.

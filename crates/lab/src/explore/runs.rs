@@ -99,7 +99,7 @@ fn key(job: &Job) -> Key {
 }
 
 /// Runs a race with 1, 2, 4 and more seeds, and a search for capacities if that is affordable. Each
-/// answer goes to `send` with the name of its event; it returns false when nobody reads any more.
+/// answer goes to `send` with the name of its event; it returns false when the reader has gone.
 /// Ends early if it is stopped.
 ///
 /// # Errors

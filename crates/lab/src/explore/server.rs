@@ -114,7 +114,7 @@ impl Server {
                     .header_read_timeout(HEAD_TIME)
                     .max_buf_size(16 << 10)
                     .max_headers(64);
-                // A client that breaks off concerns nobody else.
+                // A client that disconnects does not affect others.
                 let _ = http.serve_connection(TokioIo::new(socket), service).await;
             });
         }
@@ -287,7 +287,7 @@ async fn race(Shared(server): Shared<Arc<Server>>, Query(values): Values) -> Res
             events.blocking_send(Event::default().event(name).data(value.to_string())).is_ok()
         };
         if let Err(error) = runs::race(&prepared, &is_stopped, |name, answer| send(name, &answer)) {
-            // If nobody reads any more, nobody misses it.
+            // An error means that the reader has gone.
             send("failed", &Value::String(message(&error)));
         }
     });

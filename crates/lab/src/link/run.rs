@@ -261,7 +261,7 @@ fn create_outer_device(mtu: u16) -> Result<(Block, FarEnd)> {
     }
 }
 
-/// The gateway to networks beyond this machine.
+/// The gateway to the host's networks.
 fn gateway(block: Block, mtu: u16) -> Result<Gateway> {
     let settings =
         device::Settings { ours: block.outside(), peer: block.inside(), leads_to: Some(block), mtu };

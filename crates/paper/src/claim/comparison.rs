@@ -18,7 +18,7 @@
 //! Blitzstart's Table 1 prints the factor between two means, always at least one, and their
 //! difference with its sign. Its arrows show the direction, unless the difference is not
 //! significant: zero lies in the 95 % interval of the differences, or the analysis of variance
-//! finds nothing. A difference of less than `alike` is told as alike whatever its significance (the
+//! finds nothing. A difference of less than `alike` counts as alike whatever its significance (the
 //! paper: within one round trip). Directions agree, or the claim differs; if they do, it holds if
 //! factor and difference are within the tolerance, of which the factor's is a factor itself.
 //!

@@ -8,8 +8,8 @@ const MARGIN: f64 = 12.0;
 const FONT: f64 = 12.0;
 const ROW: f64 = 30.0;
 
-/// Ratios in rows and columns: below 1 blue, above it orange, which the colour-blind tell apart;
-/// from twice or half on the colour is full. The numbers stand in the cells.
+/// Ratios in rows and columns: below 1 blue, above it orange, which colour-blind readers
+/// distinguish; from twice or half on the colour is full. The numbers stand in the cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeatMap {
     /// The name of what changes from column to column, and its values.

@@ -1,4 +1,4 @@
-//! The bounds: a start that is told the state of the path at its first byte, and the best order of
+//! The bounds: a start that knows the state of the path at its first byte, and the best order of
 //! service.
 
 use headstart_sim::{InformedStart, Insight};

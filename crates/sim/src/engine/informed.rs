@@ -25,7 +25,7 @@ pub struct Insight {
 
 /// Chooses how a flow starts by the state of the path at its first byte.
 pub trait InformedStart: Debug {
-    /// The scheme of a flow that starts with `prior`, and the prior that it is told.
+    /// The scheme of a flow that starts with `prior`, and the prior that it gets.
     fn choose(&mut self, seen: &Insight, prior: &Prior) -> (Scheme, Prior);
 }
 

@@ -62,7 +62,7 @@ crate::parameters! {
         /// §4.3.4.3 draws it at random, so that flows do not probe in step: give flows that share a
         /// path different ones.
         cycle_start: u32 = 2, in 0..=7, from "ours";
-        /// Take the peer's hint for BtlBw and begin in ProbeBW. The estimate is forgotten as any
+        /// Take the peer's hint for BtlBw and begin in ProbeBW. The estimate expires as any
         /// sample is, ten rounds later.
         begins_from_hint: bool = false, from "BBR knows nothing of hints; Blitzstart §6 asks for it";
         /// As ngtcp2's BBR of 2022 (`lib/ngtcp2_bbr.c`, the behaviour in own words). It sets its

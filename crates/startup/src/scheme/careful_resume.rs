@@ -38,7 +38,7 @@
 //! - "flight_size equals the CWND" is reached when there is no room for another segment.
 //! - The current RTT for pacing is the smoothed one: with a single sample, one delayed ack would
 //!   slow the jump.
-//! - After a timeout CR stops. The record of a connection that had jumped is then forgotten as
+//! - After a timeout CR stops. The record of a connection that had jumped is then removed as
 //!   after a Safe Retreat, and the threshold follows PipeSize and not the jump.
 //! - The extra packet that may leave at once on entry to Safe Retreat is not granted.
 //! - There is no signal of a path change, and the RTT is not checked again after the jump.

@@ -164,7 +164,7 @@ struct KnownLease {
 enum Change {
     /// Its record, as the local table has it when it is written.
     Newest,
-    /// A record that misled a start is to be forgotten.
+    /// A record that misled a start is to be removed.
     Dropped(Record),
 }
 
