@@ -1,5 +1,5 @@
 //! README: every command in it runs, with files that the project makes, and its sample is the
-//! command's output.
+//! command's output. CONTRIBUTING: its experiment runs.
 
 #![expect(clippy::disallowed_methods, reason = "a real server, real time")]
 
@@ -120,4 +120,26 @@ fn the_sample_output_of_the_readme_is_current() {
         let found = fs::read_to_string(kept.join(name)).expect("docs/sample");
         assert!(found == *made, "docs/sample/{name} is not what the command gives: {how}");
     }
+}
+
+#[test]
+fn the_experiment_of_the_guide_runs_and_its_claim_holds() {
+    let text = fs::read_to_string(Path::new(ROOT).join("CONTRIBUTING.md")).expect("CONTRIBUTING.md");
+    let blocks: Vec<&str> =
+        text.split("```toml\n").skip(1).filter_map(|block| block.split("```").next()).collect();
+    let [paper, plan, claims] = blocks[..] else { panic!("expected three files: {blocks:?}") };
+    let folder = folder("guide");
+    fs::create_dir_all(folder.join("mine/sizes")).expect("a folder");
+    for (name, text) in [
+        ("paper.toml", paper),
+        ("sizes/plan.toml", plan),
+        ("sizes/claims.toml", claims),
+        ("sizes/notes.md", "No differences.\n"),
+    ] {
+        fs::write(folder.join("mine").join(name), text).expect("a file");
+    }
+    let output = run(&folder, "headstart reproduce ./mine --check");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("Of 1 claims of the paper 1 hold"), "{said}");
+    assert!(folder.join("headstart-reproduce/mine/report.html").is_file(), "{said}");
 }
