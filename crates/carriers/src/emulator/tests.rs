@@ -33,7 +33,7 @@ fn schemes_that_a_real_transport_cannot_run_are_refused_by_name() {
         ),
         (
             "run = { in = \"emulator\" }\npath = { routers = \"target\" }",
-            ["--routers", "found Target", "asks routers"],
+            ["--routers", "found Target", "no Quick-Start requests"],
         ),
         (
             "run = { in = \"emulator\" }\npath = { rtt = \"20ms+60ms\" }",
