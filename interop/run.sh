@@ -192,7 +192,7 @@ emit "$rule---|"
 # Wide enough for one line each.
 for scheme in $(COLUMNS=400 "$headstart" schemes | awk 'NR > 2 && $1 ~ /^[a-z]/ { print $1 }'); do
     if ! serve "$scheme"; then
-        if grep -q 'is not carried by QUIC' "$work/server.err"; then
+        if grep -q 'is not available over QUIC' "$work/server.err"; then
             emit "| $scheme |$(printf ' refused |%.0s' "${clients[@]}") refused by name |"
         else
             say "interop: no server with $scheme: $(cat "$work/server.err")"
