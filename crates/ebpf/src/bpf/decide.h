@@ -255,9 +255,10 @@ HS_INLINE void hs_recover(struct hs_start *s, __u64 in_flight)
 /* ---- Headstart: scheme/headstart.rs, with the defaults of its parameters ---- */
 
 #define HS_FLOOR 10				/* segments */
+#define HS_BURST 2				/* segments */
 #define HS_EARNED 16				/* bytes delivered for one more of credit */
 #define HS_PRICE 32
-#define HS_CAUTION 4
+#define HS_CAUTION 8
 #define HS_SHORT 10000000ULL			/* ns */
 #define HS_FADES (3600 * HS_SECOND)
 #define HS_FORGOTTEN 40
@@ -302,7 +303,8 @@ HS_INLINE __u64 hs_allowed(const struct hs_start *s, const struct hs_prior *p, i
 
 HS_INLINE void hs_credited_flight(struct hs_start *s, const struct hs_params *params, const struct hs_prior *p)
 {
-	__u64 mss = hs_max(p->mss, 1), floor = hs_segments(mss, HS_FLOOR), least = p->handshake_rtt, segments;
+	__u64 mss = hs_max(p->mss, 1), floor = hs_segments(mss, HS_FLOOR), least = p->handshake_rtt;
+	__u64 limit, segments;
 	int known = p->rt_prop && hs_contradicted(p->rt_prop, p->handshake_rtt) != HS_RTT_TOO_SMALL;
 
 	s->kept = 50;
@@ -310,16 +312,18 @@ HS_INLINE void hs_credited_flight(struct hs_start *s, const struct hs_params *pa
 	s->beside = p->reserved;
 	if (known)
 		least = hs_min(least, p->rt_prop);
-	segments = hs_min(least < HS_SHORT ? floor : hs_allowed(s, p, known), p->receive_window) / mss;
+	limit = hs_min(least < HS_SHORT ? floor : hs_allowed(s, p, known), p->receive_window);
+	segments = limit / mss;
 	if (p->flow_size != HS_NONE) {
 		__u64 wanted = p->flow_size / mss;
 
 		segments = hs_min(segments, wanted + (wanted * mss < p->flow_size));
 	}
-	s->burst = floor;
 	s->window = segments > HS_FLOOR ? mss * segments : floor;
+	s->burst = segments > HS_FLOOR ? hs_min(s->window, mss * HS_BURST) : floor;
 	s->flight = hs_min(p->flow_size, s->window);
-	s->pace = segments > HS_FLOOR ? hs_rate(s->window, p->handshake_rtt) : 0;
+	/* A first contact's credit leaves in one RTT, so shorter flights may have that rate. */
+	s->pace = segments > HS_FLOOR ? hs_rate(hs_max(s->window, hs_min(limit, s->cold)), p->handshake_rtt) : 0;
 	s->phase = s->pace ? HS_FIRST_FLIGHT : HS_GROWING;
 }
 

@@ -20,7 +20,12 @@
 //! same peer share it (they are reserved, [`SharedCredit`](crate::history::SharedCredit)). A
 //! handshake longer than the smallest RTT on record met a queue, which occupies buffer; and a
 //! record decays with age. A peer without a record gets the credit of first contacts, which is
-//! learnt in the same way over all of them. Ten segments leave at once in any case (RFC 6928).
+//! learnt in the same way over all of them.
+//!
+//! Two segments leave at once, and the rest is paced. The pace is the flight over one RTT, but at
+//! least that of a first contact: a flow shorter than its credit does not need the whole RTT. Ten
+//! segments at once cost others more than they gain once the pace is near the link's rate. A flight
+//! of ten segments or less leaves at once (RFC 6928).
 //!
 //! ```text
 //!                      first ack with                    loss elsewhere,
@@ -37,7 +42,7 @@
 //!
 //! | phase | window | pace |
 //! |---|---|---|
-//! | first flight | the credit; ten segments at once | all of it over the handshake RTT |
+//! | first flight | the credit; two segments at once | all of it over the handshake RTT, or faster |
 //! | slow start | one byte more for each byte acked | none |
 //! | recovery | half of the delivered bytes, at least one segment more than in flight | none |
 //!
@@ -83,8 +88,10 @@ pub const ABOUT: About = About {
 crate::parameters! {
     /// Parameters of the scheme, with the source of each default.
     pub struct Params {
-        /// Segments that leave at once: the least first flight.
+        /// The least first flight in segments, which leaves at once.
         initial_window: u64 = 10, in 1..=1000, from "RFC 6928";
+        /// Segments of a larger flight that leave at once.
+        burst: u64 = 2, in 1..=1000, from "HS";
         /// Segments that a first contact may send while there is no result of another.
         initial_credit: u64 = 50, in 1..=100_000, from "HS";
         /// Bytes by which the credit rises for each delivered byte.
@@ -92,7 +99,7 @@ crate::parameters! {
         /// Cost of a lost byte, in delivered bytes.
         price: u64 = 32, in 0..=1_000_000, from "HS";
         /// Weight c of the handshake's queueing delay q: the credit is scaled by RTT / (RTT + c q).
-        queue_weight: u64 = 4, in 0..=1000, from "HS";
+        queue_weight: u64 = 8, in 0..=1000, from "HS";
         /// Least handshake RTT for a flight; below it a round trip costs less than pacing: slow
         /// start.
         min_rtt: Span = Span::from_millis(10), in Span::ZERO..=Span::from_secs(60), from "HS";
@@ -232,10 +239,10 @@ impl Startup for Headstart {
         } else {
             let window = prior.mss * segments;
             let flight = prior.flow_size.map_or(window, |size| size.min(window));
-            FlightPlan {
-                flight,
-                ..FlightPlan::paced(self.initial_bytes(), window, window / prior.handshake_rtt)
-            }
+            // A first contact's credit leaves in one RTT, so shorter flights may have that rate.
+            let in_one_rtt = window.max(self.limit.min(self.initial_credit()));
+            let burst = window.min(self.mss * self.params.burst);
+            FlightPlan { flight, ..FlightPlan::paced(burst, window, in_one_rtt / prior.handshake_rtt) }
         };
         self.flight = plan.flight;
         self.pace = plan.allowance.pace;

@@ -48,10 +48,22 @@ fn loss(of_flight: u64, in_flight: u64) -> Event {
 }
 
 #[test]
-fn ten_segments_leave_at_once_and_all_within_one_round_trip() {
-    let plan = Headstart::new(Params::default()).establish(&recorded_peer(100, 80));
-    assert_eq!((plan.burst, plan.flight), (MSS * 10, MSS * 80));
-    assert_eq!(plan.allowance.pace, Some(MSS * 80 / RTT));
+fn two_segments_leave_at_once_and_all_within_one_round_trip() {
+    let of = |segments, prior: Prior| {
+        let prior = Prior { flow_size: Some(MSS * segments), ..prior };
+        let plan = Headstart::new(Params::default()).establish(&prior);
+        (plan.burst, plan.flight, plan.allowance.pace)
+    };
+    #[rustfmt::skip]
+    let rows = [
+        (100, recorded_peer(100, 80), 80, 80, "the credit in one RTT"),
+        (60,  recorded_peer(100, 80), 60, 60, "the flow in one RTT"),
+        (20,  recorded_peer(100, 80), 20, 50, "a shorter one at the pace of a first contact"),
+        (20,  recorded_peer(100, 30), 20, 30, "unless the credit is less than that"),
+    ];
+    for (segments, prior, flight, in_one_rtt, why) in rows {
+        assert_eq!(of(segments, prior), (MSS * 2, MSS * flight, Some(MSS * in_one_rtt / RTT)), "{why}");
+    }
     let few = Prior { flow_size: Some(MSS * 9), ..recorded_peer(100, 80) };
     let plan = Headstart::new(Params::default()).establish(&few);
     assert_eq!((plan.burst, plan.flight, plan.allowance.pace), (MSS * 10, MSS * 9, None), "as RFC 6928");
@@ -94,7 +106,7 @@ fn a_longer_queue_in_the_handshake_never_gives_a_larger_flight() {
     let at = |millis| Prior { handshake_rtt: Span::from_millis(millis), ..recorded_peer(100, 100) };
     let flights: Vec<u64> = (100..300).map(|millis| planned(&at(millis))).collect();
     assert!(flights.is_sorted_by(|before, after| before >= after), "{flights:?}");
-    assert_eq!((flights[0], flights[199]), (100, 11), "{flights:?}");
+    assert_eq!((flights[0], flights[100]), (100, 11), "{flights:?}");
 }
 
 #[test]
