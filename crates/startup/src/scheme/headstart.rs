@@ -42,7 +42,7 @@
 //!
 //! | phase | window | pace |
 //! |---|---|---|
-//! | first flight | the credit; two segments at once | all of it over the handshake RTT, or faster |
+//! | first flight | the credit; two segments at once | all of it over one RTT, or faster |
 //! | slow start | one byte more for each byte acked | none |
 //! | recovery | half of the delivered bytes, at least one segment more than in flight | none |
 //!
