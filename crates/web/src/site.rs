@@ -10,8 +10,8 @@ use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_RANGE, LAST_MODIFIED, RANGE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
@@ -117,7 +117,28 @@ impl Folder {
         answer
     }
 
-    async fn answer(&self, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
+    /// Adds to `tower-http` that a range is ignored if its unit is unknown, if there are several
+    /// (RFC 9110 §14.2), or if `If-Range` names another version of the file (§13.1.5).
+    async fn answer(&self, mut request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
+        if request.headers().get(RANGE).is_some_and(|range| !is_one_range_of_bytes(range)) {
+            request.headers_mut().remove(RANGE);
+        }
+        let condition = request.headers().get(IF_RANGE).cloned();
+        let Some(condition) = condition.filter(|_| request.headers().contains_key(RANGE)) else {
+            return self.read(request, path).await;
+        };
+        let mut whole = request.clone();
+        whole.headers_mut().remove(RANGE);
+        let answer = self.read(request, path).await;
+        let is_of_range =
+            matches!(answer.status(), StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE);
+        if is_of_range && !is_version(&condition, answer.headers()) {
+            return self.read(whole, path).await;
+        }
+        answer
+    }
+
+    async fn read(&self, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         let answer = match self.files.clone().try_call(request).await {
             Ok(answer) => answer.map(|body| body.map_err(io::Error::other).boxed_unsync()),
@@ -166,6 +187,19 @@ impl Folder {
             .body(full(page));
         answer.ok()
     }
+}
+
+fn is_one_range_of_bytes(range: &HeaderValue) -> bool {
+    let Some((unit, ranges)) = range.to_str().ok().and_then(|range| range.split_once('=')) else {
+        return false;
+    };
+    unit.trim().eq_ignore_ascii_case("bytes") && !ranges.contains(',')
+}
+
+/// True if `condition` is the strong tag or the date in the headers of an answer.
+fn is_version(condition: &HeaderValue, headers: &HeaderMap) -> bool {
+    let is_weak = condition.as_bytes().starts_with(b"W/");
+    !is_weak && [ETAG, LAST_MODIFIED].iter().any(|name| headers.get(name) == Some(condition))
 }
 
 /// True if the file does not exist or is hidden from clients.

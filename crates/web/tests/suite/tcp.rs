@@ -61,6 +61,43 @@ async fn head_range_and_other_methods_are_answered_as_they_should_be() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_range_of_another_version_of_the_file_is_answered_with_the_whole_file() {
+    let server = start(ServerConfig::default(), folder).await;
+    let get =
+        |fields: &str| format!("GET /index.html HTTP/1.1\r\nHost: h\r\n{fields}Connection: close\r\n\r\n");
+    let whole = ask(&server, &get("")).await;
+    let tag = header(&whole, "etag").expect("a tag");
+    let date = header(&whole, "last-modified").expect("a date");
+    let expected = [
+        ("bytes=4-7", tag, "206"),
+        ("bytes=4-7", date, "206"),
+        ("bytes=4-7", "\"another\"", "200"),
+        ("bytes=4-7", &format!("W/{tag}"), "200"),
+        ("bytes=4-7", "Thu, 01 Jan 1970 00:00:00 GMT", "200"),
+        ("bytes=9999-", tag, "416"),
+        ("bytes=9999-", "\"another\"", "200"),
+    ];
+    for (range, condition, status) in expected {
+        let answer = ask(&server, &get(&format!("Range: {range}\r\nIf-Range: {condition}\r\n"))).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{range} {condition}: {answer}");
+        assert_eq!(answer.ends_with("<h1>home</h1>"), status == "200", "{range} {condition}: {answer}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_ranges_and_those_of_unknown_units_are_answered_with_the_whole_file() {
+    let server = start(ServerConfig::default(), folder).await;
+    for range in ["bytes=0-1,4-7", "lines=1-2"] {
+        let request =
+            format!("GET /index.html HTTP/1.1\r\nHost: h\r\nRange: {range}\r\nConnection: close\r\n\r\n");
+        let answer = ask(&server, &request).await;
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("<h1>home</h1>"), "{range}: {answer}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn http_2_is_preferred_by_clients_that_support_it() {
     let server = start(ServerConfig::default(), folder).await;
     let stream = dial(&server, &[b"http/1.1", b"h2"]).await;
