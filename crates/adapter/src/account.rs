@@ -185,7 +185,7 @@ impl Account {
     }
 
     /// Updates the outcome as if the connection ended now, and releases the reservation of the
-    /// first flight reserved once it is over..
+    /// first flight once that is over.
     pub fn publish(&mut self, now: Time, sender: &Sender, store: Option<&dyn Store>, is_client: bool) {
         let outcome = self.outcome(now, sender, is_client);
         self.report.last_at = now;

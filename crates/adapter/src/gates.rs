@@ -29,7 +29,8 @@ use crate::start_report::slow_start_rounds;
 pub struct Gates {
     /// Highest age of a record. Ten minutes, as Careful Resume has it here.
     pub lifetime: Span,
-    /// Requires the record's RTT on the path. On; WiseStart as published has no such check.
+    /// Requires that the path's RTT agrees with the record's ([`Record::contradicted_by`]). On;
+    /// WiseStart as published has no such check.
     pub same_path: bool,
     /// Gives the whole of a record only to a connection that is alone with it; beside n others it
     /// gets 1/(n+1). On: several at once would each send the whole of it.
@@ -40,10 +41,10 @@ pub struct Gates {
     /// fits into it leaves unpaced with any scheme, and a record or hint with no larger
     /// bandwidth-delay product is not used.
     pub beyond_initial_window: bool,
-    /// Conditions for an answer longer than the flight of a scheme that ends with it (Halfback). A
-    /// record shows a path that holds half of the flight: on a smaller one the copies delay the
-    /// rest by more than a round trip. If no link limits it, it takes fewer round trips than slow
-    /// start. On; Halfback §3.3: "Aggressive transmission is not useful for long flows".
+    /// Runs slow start for an answer that is longer than the flight of a scheme that ends with it
+    /// (Halfback). The scheme runs nevertheless if it takes fewer round trips and a record shows a
+    /// path that holds half of the flight. On a smaller path the copies delay the rest by more than
+    /// a round trip. On; Halfback §3.3: "Aggressive transmission is not useful for long flows".
     pub spares_long_answers: bool,
 }
 

@@ -28,9 +28,9 @@ use crate::start_report::StartReport;
 /// Bounds of a guard.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// How much longer the treatment's first answers may take, as a share of the control's. 0.1.
+    /// Tolerated excess of the treatment's time of first answers, as a share of the control's. 0.1.
     pub slower: f64,
-    /// How much more of its bytes a connection of the treatment may lose, as a share. 0.02.
+    /// Tolerated excess of the treatment's share of lost bytes. 0.02.
     pub lossier: f64,
 }
 
@@ -56,14 +56,14 @@ pub enum Stop {
     Slower {
         /// Time of the treatment over that of the control.
         ratio: f64,
-        /// It is above this at the least.
+        /// Lower end of its confidence interval.
         low: f64,
     },
     /// More is lost.
     Lossier {
         /// Share of the bytes lost by the treatment, less that of the control.
         difference: f64,
-        /// It is above this at the least.
+        /// Lower end of its confidence interval.
         low: f64,
     },
 }

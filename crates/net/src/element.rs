@@ -63,7 +63,7 @@ pub trait Packet: Debug {
 
 /// A part of a path.
 pub trait Element<P>: Debug {
-    /// A packet arrives.
+    /// A packet arrives. Times never decrease from call to call.
     fn push(&mut self, now: Time, packet: P) -> PushResult<P>;
 
     /// Takes the next packet due at or before `now`, delivered or dropped.

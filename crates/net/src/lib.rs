@@ -35,7 +35,7 @@
 //! | [`element`] | the trait, and the result for a packet |
 //! | [`any`] | every element as one type |
 //! | [`link`] | a constant rate, a propagation delay and a drop-tail queue |
-//! | [`managed_link`] | the same before any queue |
+//! | [`managed_link`] | the same behind any queue |
 //! | [`netem_link`] | a constant rate, with one limit for delay and queue |
 //! | [`trace_link`] | a rate that follows a packet-delivery trace, as in mahimahi |
 //! | [`changing`] | a link with changing rate and delay, a loss with a changing share |

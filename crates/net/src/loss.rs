@@ -22,7 +22,7 @@ impl Loss {
         Self { chance: Chance::new(probability), source: Xoshiro256PlusPlus::seed_from_u64(seed) }
     }
 
-    /// From now on each packet is lost with that probability. The sequence of draws is unaffected.
+    /// Sets the probability for all later packets. The sequence of draws is unaffected.
     pub fn set(&mut self, probability: Ratio) {
         self.chance = Chance::new(probability);
     }

@@ -1,7 +1,7 @@
 //! A connection's sender events in order: for simulations and tests.
 //!
-//! Recorded only after [`Handle::keep_journal`](crate::Handle::keep_journal), without a bound: to
-//! be taken regularly.
+//! Recorded only after [`Handle::keep_journal`](crate::Handle::keep_journal), without a bound:
+//! take it regularly.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

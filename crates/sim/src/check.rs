@@ -33,7 +33,7 @@ pub enum ElementModel {
 }
 
 impl ElementModel {
-    /// The claims of a path's elements, in the order of [`Path::new`].
+    /// The models of the elements of `plan`, in the order of [`Path::new`].
     #[must_use]
     pub fn of(plan: &PathPlan) -> Vec<Self> {
         let access = plan.access.iter().filter(|delay| !delay.is_zero()).flat_map(|_| [Self::Counted; 2]);
@@ -71,7 +71,7 @@ struct Watched {
 const MAX_FAULTS: usize = 20;
 
 impl<R> Checker<R> {
-    /// A checker for a path whose elements are as claimed, in their order.
+    /// A checker for a path whose elements are `models`, in their order; `inner` gets every event.
     pub fn new(models: &[ElementModel], inner: R) -> Self {
         let watch = |model: &ElementModel| Watched {
             model: *model,

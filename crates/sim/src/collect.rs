@@ -139,11 +139,11 @@ pub struct Totals {
     pub flows: u64,
     /// Those of them that the run's end cut off. They count with their age at that time.
     pub unfinished: u64,
-    /// From the first SYN to the last byte at the receiver.
+    /// Completion times: from the first SYN to the last byte at the receiver.
     pub completion: Histogram,
-    /// From the first SYN to the sender's last ack.
+    /// Times from the first SYN to the sender's last ack.
     pub acknowledged: Histogram,
-    /// From establishment at the sender to the last byte at the receiver; finished flows only.
+    /// Times from establishment at the sender to the last byte at the receiver, of finished flows.
     pub transfer: Histogram,
     /// Sum of completion times in units of each flow's own minimum RTT, in thousandths; of those
     /// that measured it.
@@ -173,9 +173,9 @@ pub struct Totals {
     pub later_requests: (u64, u64),
     /// Bytes of the first flights that were sent at a granted rate.
     pub granted_bytes: u64,
-    /// From the request for a message to its last byte.
+    /// Times from the request for a message to its last byte.
     pub messages: Histogram,
-    /// From a page's first SYN to its last byte.
+    /// Times from a page's first SYN to its last byte.
     pub pages: Histogram,
     /// The rates of the flows in bytes a second, size over completion time: their sum, and that of
     /// their squares.

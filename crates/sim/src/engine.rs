@@ -41,7 +41,7 @@ pub struct Group {
     pub base: base::Kind,
     /// Settings of the TCP model.
     pub tcp: TcpConfig,
-    /// Access link rates reported by the peers.
+    /// The hint that every peer sends (Blitzstart §3); `None`: no peer sends one.
     pub hint: Option<Hint>,
     /// Peers of which the senders' host keeps a record; zero: no history.
     pub history_capacity: usize,

@@ -95,18 +95,18 @@ impl Packet {
 /// Type and headers of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// Opens a connection; `attempt` counts from zero.
+    /// Opens a connection.
     Syn {
-        /// Which attempt this is.
+        /// Number of the attempt, from zero.
         attempt: u8,
-        /// For the routers, or from them.
+        /// Request to the routers, or their answer.
         note: RouterOption,
     },
     /// Answers the SYN of that attempt.
     SynAck {
         /// The attempt that is answered.
         attempt: u8,
-        /// For the routers, or from them.
+        /// Request to the routers, or their answer.
         note: RouterOption,
     },
     /// Completes the handshake of a connection that the receiver opened, or requests the next
@@ -116,7 +116,7 @@ pub enum Body {
         number: u32,
         /// The SYN-ACK's attempt, echoed: gives the server its handshake RTT.
         attempt: u8,
-        /// From the routers.
+        /// The routers' answer.
         note: RouterOption,
     },
     /// One segment of the stream.

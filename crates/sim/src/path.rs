@@ -104,6 +104,9 @@ impl Path {
     }
 
     /// Routers on this route: the decrease of a packet's time to live.
+    ///
+    /// # Panics
+    /// If the path has no such route.
     #[must_use]
     pub fn routers(&self, route: u16) -> u8 {
         self.routers[usize::from(route)]
@@ -246,6 +249,9 @@ impl Path {
     }
 
     /// The element of that number.
+    ///
+    /// # Panics
+    /// If the path has no such element.
     pub fn element_mut(&mut self, number: u16) -> &mut AnyElement<Packet> {
         &mut self.elements[usize::from(number)].element
     }

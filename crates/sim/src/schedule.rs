@@ -145,6 +145,9 @@ impl Tournament {
     }
 
     /// Sets the due time of element `who` to `at`.
+    ///
+    /// # Panics
+    /// If there is no such element.
     #[inline]
     pub fn update(&mut self, who: usize, at: Time) {
         if self.times[who] == at {

@@ -99,7 +99,7 @@ pub struct Observed {
     pub windows: Option<[Bytes; 2]>,
     /// The round-trip time.
     pub rtt: Option<Span>,
-    /// Losses from and to the initiator, in packets of a million.
+    /// Lost packets per million, from and to the initiator.
     pub loss: Option<[u32; 2]>,
 }
 

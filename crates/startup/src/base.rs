@@ -16,12 +16,12 @@ pub use reno::Reno;
 pub enum Kind {
     /// NewReno (RFC 5681, RFC 6582).
     Reno,
-    /// NewReno with Linux's differences.
+    /// NewReno with Linux's differences, listed in [`reno`].
     RenoLinux,
     /// CUBIC (RFC 9438).
     #[default]
     Cubic,
-    /// CUBIC with Linux's differences.
+    /// CUBIC with Linux's differences, listed in [`cubic`].
     CubicLinux,
     /// CUBIC that emulates two connections, as Google QUIC's does.
     CubicPair,
@@ -50,7 +50,7 @@ macro_rules! each {
 }
 
 impl Base {
-    /// A base controller for segments of `mss` that has not taken over yet.
+    /// A base controller for segments of `mss`. It has no window before [`Self::take_over`].
     #[must_use]
     pub fn new(kind: Kind, mss: Bytes) -> Self {
         match kind {
@@ -69,18 +69,18 @@ impl Base {
         each!(self, base => base.take_over(from));
     }
 
-    /// Data was newly acknowledged.
+    /// Data was newly acknowledged: the window may grow.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack) {
         each!(self, base => base.on_ack(ack));
     }
 
-    /// Data was declared lost or CE-marked.
+    /// Data was declared lost or CE-marked: the first event of an episode cuts the window.
     pub fn on_congestion(&mut self, signal: &Congestion) {
         each!(self, base => base.on_congestion(signal));
     }
 
-    /// The retransmission timer expired.
+    /// The retransmission timer expired: slow start from one segment (RFC 5681 §3.1).
     pub fn on_timeout(&mut self, timeout: &Timeout) {
         each!(self, base => base.on_timeout(timeout));
     }
@@ -104,7 +104,7 @@ impl Base {
         each!(self, base => base.ssthresh)
     }
 
-    /// Slow start or avoidance.
+    /// True in slow start, false in congestion avoidance.
     #[must_use]
     #[inline]
     pub fn is_slow_start(&self) -> bool {

@@ -7,6 +7,15 @@
 //!
 //! Settings that are compared often have names of their own ([`Preset`]): `iw32` is
 //! `slow-start(initial-window=32)`.
+//!
+//! ```
+//! use headstart_startup::catalogue;
+//!
+//! let entry = catalogue::find("Slow-Start(initial-window=32)")?;
+//! assert_eq!(entry.name.as_str(), "iw32");
+//! assert!(catalogue::find("halfback(additional=2)").is_err());
+//! # Ok::<(), headstart_startup::parameters::Error>(())
+//! ```
 
 use alloc::vec::Vec;
 use core::fmt::Write as _;
@@ -122,7 +131,7 @@ pub enum Native {
     Bbr,
 }
 
-/// A scheme's generated entry in the list.
+/// A scheme of the list in [`crate::scheme`], whatever its parameters are.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     pub(crate) about: &'static About,

@@ -21,19 +21,21 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller for one connection with segments of `mss`.
+    /// A controller for one connection whose full segments have `mss` bytes of payload.
+    /// [`Self::establish`] precedes all other calls.
     #[must_use]
     pub fn new(scheme: Scheme, base: base::Kind, mss: Bytes) -> Self {
         Self { scheme, base: Base::new(base, mss), handed_over: false, pace_over: None, srtt: Span::ZERO }
     }
 
-    /// The connection is established.
+    /// The connection is established: the scheme starts from `prior`. Returns the plan of the first
+    /// flight.
     pub fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.srtt = prior.handshake_rtt;
         self.scheme.establish(prior)
     }
 
-    /// Data left this host.
+    /// A packet with data left this host; see [`Self::needs_sent_events`].
     #[inline]
     pub fn on_sent(&mut self, sent: &Sent) {
         if !self.handed_over {
@@ -49,7 +51,8 @@ impl Controller {
         !self.handed_over && self.scheme.needs_sent_events()
     }
 
-    /// Data was newly acknowledged.
+    /// Data was newly acknowledged. If the same ack shows losses, [`Self::on_congestion`] comes
+    /// first.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack) {
         self.srtt = ack.rtt.smoothed;
@@ -60,7 +63,7 @@ impl Controller {
         }
     }
 
-    /// Data was declared lost or CE-marked.
+    /// Data was declared lost or CE-marked: one call for each ack or timer that detects it.
     pub fn on_congestion(&mut self, signal: &Congestion) {
         if self.handed_over {
             self.base.on_congestion(signal);
@@ -72,7 +75,7 @@ impl Controller {
         }
     }
 
-    /// The retransmission timer expired.
+    /// The retransmission timer expired (RFC 6298 §5).
     pub fn on_timeout(&mut self, timeout: &Timeout) {
         if self.handed_over {
             self.base.on_timeout(timeout);
@@ -84,8 +87,8 @@ impl Controller {
         }
     }
 
-    /// The connection was idle for longer than a retransmission timeout (RFC 5681 §4.1). A scheme
-    /// that is still in charge keeps its window: the start-up was not over.
+    /// The connection was idle for longer than a retransmission timeout: the window falls to
+    /// `restart` bytes (RFC 5681 §4.1). A scheme that is still in charge keeps its window.
     pub fn on_idle(&mut self, restart: Bytes) {
         if self.handed_over {
             self.base.on_idle(restart);
@@ -97,7 +100,8 @@ impl Controller {
         self.scheme.end();
     }
 
-    /// The scheme starts anew in the middle of the connection, from a present prior.
+    /// Starts the scheme anew in the middle of the connection, from a `prior` of now, for example
+    /// when routers granted a rate (RFC 4782 §4.8). Returns the plan of the new first flight.
     pub fn restart(&mut self, prior: &Prior) -> FlightPlan {
         self.handed_over = false;
         self.pace_over = None;
@@ -123,7 +127,8 @@ impl Controller {
         self.base.take_over(how);
     }
 
-    /// Window in bytes and pace at this moment.
+    /// Window in bytes and pace at this moment: the scheme's, or the base controller's once it has
+    /// taken over.
     #[must_use]
     #[inline]
     pub fn allowance(&self) -> Allowance {
@@ -136,7 +141,7 @@ impl Controller {
         }
     }
 
-    /// The scheme, as it stands.
+    /// The scheme in its present state.
     #[must_use]
     pub const fn scheme(&self) -> &Scheme {
         &self.scheme
@@ -162,7 +167,7 @@ impl Controller {
         if self.handed_over { self.base.is_slow_start() } else { self.scheme.is_slow_start() }
     }
 
-    /// The current phase's name; for traces only.
+    /// The scheme's phase, or `slow start` or `avoidance` of the base controller; for traces only.
     #[must_use]
     pub fn phase(&self) -> &'static str {
         if !self.handed_over {

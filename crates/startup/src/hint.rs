@@ -59,12 +59,12 @@ pub enum Malformed {
         /// Number of bytes found.
         found: usize,
     },
-    /// Another version: a newer client's, perhaps.
+    /// A version that is not known here, perhaps of a newer client.
     Version {
         /// The version found.
         found: u8,
     },
-    /// A technology without a name here.
+    /// A number that no access technology has here.
     Technology {
         /// The number found.
         found: u8,

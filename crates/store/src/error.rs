@@ -1,10 +1,10 @@
-//! Why a history file is refused.
+//! The reasons why a history file is refused.
 
 use core::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a history file is refused. Nothing was changed on it.
+/// The reason why a history file is refused. The file is unchanged.
 #[derive(Debug)]
 pub struct Error {
     /// The file.

@@ -9,20 +9,20 @@
 //! A slot is written in place by one call. There is no log and no tree: nothing in the file refers
 //! to anything else in it, so that damage stays where it is. A process that is killed leaves every
 //! slot either as it was or as it should be. A machine that loses power may leave some half
-//! written, and their checksums say so. Faults found on opening:
+//! written, which their checksums show. Faults found on opening:
 //!
 //! | found | done |
 //! |---|---|
-//! | an empty file, or a header cut short | begun anew, said so |
+//! | an empty file, or a header cut short | begun anew, with a notice |
 //! | another program's file, another version, a damaged header | refused, left as it is |
-//! | the last slot cut short | cut off, said so |
-//! | a slot whose checksum is wrong | freed, said so |
+//! | the last slot cut short | cut off, with a notice |
+//! | a slot whose checksum is wrong | freed, with a notice |
 //! | two slots of one peer (killed while the file shrank) | the newest stays |
 //! | a record from the future (a wrong clock) | dated to now, so that newer ones can replace it |
 //! | more slots than there may be | moved together and cut off; the oldest go |
 //! | the file open already, in this process or another | refused |
 //!
-//! The file is made readable to its owner only: it says who visited.
+//! The file is made readable to its owner only: it lists the addresses of visitors.
 
 use core::net::IpAddr;
 use std::fs::{File, OpenOptions};
@@ -262,7 +262,7 @@ impl RecordFile {
     /// Waits until everything is on the disk.
     ///
     /// # Errors
-    /// If the system says that it cannot be.
+    /// If the system reports that it could not write.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }

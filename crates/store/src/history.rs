@@ -209,8 +209,8 @@ impl History {
         self.owner.shared.flush()
     }
 
-    /// Why the last attempt to write failed, if it did. The table goes on without the file, and the
-    /// file is tried again at every interval.
+    /// The error of the last attempt to write, if it failed. The table goes on without the
+    /// file, which is tried again at every interval.
     #[must_use]
     pub fn last_error(&self) -> Option<String> {
         locked(&self.owner.shared.last_error).clone()

@@ -41,15 +41,15 @@
 //! | [`history`] | [`History`]: the shards, the leases, the thread that writes |
 //! | [`mod@file`] | the file: lock, header, slots, what is refused and what is repaired |
 //! | [`slot`] | one record as 64 bytes with a checksum |
-//! | [`error`] | why a file is refused |
+//! | [`error`] | the reasons why a file is refused |
 //! | `fleet` | with the feature of that name: one history for several hosts, on a server |
 //!
 //! # Limits
 //!
 //! - A look-up that is followed by no measurement moves a peer up in memory, not in the file: after
 //!   a restart peers are ordered by when they were last measured.
-//! - Peers meet other shards after a restart. A table that was full then drops the oldest of the
-//!   shards that are over full, less than one record in a hundred.
+//! - After a restart peers are in other shards. A table that was full then evicts the oldest of
+//!   shards that are above their capacity, less than one record in a hundred.
 //! - It keeps no connection's lease over a restart: there are no connections then.
 
 pub mod error;

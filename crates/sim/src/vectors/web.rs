@@ -32,7 +32,7 @@
 //!   of several objects would have one.
 //! - An answer above [`WebSpec::largest`] is drawn again: PackMime's tail reaches 60 MB, a minute
 //!   of a link of 10 Mbit/s, and one of those in a short run dominates all of its results. Quiet
-//!   times end at a minute.
+//!   times are a minute at most.
 //! - Start times are Poisson; PackMime has long-range dependence.
 //!
 //! # Limits

@@ -5,9 +5,8 @@
 //! detectors, either of which ends slow start at the present window:
 //!
 //! - *ack train*: acks that follow each other within 2 ms form a train from the round's beginning.
-//!   It has become longer than half of the smallest delay and half a millisecond. The latter is the
-//!   kernel's allowance for its own bursts: without pacing 1 ms over two at every rate below 2
-//!   Gbit/s.
+//!   It is too long beyond half of the smallest delay plus half a millisecond. The latter is half
+//!   of the kernel's allowance for its own bursts, 1 ms without pacing at rates below 2 Gbit/s.
 //! - *delay*: after eight samples in a round, its smallest delay is above the smallest of all by an
 //!   eighth of that, at least 4 ms and at most 16 ms.
 //!
