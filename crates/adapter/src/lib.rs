@@ -66,7 +66,6 @@ pub use metrics::Metrics;
 pub use start_report::StartReport;
 pub use store::{Sharded, Store};
 
-/// Compiles and runs the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -42,7 +42,6 @@ struct Comparable {
     losses: Moments,
 }
 
-/// First answers of one class.
 #[derive(Debug, Default)]
 struct Answers {
     /// Logarithms of times in microseconds.

@@ -48,7 +48,6 @@ struct Object<'a> {
     start: Vec<u8>,
 }
 
-/// Its answer to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Answer {
     window: u64,

@@ -43,7 +43,6 @@ impl<T: Send + Clone + 'static> Background<T> {
         Ok(Self { sender: Some(sender), empty, writer: Some(writer) })
     }
 
-    /// An empty block.
     pub(crate) fn empty(&self) -> Vec<T> {
         self.empty.try_recv().unwrap_or_default()
     }

@@ -45,7 +45,6 @@ pub mod udp;
 
 pub use path::Path;
 
-/// Compiles and runs the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -352,7 +352,6 @@ impl<E: Ends> Relay<E> {
         }
     }
 
-    /// Sends every packet that is due.
     fn send_due(&mut self) {
         for direction in Direction::BOTH {
             let now = self.clock.now();

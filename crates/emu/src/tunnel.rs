@@ -32,7 +32,6 @@ pub struct TunnelEnds {
     buffer: Vec<u8>,
 }
 
-/// Source of a packet.
 #[derive(Clone, Copy, Debug)]
 enum From {
     Inside,

@@ -58,7 +58,6 @@ const LONGEST: usize = 65_536;
 const LISTENER: u64 = 0;
 const STOP: u64 = u64::MAX;
 
-/// A socket of the relay.
 #[derive(Debug)]
 struct Port {
     socket: UdpSocket,

@@ -148,7 +148,6 @@ fn an_unreachable_server_is_counted_and_the_relay_continues() {
     assert!(gone >= 1, "{summary:?}");
 }
 
-/// One line of the log.
 struct Logged {
     at: Time,
     event: String,

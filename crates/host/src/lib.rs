@@ -18,7 +18,6 @@ pub use file::{read_at_most, read_text_at_most};
 pub use load::not_run;
 pub use lock::locked;
 
-/// Compiles and runs the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

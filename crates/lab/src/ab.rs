@@ -140,7 +140,6 @@ pub struct Judged {
     pub reason: String,
 }
 
-/// Values of one measure.
 #[derive(Clone, Copy, Debug)]
 struct Value {
     /// 0 for the treatment, 1 for the control.
@@ -199,7 +198,6 @@ fn is_counters(file: &std::path::Path) -> Result<bool> {
     Ok([&b"# HELP "[..], b"# TYPE ", b"headstart_"].iter().any(|begin| first.starts_with(begin)))
 }
 
-/// The measurements, before they are judged.
 #[derive(Debug, Default)]
 struct Measured {
     scheme: String,
@@ -214,7 +212,6 @@ struct Measured {
     others: Pair<u64>,
 }
 
-/// A difference, and of how many values.
 #[derive(Clone, Copy, Debug)]
 struct Compared {
     difference: Difference,

@@ -16,7 +16,6 @@ use crate::race::entries;
 use crate::runner::{Job, JobResult, run_all, work};
 use crate::setup::{SchemeMix, Setup, TESTED, reference};
 
-/// Steps of 5 %.
 const STEP_PERCENT: u32 = 5;
 /// The highest load tried.
 const TOP_PERCENT: u32 = 95;

@@ -222,7 +222,6 @@ enum Command {
     Schemes(SchemesArgs),
 }
 
-/// The parser of the command line.
 fn parser() -> clap::Command {
     let plain = Cli::command();
     let names: Vec<String> = plain.get_subcommands().map(|command| command.get_name().to_owned()).collect();

@@ -19,7 +19,6 @@ const FILE: &str = "seeds.csv";
 /// Most rows without a partner that are listed.
 const MAX_LISTED: usize = 3;
 
-/// Contents of one folder.
 #[derive(Debug)]
 struct RunFolder {
     folder: PathBuf,

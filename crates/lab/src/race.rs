@@ -181,7 +181,6 @@ fn untraced(setup: &Setup) -> Vec<Job> {
     jobs(setup).into_iter().map(|job| Job { look_at: None, ..job }).collect()
 }
 
-/// Seeds of the race's runs.
 fn seeds(setup: &Setup) -> Vec<u64> {
     (0..u64::from(setup.run.repeats)).map(|number| setup.run.seed.wrapping_add(number)).collect()
 }

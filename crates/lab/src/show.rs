@@ -12,7 +12,6 @@ pub mod reproduce;
 pub mod sweep;
 pub mod trace;
 
-/// A number with its interval as a cell of a table.
 fn cell(interval: &crate::race::Measured, decimals: u8) -> crate::table::Cell {
     let cell = crate::table::Cell::number(interval.value, decimals);
     if interval.low.is_finite() && interval.high.is_finite() {

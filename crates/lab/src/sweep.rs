@@ -104,7 +104,6 @@ fn range(name: &str, text: &str) -> Result<Option<Vec<String>>> {
     Ok(Some((0..count).map(one).collect()))
 }
 
-/// A decimal number and its unit.
 #[derive(Clone, Copy)]
 struct Decimal<'a> {
     digits: i128,

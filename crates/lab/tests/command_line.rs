@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A folder for one test, empty.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("command line").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -31,7 +30,6 @@ fn files(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Files with faults.
 const BAD_FILES: [(&str, &str); 14] = [
     ("key.toml", "speed = \"5 Mbit/s\"\n"),
     ("value.toml", "rate = \"15\"\n"),

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A folder for one test, empty.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("determinism").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -13,7 +12,6 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Runs `headstart` in `folder`.
 fn headstart(folder: &Path, arguments: &str) -> Output {
     let output = Command::new(env!("CARGO_BIN_EXE_headstart"))
         .args(arguments.split_whitespace())

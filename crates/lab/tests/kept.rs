@@ -5,7 +5,6 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A folder for one test, empty.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kept").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -21,7 +20,6 @@ fn run(program: &Path, folder: &Path, arguments: &str) -> Output {
         .expect("headstart starts")
 }
 
-/// Runs `headstart` in `folder`, and returns its output.
 fn headstart(folder: &Path, arguments: &str) -> String {
     let output = run(Path::new(env!("CARGO_BIN_EXE_headstart")), folder, arguments);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

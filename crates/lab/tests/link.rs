@@ -43,7 +43,6 @@ fn main() -> ExitCode {
 type Outcome = Result<(), String>;
 type Test = fn(&Place) -> Outcome;
 
-/// Privileges that a test needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Needs {
     Root,

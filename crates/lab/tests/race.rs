@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A folder for one test, empty.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("race").join(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -11,7 +10,6 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Runs `headstart race` in a folder of this name.
 fn race(name: &str, arguments: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_headstart"))
         .arg("race")
@@ -23,7 +21,6 @@ fn race(name: &str, arguments: &str) -> Output {
         .expect("headstart starts")
 }
 
-/// Its output.
 fn told(name: &str, arguments: &str) -> String {
     let output = race(name, arguments);
     assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));

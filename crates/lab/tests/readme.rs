@@ -33,7 +33,6 @@ fn commands() -> Vec<String> {
     typed.filter(|line| line.starts_with("headstart ")).collect()
 }
 
-/// By a shell, as typed.
 fn shell(folder: &Path, line: &str) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_headstart")).parent().expect("a folder");
     let mut command = Command::new("sh");
@@ -49,7 +48,6 @@ fn run(folder: &Path, line: &str) -> Output {
     output
 }
 
-/// True if this program has the command.
 fn is_built(line: &str) -> bool {
     let needs_all = ["demo", "serve", "get", "link", "downlink", "completions", "man"];
     let word = line.split(' ').nth(1).unwrap_or_default();

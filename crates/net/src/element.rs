@@ -193,7 +193,6 @@ mod tests {
     }
 }
 
-/// Small helpers for the tests of elements.
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;

@@ -102,7 +102,6 @@ pub use seed::Seed;
 pub use trace::Trace;
 pub use trace_link::TraceLink;
 
-/// Compiles and runs the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -26,7 +26,6 @@ pub struct Link<P> {
     waiting_bytes: Bytes,
     /// All packets inside, with their arrival at the far end.
     inside: VecDeque<(Time, P)>,
-    /// Queueing delays, if measured.
     queueing_delays: Option<QueueingDelays>,
 }
 

@@ -27,7 +27,6 @@ pub struct ManagedLink<P> {
     /// The latest of these arrivals: a shorter delay does not let packets overtake.
     last_at: Time,
     dropped: Dropped<Queued<P>>,
-    /// Queueing delays, if measured.
     queueing_delays: Option<QueueingDelays>,
 }
 

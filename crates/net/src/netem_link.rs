@@ -31,7 +31,6 @@ pub struct NetemLink<P> {
     held_bytes: Bytes,
     /// All packets inside, with the end of their serialisation.
     inside: Ring<P>,
-    /// Queueing delays, if measured.
     queueing_delays: Option<QueueingDelays>,
 }
 

@@ -40,7 +40,6 @@ impl QueueingDelays {
         (((magnitude as usize) << BITS) + (nanos >> magnitude) as usize).min(BUCKETS - 1)
     }
 
-    /// The middle of a bucket.
     fn middle(bucket: usize) -> u64 {
         let magnitude = (bucket >> BITS).saturating_sub(1);
         let first = bucket as u64 - ((magnitude as u64) << BITS);

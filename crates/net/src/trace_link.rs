@@ -63,7 +63,6 @@ pub struct TraceLink<P> {
     /// Packets in transit, with their arrival at the far end.
     inside: Ring<P>,
     dropped: Dropped<Queued<P>>,
-    /// Queueing delays, if measured.
     queueing_delays: Option<QueueingDelays>,
 }
 

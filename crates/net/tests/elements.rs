@@ -233,7 +233,6 @@ fn any_nanos() -> impl Strategy<Value = u64> {
     prop_oneof![any::<u64>(), 0..100_000_000_u64, Just(u64::MAX)]
 }
 
-/// Results of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Outcome {
     delivered: Vec<(Time, Numbered)>,

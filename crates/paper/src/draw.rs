@@ -60,7 +60,6 @@ pub fn read(text: &str, plan: &Plan) -> Result<Vec<Drawing>> {
         .collect()
 }
 
-/// A figure as it is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct FigureText {

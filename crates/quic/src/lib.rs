@@ -120,7 +120,6 @@ pub use shared::Handle;
 pub use start_report::StartReport;
 pub use store::{Sharded, Store};
 
-/// Compiles and runs the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

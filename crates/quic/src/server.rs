@@ -386,7 +386,6 @@ impl ServerSetup {
     }
 }
 
-/// Installs the congestion controller.
 pub(crate) fn install(transport: &mut TransportConfig, shared: &Arc<Shared>) {
     match shared.rules.choice.stack_controller() {
         None => transport.congestion_controller_factory(Factory::new(Arc::clone(shared))),

@@ -20,7 +20,6 @@ const PACKET: u64 = 1_200;
 /// A scheduling delay that matters: a twentieth of a flight, which takes 50 ms.
 const SEEN: Duration = Duration::from_micros(2_500);
 
-/// Spacing of one flight.
 #[derive(Debug)]
 struct Spacing {
     /// Time from the flight's first packet to its last, over the ideal.

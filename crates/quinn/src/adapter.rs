@@ -70,11 +70,9 @@ impl congestion::ControllerFactory for Factory {
 /// The connection's stage before its scheme begins.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// No round trip has been measured.
     Unmeasured,
     /// The RTT is measured: every input but the flow's size is known.
     Ready(Prior),
-    /// The scheme has begun.
     Started,
 }
 

@@ -70,7 +70,6 @@ pub use headstart_startup::prior::{Access, Hint};
 pub use setup::ServerSetup;
 pub use shared::Handle;
 
-/// Compiles and runs the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

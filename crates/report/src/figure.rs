@@ -179,7 +179,6 @@ impl Svg {
         &self.text
     }
 
-    /// How many series a page shows at first, and how many there are.
     pub(crate) fn series(&self) -> (usize, usize) {
         self.series
     }

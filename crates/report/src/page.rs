@@ -156,7 +156,6 @@ pub fn style() -> String {
 /// The one style sheet; colours of series follow it.
 const STYLE: &str = include_str!("page/style.css");
 
-/// The one script.
 const SCRIPT: &str = include_str!("page/script.js");
 
 /// The script's SHA-256 in base64: the page runs no other. A test says what it should be.

@@ -71,7 +71,6 @@ pub fn parquet_bytes<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) ->
     }
 }
 
-/// Format of a row file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Csv,

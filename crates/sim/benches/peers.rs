@@ -24,7 +24,6 @@ use headstart_units::Time;
 /// FIN, last ACK.
 const NS3_NOT_DATA: f64 = 4.0;
 
-/// One run of either.
 struct Run {
     data_packets: f64,
     wall: f64,

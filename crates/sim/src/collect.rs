@@ -30,7 +30,6 @@ impl Histogram {
         (magnitude * BUCKETS + (nanos >> magnitude) as u32) as usize
     }
 
-    /// The middle of a bucket.
     fn middle(bucket: usize) -> u64 {
         let bucket = bucket as u64;
         let (buckets, doubled) = (u64::from(BUCKETS), u64::from(BUCKETS) * 2);

@@ -107,7 +107,6 @@ pub struct Simulation<R> {
     orders: Vec<Order>,
     recorder: R,
     summary: Summary,
-    /// The flow that was opened last.
     last_opened: Option<FlowId>,
     /// The group whose starts know the state of the path, and their choice.
     informed: Option<(u16, Box<dyn InformedStart>)>,

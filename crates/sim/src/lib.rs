@@ -92,7 +92,6 @@ pub use random::{Random, Seed};
 pub use record::{FlowReport, Grant, NullRecorder, Recorder};
 pub use tcp::TcpConfig;
 
-/// Compiles and runs the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -15,7 +15,6 @@ use noq_proto::{
 use crate::datagram::Datagram;
 use crate::null::NoSecret;
 
-/// One endpoint of a connection.
 pub(crate) struct End {
     pub id: ConnectionHandle,
     pub connection: Connection,

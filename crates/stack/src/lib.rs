@@ -54,7 +54,6 @@ pub use request::TransferRequest;
 pub use scenario::Scenario;
 pub use simulation::{Crypto, Simulation};
 
-/// Compiles and runs the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

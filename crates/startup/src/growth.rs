@@ -48,7 +48,6 @@ pub struct Growth {
     delay: DelayResponse,
 }
 
-/// Response to growing delay.
 #[derive(Clone, Copy, Debug)]
 enum DelayResponse {
     /// None: only congestion ends slow start.
@@ -190,7 +189,6 @@ fn threshold(of: Span) -> Span {
     (of / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
 
-/// HyStart's state.
 #[derive(Clone, Copy, Debug)]
 struct HyStart {
     round: Round,

@@ -81,7 +81,6 @@ pub use path::{RateSample, Rtt};
 pub use prior::Prior;
 pub use scheme::{Scheme, Startup};
 
-/// Compiles and runs the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

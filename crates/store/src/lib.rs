@@ -64,7 +64,6 @@ pub use file::Loaded;
 pub use headstart_host::unix_now;
 pub use history::{History, Options};
 
-/// Compiles and runs the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -65,7 +65,6 @@ const QUICK_ACKS: u64 = 16;
 const CLASSES: [(&str, u64); 4] =
     [("short", 3 * 1460), ("medium", 10 * 1460), ("long", 100_000), ("large", u64::MAX)];
 
-/// Numbers of a party.
 const PARTY_MEASURES: &[Measure] = &[
     Measure::new("epoch", "ms", "mean duration of an epoch"),
     Measure::new("epoch.geometric-mean", "ms", "geometric mean of the durations of epochs"),
@@ -82,7 +81,6 @@ const PARTY_MEASURES: &[Measure] = &[
     Measure::new("flight-lost", "%", "bytes of first flights that were declared lost, of those sent"),
 ];
 
-/// Numbers of the run.
 const RUN_MEASURES: &[Measure] = &[
     Measure::new("loss", "%", "packets that the link dropped in both directions, of those offered to it"),
     Measure::new("utilisation", "%", "bytes that the link carried in both directions, of what it could"),
@@ -270,7 +268,6 @@ fn group(setup: &Setup, entry: &Entry) -> Group {
     group
 }
 
-/// Epochs observed in a run.
 #[derive(Debug, Default)]
 struct Epochs {
     warm_up: Time,

@@ -14,7 +14,6 @@ use crate::options::SizeName;
 use crate::setup::{self, BESIDE, LONG, TESTED};
 use crate::study::{Case, Declared, Measure, Measured, NoParams, Profile, Study};
 
-/// Numbers of each group.
 const GROUP_MEASURES: &[Measure] = &[
     Measure::new("mean", "ms", "mean completion time"),
     Measure::new("p50", "ms", "median completion time"),
@@ -39,7 +38,6 @@ const GROUP_MEASURES: &[Measure] = &[
     Measure::new("page.p50", "ms", "median page response time"),
 ];
 
-/// Numbers of the run.
 const RUN_MEASURES: &[Measure] = &[
     Measure::new("link-loss", "%", "packets dropped by the bottleneck, of those offered"),
     Measure::new(

@@ -219,7 +219,6 @@ impl fmt::Display for Count {
     }
 }
 
-/// An amount of memory.
 struct Memory(f64);
 
 impl fmt::Display for Memory {

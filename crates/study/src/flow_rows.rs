@@ -85,7 +85,6 @@ impl PartFolder {
 #[derive(Debug)]
 pub struct FlowRows {
     writer: PartWriter,
-    /// The schemes of the groups.
     schemes: [String; ROLES.len()],
     warm_up: Time,
     /// True if senders report the bytes that they sent and lost.

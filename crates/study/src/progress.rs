@@ -175,7 +175,6 @@ impl Progress {
         RunProgress { all: Arc::clone(self), covered: Arc::default(), parts: ALL * share }
     }
 
-    /// Share of the work done.
     fn share(&self) -> f64 {
         (self.covered.load(Ordering::Relaxed) as f64 / ALL).min(1.0)
     }

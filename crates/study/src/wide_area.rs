@@ -35,7 +35,6 @@ const CROSS: Bytes = Bytes::new(30_000);
 /// schemes alike.
 const LOSS_REFERENCE: &str = "jump-start";
 
-/// The numbers of a run.
 const MEASURES: &[Measure] = &[
     Measure::new("completion", "ms", "from the first SYN to the last byte at the receiver"),
     Measure::new("acknowledged", "ms", "from the first SYN to the sender's last ack"),

@@ -24,7 +24,6 @@ pub use quantity::{Bytes, Packets, Rate, Ratio};
 pub use text::ParseError;
 pub use time::{Span, Time};
 
-/// Compiles and runs the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -37,7 +37,6 @@ enum Kind {
     With(&'static str),
 }
 
-/// A workload of fetches.
 #[derive(Clone, Copy, Debug)]
 struct Work {
     connections: u64,

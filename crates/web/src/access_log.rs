@@ -97,7 +97,6 @@ enum Message {
     End(std::sync::mpsc::Sender<()>),
 }
 
-/// One request.
 #[derive(Debug)]
 struct Entry {
     peer: IpAddr,
@@ -259,7 +258,6 @@ impl Drop for LoggedBody {
     }
 }
 
-/// The thread that writes.
 struct Writer {
     output: Output,
     format: Format,

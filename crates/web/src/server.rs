@@ -140,7 +140,6 @@ fn no_error() -> VarInt {
     VarInt::from_u64(Code::H3_NO_ERROR.value()).expect("the code of RFC 9114 §8.1 is a small number")
 }
 
-/// State of a connection's task.
 struct ConnectionTask<A> {
     admission: Arc<A>,
     site: Arc<Site>,
@@ -241,7 +240,6 @@ fn requested_scheme(incoming: &Incoming) -> Option<String> {
     choice::requested_scheme(names.iter().map(AsRef::as_ref)).map(str::to_owned)
 }
 
-/// One request and its answer.
 struct Exchange<S> {
     site: Arc<Site>,
     session: Arc<S>,

@@ -48,7 +48,6 @@ use headstart_study::setup::{GROUPS, SchemeMix, Setup};
 const PORT: u16 = 8000;
 /// Backlog of a listening socket, in connections.
 const BACKLOG: i32 = 1024;
-/// Longest packet.
 const MTU: u16 = 1500;
 const CHUNK: usize = 64 * 1024;
 

@@ -308,7 +308,6 @@ impl Transport for Clients<'_> {
     }
 }
 
-/// One message request.
 struct MessageRequest {
     connection: Connection,
     flow: u32,

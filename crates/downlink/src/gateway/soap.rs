@@ -29,7 +29,6 @@ pub(super) fn request(service: &str) -> String {
     )
 }
 
-/// Parses the answer.
 pub(super) fn properties(answer: &str) -> Result<LinkProperties, Error> {
     let document = xml::parse(answer)?;
     let missing = |what| Error::Missing { what };

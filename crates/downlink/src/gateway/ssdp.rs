@@ -8,7 +8,6 @@ use std::time::Duration;
 use super::error::Error;
 use headstart_host::Deadline;
 
-/// Search targets.
 const TARGETS: [&str; 3] = [
     "urn:schemas-upnp-org:device:InternetGatewayDevice:1",
     "urn:schemas-upnp-org:device:InternetGatewayDevice:2",

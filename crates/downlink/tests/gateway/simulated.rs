@@ -17,7 +17,6 @@ pub struct Request {
     pub body: String,
 }
 
-/// Serves a request.
 pub type Serve = Box<dyn Fn(&Request, &mut TcpStream) + Send>;
 
 /// Requests that the gateway received.

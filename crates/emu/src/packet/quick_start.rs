@@ -86,7 +86,6 @@ fn place_ipv4(packet: &[u8]) -> Option<Range<usize>> {
     None
 }
 
-/// The request that a packet carries.
 pub(super) fn read(packet: &[u8]) -> Option<Request> {
     let option = &packet[place(packet)?];
     let is_six = version(packet) == Some(6);

@@ -31,7 +31,6 @@ const USED: [&str; 10] = [
     "squared_loss_shares_total",
 ];
 
-/// Reads the texts.
 pub(super) fn read(files: &[&Path], wanted: Option<&str>) -> Result<Measured> {
     let mut texts = vec![];
     for file in files {

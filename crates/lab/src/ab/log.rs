@@ -36,7 +36,6 @@ impl Record {
     }
 }
 
-/// Records of all files.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     records: Vec<Record>,

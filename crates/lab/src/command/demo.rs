@@ -74,7 +74,6 @@ pub struct DemoArgs {
     pub format: Format,
 }
 
-/// Measurements of one scheme.
 #[derive(Clone, Debug, Default)]
 struct Row {
     times: Vec<f64>,
@@ -117,7 +116,6 @@ fn check(args: &DemoArgs) -> Result<()> {
 /// Beyond it a handshake takes longer than the stack's timeout.
 const LONGEST_RTT: Span = Span::from_secs(5);
 
-/// Server, path and client of the fetches.
 struct Testbed {
     relay: Handle,
     shutdown: CancellationToken,

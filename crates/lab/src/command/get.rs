@@ -101,7 +101,6 @@ impl FromStr for HintName {
 /// One fetch of all pages over a connection of its own.
 #[derive(Clone, Debug)]
 struct Sample {
-    /// The requested scheme.
     scheme: Option<String>,
     /// Number of the fetch with that scheme.
     round: u32,

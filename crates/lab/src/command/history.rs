@@ -74,7 +74,6 @@ enum ExportFormat {
 /// Time for an answer of a fleet's server.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A store that is open.
 enum OpenStore {
     File(History),
     Server(Box<Remote>),

@@ -38,7 +38,6 @@ pub struct MergeArgs {
 struct Manifest {
     number: u32,
     count: u32,
-    /// The program that ran it.
     program: String,
     /// A hash of all runs of the sweep.
     plan: String,

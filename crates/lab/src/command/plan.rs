@@ -16,7 +16,6 @@ use crate::errors::Refuse as _;
 use crate::options::PathPreset;
 use crate::sweep::WITH_COMMAS;
 
-/// More than this is no plan.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Sources of options that were not typed.
@@ -121,7 +120,6 @@ fn read(command: &Command, file: &Path) -> Result<Vec<String>> {
     Ok(all)
 }
 
-/// The words of one key.
 fn of_key(arg: &Arg, key: &str, value: &Value, takes_lists: bool) -> Result<Vec<String>> {
     let text = |value: &Value| match value {
         Value::String(text) => Ok(text.clone()),

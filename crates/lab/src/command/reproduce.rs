@@ -68,7 +68,6 @@ pub struct ReproduceArgs {
     pub out: PathBuf,
 }
 
-/// A paper's experiments and their results.
 struct Reproduction {
     paper: Paper,
     experiments: Vec<Experiment>,
@@ -77,7 +76,6 @@ struct Reproduction {
 }
 
 impl Reproduction {
-    /// Runs the experiments.
     fn run(
         args: &ReproduceArgs,
         (paper, experiments): (Paper, Vec<Experiment>),
@@ -343,7 +341,6 @@ fn select(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
     Ok((files, paper, experiments))
 }
 
-/// The paper of that name.
 fn built_in(name: &str) -> Result<&'static PaperFiles> {
     library::find(name).with_context(|| {
         let known: Vec<&str> = library::ALL.iter().map(|files| files.name.as_ref()).collect();

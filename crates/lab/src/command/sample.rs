@@ -20,7 +20,6 @@ pub struct ExamplesArgs {
     pub folder: PathBuf,
 }
 
-/// A file of the site.
 struct File {
     name: &'static str,
     mime: &'static str,

@@ -355,7 +355,6 @@ fn given_sockets(no_tcp: bool) -> Result<Option<(Option<std::net::TcpListener>, 
     }
 }
 
-/// The checked options.
 struct CheckedOptions {
     site: Arc<Site>,
     identity: Arc<CurrentIdentity>,

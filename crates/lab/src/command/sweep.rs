@@ -139,7 +139,6 @@ pub struct Tables {
     pub columns: [Vec<Column>; 2],
     /// Their rows.
     pub rows: [Vec<Vec<String>>; 2],
-    /// For its report.
     swept: Sweep,
 }
 

@@ -201,7 +201,6 @@ fn capacities(
     })))
 }
 
-/// A search that was stopped.
 #[derive(Debug)]
 struct Stopped;
 
@@ -213,7 +212,6 @@ impl std::fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
-/// One answer of a race.
 fn answer(setup: &Setup, race: &Race, command: &str, all: u32) -> Value {
     if let Some(reason) = show::race::reason_for_no_result(setup, race) {
         return json!({ "command": command, "seeds": race.seeds, "of": all, "nothing": reason });

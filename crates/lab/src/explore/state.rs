@@ -38,7 +38,6 @@ const NOT_ALONE: [&str; 6] = ["load", "background", "peers", "duration", "scheme
 pub const SCHEMES: &str = "iw10,jump-start,halfback,wise-start,blitzstart";
 /// Seeds of a race at first.
 const REPEATS: u32 = 16;
-/// Most seeds of a race.
 const MAX_REPEATS: u32 = 64;
 
 /// Options with their values, and the two schemes whose flows are shown.

@@ -213,7 +213,6 @@ fn run_command(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<E
     finish(args, handle, exit_code(status))
 }
 
-/// The other end of the path.
 enum FarEnd {
     /// A device in the namespace of this process.
     Here(Device),
@@ -261,7 +260,6 @@ fn create_outer_device(mtu: u16) -> Result<(Block, FarEnd)> {
     }
 }
 
-/// The gateway to the host's networks.
 fn gateway(block: Block, mtu: u16) -> Result<Gateway> {
     let settings =
         device::Settings { ours: block.outside(), peer: block.inside(), leads_to: Some(block), mtu };

@@ -11,7 +11,6 @@ use crate::report::Section;
 /// Most marks of a kind in a plot: more cannot be distinguished.
 const MAX_MARKS: usize = 3000;
 
-/// The series of the sender's window.
 const WINDOW: &str = "window";
 
 fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {

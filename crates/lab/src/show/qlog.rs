@@ -170,7 +170,6 @@ fn events(view: &FlowTrace, opened: Time) -> Vec<Value> {
     log.events
 }
 
-/// The state of congestion control, as text.
 fn state(trace: &SenderTrace) -> &'static str {
     if trace.in_recovery { "recovery" } else { trace.phase }
 }
@@ -187,7 +186,6 @@ fn metrics(trace: &SenderTrace) -> Value {
     data
 }
 
-/// The log so far.
 struct Log {
     events: Vec<Value>,
     opened: Time,

@@ -295,7 +295,6 @@ pub fn report(
     }
 }
 
-/// The answer in one paragraph.
 fn summary(setup: &Setup, race: &Race) -> String {
     format!("On {} ({}). {}", headline(setup), words::sample(race), words::verdict(race))
 }

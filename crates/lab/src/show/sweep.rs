@@ -37,7 +37,6 @@ struct Row {
     harm: Measured,
 }
 
-/// An option that varies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SweptOption {
     /// Column of its values in tables: the option with `_` for `-`.
@@ -51,7 +50,6 @@ impl SweptOption {
         self.column.replace('_', "-")
     }
 
-    /// A number with its unit.
     fn with_unit(&self, number: impl std::fmt::Display) -> String {
         if self.unit.is_empty() { number.to_string() } else { format!("{number} {}", self.unit) }
     }
@@ -81,7 +79,6 @@ pub struct Sweep {
     points: Vec<PointResult>,
 }
 
-/// A crossing, and its schemes.
 #[derive(Clone, Debug)]
 struct NamedCrossing {
     axis: SweptOption,

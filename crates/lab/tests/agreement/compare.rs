@@ -9,7 +9,6 @@ pub struct Case {
     pub controller: &'static str,
     /// As options of `headstart`.
     pub path: &'static str,
-    /// Size of the object.
     pub bytes: u64,
 }
 
@@ -31,7 +30,6 @@ const SIZES: [u64; 3] = [100_000, 2_000_000, 10_000_000];
 const CONTROLLERS: [&str; 3] = ["reno", "cubic", "bbr"];
 
 impl Case {
-    /// Every case of the table.
     pub fn all() -> impl Iterator<Item = Self> {
         CONTROLLERS.into_iter().flat_map(|controller| {
             PATHS
@@ -50,7 +48,6 @@ impl Case {
         self.path.contains("--loss") || self.path.contains("--jitter")
     }
 
-    /// The seeds of its runs.
     pub fn seeds(&self) -> std::ops::RangeInclusive<u64> {
         match (self.is_random(), self.bytes) {
             (false, _) => 1..=1,
@@ -67,7 +64,6 @@ impl Case {
     }
 }
 
-/// Measures of one transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Found {
     pub completion_ms: f64,
@@ -115,9 +111,7 @@ struct Band {
     least: f64,
 }
 
-/// Within 3 %.
 const COMPLETION: Band = Band { share: 0.03, least: 0.0 };
-/// Within 10 % or five packets.
 const PACKETS: Band = Band { share: 0.1, least: 5.0 };
 /// Within 10 %, or the resolution of the sampling in the kernel.
 const EXIT: Band = Band { share: 0.1, least: 8.0 };
@@ -139,7 +133,6 @@ impl Band {
     }
 }
 
-/// Both sides of a case.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdict {
     pub completion: Compared,

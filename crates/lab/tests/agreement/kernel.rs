@@ -62,7 +62,6 @@ pub fn receive() {
     while stream.read(&mut buffer).expect("data") > 0 {}
 }
 
-/// One transfer of real packets.
 pub fn run(case: &Case, seed: u64) -> Result<Found, String> {
     let Case { controller, path, bytes } = *case;
     let folder = std::env::temp_dir();

@@ -54,7 +54,6 @@ fn told(outcome: Result<(), String>) -> ExitCode {
 /// A run of chance for which the machine was too busy is tried again, so often in all.
 const TRIES: usize = 3;
 
-/// The kernel's run with that seed.
 fn measure(case: &Case, seed: u64) -> Result<Found, String> {
     let runs = (0..case.repeats()).map(|_| kernel::run(case, seed));
     let mut runs = runs.collect::<Result<Vec<_>, _>>()?;

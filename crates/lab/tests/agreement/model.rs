@@ -17,7 +17,6 @@ fn model_of(controller: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// One transfer in the simulator.
 pub fn run(case: &Case, seed: u64) -> Result<Found, String> {
     let Case { controller, path, bytes } = *case;
     let (scheme, base) = model_of(controller);

@@ -7,7 +7,6 @@ use crate::compare::{Case, Compared, Found, Verdict};
 const COLUMNS: &str =
     "controller,path,bytes,seed,completion_ms,drops,peak_queue,slow_start_exit_ms,real_time";
 
-/// One run of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Run {
     pub case: Case,
@@ -15,7 +14,6 @@ pub struct Run {
     pub found: Found,
 }
 
-/// The runs of a file, as text.
 pub fn write(runs: &[Run]) -> String {
     let mut text = format!("{COLUMNS}\n");
     for Run { case, seed, found } in runs {
@@ -32,7 +30,6 @@ pub fn write(runs: &[Run]) -> String {
     text
 }
 
-/// And back.
 pub fn read(text: &str) -> Result<Vec<Run>, String> {
     let mut lines = text.lines();
     if lines.next() != Some(COLUMNS) {

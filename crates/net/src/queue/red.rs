@@ -87,7 +87,6 @@ pub struct Red<P> {
     source: Xoshiro256PlusPlus,
 }
 
-/// RED's decision on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Decision {
     Accept,

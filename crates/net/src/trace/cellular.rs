@@ -79,7 +79,6 @@ impl Cellular {
     }
 }
 
-/// The state of the model.
 struct Walk {
     mean: u64,
     /// Opportunities per millisecond, 32 binary places.

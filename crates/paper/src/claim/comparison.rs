@@ -57,7 +57,6 @@ enum Direction {
 }
 
 impl Cell {
-    /// Checks what is written.
     pub(super) fn check(&self, value: &Quantity) -> Result<()> {
         ensure!(
             value.is_difference(),

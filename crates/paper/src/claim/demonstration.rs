@@ -31,7 +31,6 @@ use crate::plan::Plan;
 use crate::quantity::{check_scheme, fixed};
 use crate::run::Results;
 
-/// As it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct ComesOutText {

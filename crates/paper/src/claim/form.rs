@@ -30,7 +30,6 @@ pub(super) enum Form {
     Crossings { other: String, axis: String, over: String },
 }
 
-/// As it is written.
 pub(super) struct FormText {
     pub(super) trend: Option<String>,
     pub(super) most: Option<Vec<String>>,

@@ -166,7 +166,6 @@ impl Paper {
         names.iter().map(|name| self.scheme(name)).collect::<Result<_>>().with_context(|| key.to_owned())
     }
 
-    /// Variants by name.
     pub(super) fn variants(&self, key: &str, names: &[String]) -> Result<Vec<Variant>> {
         names
             .iter()

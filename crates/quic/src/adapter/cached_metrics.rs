@@ -8,7 +8,6 @@ use noq_proto::congestion::ControllerMetrics;
 use super::Adapter;
 use super::first_flight::StartState;
 
-/// Metrics for the stack.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CachedMetrics {
     /// Window, in bytes, bytes in flight outside of the scheme's account included.
@@ -48,7 +47,6 @@ impl Adapter {
         });
     }
 
-    /// The cached metrics, if they are valid.
     #[inline]
     pub(super) fn cached_metrics(&self) -> Option<&CachedMetrics> {
         self.cached_metrics.as_ref().filter(|_| !self.has_more_announced())

@@ -35,11 +35,9 @@ use crate::gates::NothingToGain;
     reason = "one for each connection, which is ready at one time of its life"
 )]
 pub(super) enum StartState {
-    /// No round trip has been measured.
     Unmeasured,
     /// The RTT is measured: every input but the flow's size is known.
     Ready(Ready),
-    /// The scheme has begun.
     Started,
 }
 

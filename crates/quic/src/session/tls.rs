@@ -165,7 +165,6 @@ struct Retry {
     params: TransportParameters,
 }
 
-/// A TLS session over rustls.
 struct TlsSession {
     inner: Connection,
     suite: Suite,

@@ -22,7 +22,6 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 pub const NAME: &str = "localhost";
 
-/// TLS for both endpoints.
 pub fn tls() -> (Arc<rustls::ServerConfig>, Arc<rustls::ClientConfig>) {
     let issued = rcgen::generate_simple_self_signed([NAME.to_owned()]).expect("a certificate");
     let certificate = issued.cert.der().clone();

@@ -21,7 +21,6 @@ pub struct Step {
     pub acked_at: Instant,
 }
 
-/// A controller and its events.
 pub struct Peer {
     pub fresh: Box<dyn Controller>,
     pub steps: Vec<Step>,

@@ -33,7 +33,6 @@ const BATCH: usize = 10;
 /// The contents of answers.
 static ZEROS: [u8; 1 << 14] = [0; 1 << 14];
 
-/// A datagram on the path.
 #[derive(Debug)]
 struct Datagram {
     contents: BytesMut,
@@ -104,7 +103,6 @@ impl End {
     }
 }
 
-/// A run in progress.
 pub struct Run {
     scenario: Scenario,
     begun: Instant,
@@ -134,7 +132,6 @@ fn transport(scenario: &Scenario) -> TransportConfig {
     transport
 }
 
-/// A server's base configuration.
 pub fn base(scenario: &Scenario) -> ServerConfig {
     let tls = Identity::shared().and_then(Identity::server).expect("a certificate");
     let crypto = QuicServerConfig::try_from(tls).expect("TLS 1.3");

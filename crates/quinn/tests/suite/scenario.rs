@@ -35,7 +35,6 @@ pub struct Scenario {
     pub discovers_mtu: bool,
 }
 
-/// The client's address.
 pub const CLIENT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), 10_000);
 
 impl Scenario {
@@ -76,7 +75,6 @@ impl Scenario {
     }
 }
 
-/// Observations of one run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Completion of the client's handshake.

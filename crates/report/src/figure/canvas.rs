@@ -88,7 +88,6 @@ impl Canvas {
     }
 }
 
-/// The data of a `path` element.
 #[derive(Debug, Default)]
 pub(super) struct PathData(String);
 

@@ -210,7 +210,6 @@ fn axis_range(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
 }
 
-/// All x values that the axis must hold.
 fn x_values(figure: &Figure) -> impl Iterator<Item = f64> {
     let guides = figure.guides.iter().map(|guide| if let Guide::X(at, _) = guide { *at } else { f64::NAN });
     let (low, high) = axis_range(&figure.x, points(figure).map(|point| point.x));
@@ -419,7 +418,6 @@ pub(super) fn series_class(series: &Series, index: usize) -> String {
     if series.style.on_demand { format!("{colour} more") } else { colour.to_owned() }
 }
 
-/// Its dash.
 pub(super) fn series_dash(series: &Series, index: usize) -> &'static str {
     series.style.dash.map_or_else(|| dash(series.style.slot.unwrap_or(index)), palette::nth_dash)
 }
@@ -542,7 +540,6 @@ fn marks(canvas: &mut Canvas, figure: &Figure, plot: &Plot, series: &Series, mar
     }
 }
 
-/// Marks of one kind.
 pub(super) fn mark_path(canvas: &mut Canvas, data: &PathData, mark: Mark) {
     let attributes = if mark.is_filled() {
         [("fill", "currentColor".into()), ("stroke", "none".into())]

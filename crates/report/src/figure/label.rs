@@ -6,7 +6,6 @@
 
 use super::canvas::Place;
 
-/// A rectangle on the drawing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Area {
     pub left: f64,
@@ -63,7 +62,6 @@ pub(super) fn cross(a: Place, b: Place, c: Place, d: Place) -> bool {
     side(a, b, c) * side(a, b, d) < 0.0 && side(c, d, a) * side(c, d, b) < 0.0
 }
 
-/// A label to be placed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LabelRequest {
     pub point: Place,

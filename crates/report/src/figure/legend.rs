@@ -27,7 +27,6 @@ const GAP: f64 = 14.0;
 /// The widest legend that may stand beside the plot: more would squeeze the plot.
 const WIDEST_RIGHT: f64 = 170.0;
 
-/// A line of the legend.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LegendEntry<'a> {
     series: &'a Series,

@@ -90,7 +90,6 @@ pub(super) fn dash(slot: usize) -> &'static str {
     DASHES[slot / CLASSES.len() % DASHES.len()]
 }
 
-/// The dash by its number.
 pub(super) fn nth_dash(number: usize) -> &'static str {
     DASHES[number % DASHES.len()]
 }

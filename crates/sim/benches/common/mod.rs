@@ -24,15 +24,12 @@ pub const SHORT: Bottleneck = Bottleneck {
     one_way: Span::from_millis(30),
     buffer: Bytes::new(115_000),
 };
-/// The bulk plan's bottleneck.
 pub const BULK: Bottleneck = Bottleneck {
     rate: Rate::from_mbit_per_sec(100),
     one_way: Span::from_millis(20),
     buffer: Bytes::new(500_000),
 };
-/// Flows of the bulk plan.
 pub const BULK_FLOWS: u16 = 4;
-/// Length of the bulk plan.
 pub const BULK_LENGTH: Time = Time::from_millis(60_000);
 
 /// The link that everything crosses, with the same buffer in each direction.

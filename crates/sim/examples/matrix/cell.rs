@@ -59,7 +59,6 @@ impl Recorder for Watch {
     }
 }
 
-/// One path and its traffic.
 pub struct Cell {
     pub text: String,
     pub path: PathPlan,

@@ -11,7 +11,6 @@ use std::io::Read;
 
 use headstart_report::statistics::{mean, mean_interval, quantile, ratio_interval};
 
-/// The columns of the results.
 pub const COLUMNS: &str = "set,cell,scheme,path,mean_ms,p50_ms,p99_ms,flows,unfinished,loss,first_flight_loss,\
                            long_mbit,beside_ms,least_ms";
 

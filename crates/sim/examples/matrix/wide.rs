@@ -24,7 +24,6 @@ const KINDS: [&str; 8] = [
     "BBR beside",
 ];
 
-/// A path of the set `wide`.
 pub fn drawn(number: u64, repeat: u64) -> Cell {
     let kind = (number % KINDS.len() as u64) as usize;
     let rates = match kind {

@@ -47,7 +47,6 @@ impl fmt::Display for VectorError {
 
 impl core::error::Error for VectorError {}
 
-/// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Original,

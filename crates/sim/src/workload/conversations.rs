@@ -65,7 +65,6 @@ pub struct Conversations {
     live: BTreeMap<u64, Live>,
 }
 
-/// One end of a connection.
 #[derive(Debug, Default)]
 struct End {
     /// Its half of the connection, if it sends anything.

@@ -12,7 +12,6 @@ use headstart_startup::catalogue;
 use headstart_startup::scheme::Scheme;
 use headstart_units::{Bytes, Time};
 
-/// Keeps every flow's report.
 #[derive(Debug, Default)]
 pub struct Reports(pub Vec<FlowReport>);
 
@@ -22,7 +21,6 @@ impl Recorder for Reports {
     }
 }
 
-/// The scheme of that name.
 pub fn scheme(name: &str) -> Scheme {
     catalogue::find(name).expect("it is in the catalogue").scheme()
 }

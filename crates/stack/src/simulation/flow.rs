@@ -30,7 +30,6 @@ pub(super) struct Side {
     pub end: Option<End>,
 }
 
-/// A connection.
 pub(super) struct Flow {
     pub id: FlowId,
     pub serial: u64,
@@ -164,7 +163,6 @@ impl Flow {
     }
 }
 
-/// The table of live connections.
 #[derive(Default)]
 pub(super) struct Flows {
     slots: Vec<(u16, Option<Box<Flow>>)>,

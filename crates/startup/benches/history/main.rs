@@ -15,7 +15,6 @@ use headstart_startup::history::{FixedHash, FlightOutcome, MemoryStore, Record, 
 use headstart_units::{Bytes, Rate, Span, Time};
 
 const PEERS: u64 = 131_072;
-/// Default number of rounds.
 const ROUNDS: u64 = 2_000_000;
 
 fn peer(number: u64) -> IpAddr {

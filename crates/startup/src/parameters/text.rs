@@ -45,7 +45,6 @@ impl Error {
         Self { place: String::new(), found: shown(text), expected: expected.into(), meant: None }
     }
 
-    /// A name that no scheme has.
     pub(crate) fn unknown_scheme<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Self {
         Self {
             place: String::new(),
@@ -55,7 +54,6 @@ impl Error {
         }
     }
 
-    /// A name that no parameter of the scheme has.
     pub(crate) fn unknown_parameter<P: Parameters>(scheme: &str, name: &str) -> Self {
         let names: Vec<String> = P::FIELDS.iter().map(|field| field.name.replace('_', "-")).collect();
         let known = names.iter().map(String::as_str);
@@ -67,7 +65,6 @@ impl Error {
         Self { place: scheme.into(), found: alloc::format!("the parameter {}", shown(name)), expected, meant }
     }
 
-    /// A value that a parameter does not take.
     pub(crate) fn bad_value<P>(scheme: &str, field: &Field<P>, value: &str) -> Self {
         let mut expected = String::new();
         // Writing to a string does not fail.

@@ -45,7 +45,6 @@ pub trait Value: Copy + PartialEq + 'static {
     fn ends(range: Option<RangeInclusive<Self::Bound>>) -> Vec<String>;
 }
 
-/// A value as text.
 fn text(print: impl FnOnce(&mut String) -> fmt::Result) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.

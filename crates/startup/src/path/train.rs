@@ -34,12 +34,13 @@ pub struct PacketTrain {
 
 #[derive(Clone, Copy, Debug, Default)]
 enum State {
-    /// Before the first acknowledgement.
     #[default]
     Unacknowledged,
     /// Times of the first acknowledgement and of the departure of the packet that it is for.
-    Acknowledged { at: Time, sent_at: Time },
-    /// It is complete.
+    Acknowledged {
+        at: Time,
+        sent_at: Time,
+    },
     Ended,
 }
 

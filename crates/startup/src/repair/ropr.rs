@@ -121,18 +121,14 @@ impl Default for Params {
     }
 }
 
-/// Phase of the policy.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// The first flight is not sent completely, or no ack has arrived since.
     Waiting,
-    /// Copies are sent.
     Copying(Copies),
-    /// Done.
     Over,
 }
 
-/// The copies of one flight.
 #[derive(Clone, Copy, Debug)]
 struct Copies {
     /// One past the flight's last segment.

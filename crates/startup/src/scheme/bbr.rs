@@ -97,7 +97,6 @@ pub struct Bbr {
     window: Bytes,
     pace: Rate,
     round: Round,
-    /// BtlBw.
     btl_bw: WindowedMax<Rate>,
     /// RTprop; [`Span::MAX`] while unknown.
     rt_prop: Span,

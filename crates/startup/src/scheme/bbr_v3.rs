@@ -253,7 +253,6 @@ impl BbrV3 {
         &self.params
     }
 
-    /// BBR.max_bw.
     fn max_bw(&self) -> Rate {
         self.max_bw[0].max(self.max_bw[1])
     }
@@ -386,7 +385,6 @@ impl BbrV3 {
         self.inflight_shortterm = Bytes::MAX;
     }
 
-    /// IsInflightTooHigh.
     fn is_inflight_too_high(&self, sample: &Sample) -> bool {
         if sample.delivered.is_zero() {
             return false;
@@ -419,7 +417,6 @@ impl BbrV3 {
         }
     }
 
-    /// TargetInflight.
     fn target_inflight(&self) -> Bytes {
         self.bdp(self.bw()).min(self.window)
     }
@@ -582,7 +579,6 @@ impl BbrV3 {
         self.is_limited[0] || self.is_limited[1]
     }
 
-    /// InflightWithHeadroom.
     fn inflight_with_headroom(&self) -> Bytes {
         if self.inflight_longterm == Bytes::MAX {
             return Bytes::MAX;
@@ -648,7 +644,6 @@ impl BbrV3 {
         false
     }
 
-    /// CheckProbeRTT.
     fn check_probe_rtt(&mut self, ack: &Ack, sample: &Sample, is_expired: bool) {
         if is_expired && !self.restarts_from_idle && !matches!(self.phase, Phase::ProbeRtt) {
             self.save_window();

@@ -122,7 +122,6 @@ impl Params {
         }
     }
 
-    /// The limits applied to a hint.
     fn guard(&self) -> Guard {
         Guard {
             max_hint: self.max_hint.unwrap_or(Rate::MAX),

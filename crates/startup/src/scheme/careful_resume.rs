@@ -96,7 +96,6 @@ enum Phase {
     Normal,
 }
 
-/// State of the jump.
 #[derive(Clone, Copy, Debug)]
 struct Jump {
     /// PipeSize: bytes validated by acks.

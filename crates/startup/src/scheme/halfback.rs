@@ -101,7 +101,6 @@ crate::parameters! {
 /// HB §3.1: more than 95 % of web transfers are smaller.
 pub const PACING_THRESHOLD: Bytes = Bytes::new(141_000);
 
-/// Phase of the scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The flight is being sent.

@@ -99,7 +99,6 @@ crate::parameters! {
     }
 }
 
-/// Phase of the scheme.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// The train is being sent; `left` packets remain.

@@ -109,7 +109,6 @@ crate::parameters! {
     }
 }
 
-/// Phase of the scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The flight leaves at the granted rate.

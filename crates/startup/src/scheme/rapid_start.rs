@@ -65,7 +65,6 @@ crate::parameters! {
     }
 }
 
-/// Phase of the scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// No queue in sight: 3x per round trip.

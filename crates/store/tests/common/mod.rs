@@ -11,7 +11,6 @@ use headstart_units::{Bytes, Rate, Span, Time};
 /// Some moment of the year 2026, so that no record is from the future.
 pub const EPOCH: u64 = 1_780_000_000_000_000_000;
 
-/// The record of `number`.
 pub fn record(number: u64) -> Record {
     let mix = |salt: u64| (number ^ salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16;
     Record {

@@ -27,7 +27,6 @@ use crate::carrier::{Detail, Run, RunResult, attempts};
 use crate::setup::{Setup, TESTED};
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study, percent};
 
-/// The numbers of a run.
 const MEASURES: &[Measure] = &[
     Measure::new("completion", "ms", "from the first SYN to the last byte at the receiver"),
     Measure::new("dropped", "kB", "bytes of data packets that the bottleneck dropped"),

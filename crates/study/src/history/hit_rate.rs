@@ -35,7 +35,6 @@ use crate::carrier::Detail;
 use crate::setup::Setup;
 use crate::study::{Case, Declared, Measure, Measured, NoParams, Profile, Study};
 
-/// The numbers of a run.
 const MEASURES: &[Measure] = &[
     Measure::new("hits.first-hour", "%", "connections of the first hour that met a record"),
     Measure::new("hits.late", "%", "those from hour 60 on"),

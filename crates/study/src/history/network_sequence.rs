@@ -35,7 +35,6 @@ use crate::carrier::{Detail, Run};
 use crate::setup::{SchemeMix, Setup, TESTED, reference};
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study, percent};
 
-/// The numbers of a run.
 const MEASURES: &[Measure] = &[
     Measure::new(
         "aft",

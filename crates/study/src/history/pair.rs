@@ -23,7 +23,6 @@ use crate::carrier::{Detail, Observer, Run};
 use crate::setup::{BESIDE, Setup, TESTED};
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 
-/// The numbers of a run.
 const MEASURES: &[Measure] = &[
     Measure::new("fair", "s", "until both have about the same rate; as long as they were watched if never"),
     Measure::new("is-fair", "%", "100 if they ever do, else 0"),

@@ -137,7 +137,6 @@ const TRACE: Declared = Declared {
 /// On the wire, packets of newcomers up to this size carry no data.
 const NO_DATA: u32 = 100;
 
-/// A name and a value.
 type NamedNumbers = Vec<(String, f64)>;
 
 /// Parameters of newcomers and of established flows.
@@ -240,7 +239,6 @@ impl Study for RequestTrace {
     }
 }
 
-/// A finished finished.
 #[derive(Debug)]
 struct FinishedRun {
     deliveries: DeliveryLog,

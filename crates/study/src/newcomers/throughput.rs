@@ -40,7 +40,6 @@ const FULL: f64 = 0.9;
 /// Bins after it that must not fall below that again: one second.
 const HELD: usize = 16;
 
-/// The numbers of a run.
 const MEASURES: &[Measure] = &[
     Measure::new("newcomer", "ms", "completion time of the newcomer, of the last one if there are several"),
     Measure::new("minimum", "%", "lowest rate of the established flow, of its rate before"),

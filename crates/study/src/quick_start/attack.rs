@@ -45,7 +45,6 @@ const THIRD_MEASURES: &[Measure] = &[
     Measure::new("mean", "ms", "mean completion time of honest flows"),
 ];
 
-/// Numbers of the run.
 const MEASURES: &[Measure] = &[
     Measure::new(
         "victim.granted",
@@ -178,7 +177,6 @@ struct Phase {
     millis: f64,
 }
 
-/// Results of honest flows.
 #[derive(Debug, Default)]
 struct HonestFlows {
     /// Start and end of the attack.

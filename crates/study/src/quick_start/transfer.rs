@@ -25,7 +25,6 @@ use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 const BURST: &str = "iw64";
 const AT_ONCE: u32 = 64;
 
-/// The numbers of a run.
 const MEASURES: &[Measure] = &[
     Measure::new("completion", "ms", "from the SYN to the last byte at the receiver"),
     Measure::new("rounds", "", "that in round trips of the path"),

@@ -43,7 +43,6 @@ const LARGE: u64 = 300;
 /// Initial window of every sender, in packets (Quick-Start §5).
 const INITIAL_WINDOW: u64 = 3;
 
-/// The numbers of a run.
 const MEASURES: &[Measure] = &[
     Measure::new("utilisation", "%", "bytes that the first link carried, of what it could"),
     Measure::new(

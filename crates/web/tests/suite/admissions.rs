@@ -9,7 +9,6 @@ use headstart_web::server::ServerConfig;
 use headstart_web::site::Site;
 use noq::{Connecting, Connection, ConnectionError, Incoming};
 
-/// Logs its events.
 #[derive(Debug, Default)]
 struct EventLog {
     events: Arc<Mutex<Vec<String>>>,

@@ -133,7 +133,6 @@ async fn a_new_certificate_is_for_new_connections_and_open_ones_stay() {
     server.stop().await;
 }
 
-/// The value of that header.
 fn header<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
     answer.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }

@@ -156,7 +156,6 @@ pub fn counts_table(judged: &[JudgedFigure<'_>]) -> Table {
 }
 
 impl ClaimCounts {
-    /// Schemes were replaced.
     fn is_replaced(&self) -> bool {
         self.evidence + self.wide + self.no_evidence > 0
     }

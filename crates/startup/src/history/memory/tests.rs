@@ -271,7 +271,6 @@ impl Model {
     }
 }
 
-/// One step of a test: open a connection to a peer, or close an open one.
 #[derive(Clone, Debug)]
 enum Step {
     Open(u8),

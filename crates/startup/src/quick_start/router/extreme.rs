@@ -79,7 +79,6 @@ impl Default for Params {
     }
 }
 
-/// A flow with a grant.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     host: u32,

@@ -5,7 +5,6 @@ use headstart_units::{Bytes, Rate, Span, Time};
 use crate::event::Sent;
 use crate::path::Trend;
 
-/// A train that probes a rate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Train {
     rate: Rate,
