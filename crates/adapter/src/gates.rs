@@ -88,8 +88,7 @@ impl Default for Gates {
 }
 
 impl Gates {
-    /// All open: records are used unconditionally and schemes run on every path, as the papers
-    /// measured them.
+    /// All open, as the papers measured: records are always used and schemes run on every path.
     pub const OPEN: Self = Self {
         lifetime: Span::MAX,
         same_path: false,

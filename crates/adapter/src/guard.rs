@@ -1,5 +1,4 @@
-//! A kill switch that acts by itself: it stops fast starts when the treatment arm is worse than the
-//! control arm.
+//! A kill switch that acts by itself: it stops fast starts if the treatment is worse than control.
 //!
 //! The arms are compared at the end of each of their connections. Compared are the time of the
 //! first answer, among answers of about one size, and the share of the bytes that were lost.
@@ -211,8 +210,7 @@ mod tests {
         StartReport { arm, tally, first_answer, ..StartReport::default() }
     }
 
-    /// Passes connections to the guard, with these times and losses in turn; the number after which
-    /// it stopped.
+    /// Passes connections of these times and losses to the guard in turn; the number of the stop.
     fn stopped_after(guard: &Guard, treatment: (u64, u64), control: (u64, u64)) -> Option<u64> {
         (0..3_000).find(|number| {
             let (arm, (millis, lost)) = match number % 2 {

@@ -134,8 +134,7 @@ impl Limits {
         let fresh = Account { in_use: Rate::ZERO, credit: FULL_CREDIT };
         let account = accounts.by_address.get_or_insert_mut(address, || fresh);
         if account.credit < MIN_CREDIT {
-            // Connections without a grant restore a little credit, so that no address is excluded
-            // for good.
+            // Connections without a grant restore a little credit: no address is excluded for good.
             account.credit += 1;
             return None;
         }

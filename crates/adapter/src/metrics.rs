@@ -13,8 +13,7 @@ use crate::start_report::{RecordOutcome, Source, StartReport};
 use headstart_host::locked;
 use headstart_startup::history::Refusal;
 
-/// Upper bounds of the classes of first answers, in bytes with packet headers; there is one more
-/// without a bound.
+/// Upper bounds of the classes of first answers, in bytes with headers; one more has no bound.
 pub const SIZES: [u64; 5] = [10_000, 30_000, 100_000, 300_000, 1_000_000];
 
 /// Names of the classes, as labels.

@@ -58,8 +58,7 @@ impl Moments {
         self.sum / self.count as f64
     }
 
-    /// The variance of a value (divided by one less than the number); not a number of fewer than
-    /// two.
+    /// The variance of a value (divided by one less than the number); NaN of fewer than two.
     #[must_use]
     pub fn variance(&self) -> f64 {
         let spread = self.squares - self.sum * self.sum / self.count as f64;
@@ -182,8 +181,7 @@ mod tests {
         |draws| if draws.uniform() < 0.8 { 0.0 } else { draws.uniform() },
     ];
 
-    /// Share of the experiments that report a difference at any of their looks, one after each pair
-    /// of connections.
+    /// Share of experiments that report a difference at any look, after each pair of connections.
     fn alarms(kind: fn(&mut Draws) -> f64, sequence: Sequence, shift: f64, share: f64) -> f64 {
         const EXPERIMENTS: u64 = 400;
         const CONNECTIONS: u64 = 4_000;

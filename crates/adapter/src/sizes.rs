@@ -6,11 +6,9 @@ use headstart_units::Bytes;
 pub const INITIAL_PACKETS: u64 = 10;
 /// The minimum window in packets (RFC 9002 §7.2).
 pub const MINIMUM_PACKETS: u64 = 2;
-/// A packet this much below the largest still counts as full: frames do not always fill the last
-/// bytes.
+/// A packet this much below the largest counts as full: frames do not always fill the last bytes.
 pub const SLACK: Bytes = Bytes::new(64);
-/// Bytes of a packet besides application data: header with an 8-byte connection id, frame header,
-/// AEAD tag.
+/// Bytes of a packet besides its data: header with an 8-byte connection id, frame header, AEAD tag.
 const OVERHEAD: Bytes = Bytes::new(37);
 
 /// Size on the wire of `bytes` of application data, in packets of `packet` bytes.

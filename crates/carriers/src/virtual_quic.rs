@@ -54,8 +54,7 @@ impl Carrier for VirtualQuic {
     }
 }
 
-/// The schemes of the groups, in the order of [`Setup::groups`], and the protection of their
-/// packets.
+/// Schemes of the groups, in the order of [`Setup::groups`], and protection of their packets.
 struct QuicHosts {
     choices: Vec<Choice>,
     crypto: Crypto,

@@ -22,13 +22,11 @@
 //! - Every URL must name the address that answered, as an address: no answer can direct this client
 //!   to another host.
 //! - Redirections are refused, proxies of the environment are not used.
-//! - Sizes are capped (datagram 2 kB, header 16 kB, document 128 kB, 4096 nodes), and so are the
-//!   numbers of answers and of services. XML with a document type, and thus with entities, is
-//!   refused.
+//! - Sizes are capped (datagram 2 kB, header 16 kB, document 128 kB, 4096 nodes), as are the
+//!   numbers of answers and services. XML with a document type, so with entities, is refused.
 //! - One deadline covers everything.
 //! - A rate that no line has, or that is the largest number of its type, is rejected. The speed of
-//!   an Ethernet port is used as a bound: many gateways report their port's speed instead of the
-//!   line's.
+//!   an Ethernet port is a bound: many gateways report their port's speed instead of the line's.
 //!
 //! # Deviations
 //!

@@ -40,8 +40,7 @@
 //!
 //! # Limits
 //!
-//! - Networks are distinguished by their IPv4 default route. Without one only the interface's name
-//!   is available.
+//! - Networks are distinguished by their IPv4 default route, or else by the interface's name.
 //! - Linux only: the files under `/proc` and `/sys`, and nl80211.
 
 pub mod choose;

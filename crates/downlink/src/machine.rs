@@ -91,8 +91,7 @@ impl Machine {
 const IS_UP: u32 = 1;
 const HAS_GATEWAY: u32 = 2;
 
-/// An address as the kernel prints it there: the four bytes in memory, as one number in host byte
-/// order.
+/// An address as the kernel prints it there: four bytes in memory as a number in host order.
 fn address(hex: &str) -> Option<Ipv4Addr> {
     u32::from_str_radix(hex, 16).ok().map(|number| Ipv4Addr::from(number.to_ne_bytes()))
 }

@@ -5,8 +5,7 @@
 //! that has become slower expires after a month. A day without large transfers changes nothing.
 //!
 //! The file is JSON, readable by its owner only (it reveals the host's locations), replaced
-//! atomically. Concurrent processes take turns. A file of another format is refused and left
-//! unchanged.
+//! atomically. Concurrent processes take turns. A file of another format is refused, unchanged.
 
 use core::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -135,8 +134,7 @@ impl Past {
     /// application-limited.
     ///
     /// # Errors
-    /// If the rate is implausible, or the file cannot be read, has another format, or cannot be
-    /// written.
+    /// If the rate is implausible, or the file has another format or cannot be read or written.
     pub fn observe(&self, network: &str, rate: Rate, access: Access, now: Time) -> Result<(), Error> {
         plausible(rate).map_err(|reason| self.error(reason))?;
         if let Some(folder) = self.path.parent() {

@@ -43,8 +43,7 @@ impl Writer {
     }
 }
 
-/// Reads numbers one after the other. Past the end there are zeroes, and [`Reader::is_whole`] is
-/// false.
+/// Reads numbers in order. Past the end there are zeroes, and [`Reader::is_whole`] is false.
 #[derive(Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -154,8 +153,7 @@ pub struct Settings {
     pub stopped: bool,
     /// Refuse a record of another RTT.
     pub same_path: bool,
-    /// Several live starts to one peer share its rate; otherwise the record is refused while it is
-    /// in use.
+    /// Several live starts to one peer share its rate; else the record is refused while in use.
     pub shares: bool,
     /// The ring buffer of why records has a reader.
     pub traces: bool,

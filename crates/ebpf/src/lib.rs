@@ -18,13 +18,11 @@
 //!
 //! The C source is in `src/bpf`, and the object that `build.sh` makes of it beside it: no compiler
 //! for it is needed where this crate is built. `decide.h` is the C twin of the schemes of
-//! [`headstart_startup`]; the test `vectors` replays the decisions of the Rust schemes on the
-//! loaded object.
+//! [`headstart_startup`]; the test `vectors` replays the Rust schemes' decisions on the object.
 //!
 //! # Limits of a congestion control in eBPF
 //!
-//! - The first ten segments of a connection are not paced; later ones leave in groups of about a
-//!   millisecond.
+//! - The first ten segments are not paced; later ones leave in groups of about a millisecond.
 //! - It is called before a group of segments leaves, not for each. Decisions that depend on the
 //!   bytes in flight are made once per group (`WiseStart`'s 2, 0.5 and 1 times the rate).
 //! - It cannot send a segment again: no Halfback, no Proactive TCP.

@@ -270,8 +270,7 @@ fn not_attached() -> Error {
     )
 }
 
-/// An object that is loaded and linked, held by this process alone: parts that are not pinned end
-/// with it.
+/// An object that is loaded and linked, held by this process alone: parts not pinned end with it.
 #[derive(Debug)]
 pub struct Running {
     object: Object,
@@ -511,8 +510,7 @@ fn restore_default(settings: &Settings) -> Result<(), Error> {
     if now.trim() != CONTROL {
         return Ok(());
     }
-    // A control that is not on the list of allowed ones cannot be a namespace's default; Reno
-    // always can.
+    // A control that is not on the list of allowed ones cannot be a namespace's default; Reno can.
     fs::write(DEFAULT, &settings.native)
         .or_else(|_| fs::write(DEFAULT, "reno"))
         .map_err(refused("give the namespace its default back"))

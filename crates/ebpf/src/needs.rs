@@ -48,8 +48,7 @@ const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_BPF: u64 = 1 << 39;
 /// Links of struct_ops.
 const CONTROL: (u32, u32) = (6, 4);
-/// Links of cgroup programs; TCP_BPF_IW (4.13) and the callback at the first RTT sample (5.3) are
-/// older.
+/// Links of cgroup programs; TCP_BPF_IW (4.13) and the callback at the first RTT (5.3) are older.
 const WINDOW: (u32, u32) = (5, 7);
 /// TCP options that sock_ops writes.
 const HINT: (u32, u32) = (5, 10);

@@ -54,8 +54,7 @@ impl Replay {
         Ok(Self { object: open(Level::Window, peers, &["hs_replay_peers"])? })
     }
 
-    /// Inserts so many peers, or finds them: the number of successes, and the time taken in
-    /// nanoseconds.
+    /// Inserts so many peers, or finds them: number of successes, and nanoseconds taken.
     ///
     /// # Errors
     /// If the kernel does not run it.

@@ -46,8 +46,7 @@ pub const ALL: [Scheme; 9] = [
 
 /// The most segments that an initial window may have here.
 const MAX_SEGMENTS: u32 = 1000;
-/// Limit of a first flight of unknown size: about the bandwidth-delay product of 25 Mbit/s and 50
-/// ms.
+/// Limit of a first flight of unknown size: about the BDP of 25 Mbit/s and 50 ms.
 const JUMP_START_LIMIT: Bytes = Bytes::new(150_000);
 /// RFC 6928.
 const INITIAL_WINDOW: u32 = 10;

@@ -47,8 +47,7 @@ impl<T: Send + Clone + 'static> Background<T> {
         self.empty.try_recv().unwrap_or_default()
     }
 
-    /// Queues a block and replaces it by an empty one; false if the queue is full, and the block
-    /// dropped.
+    /// Queues a block and replaces it by an empty one; a full queue drops it and returns false.
     pub(crate) fn submit(&self, block: &mut Vec<T>) -> bool {
         let Some(sender) = &self.sender else { return false };
         let full = core::mem::replace(block, self.empty());

@@ -40,8 +40,7 @@ pub struct Settings {
     pub mtu: u16,
 }
 
-/// Packets that the kernel queues for a delayed relay: ten times a hundredth of a second at 1
-/// Gbit/s.
+/// Packets that the kernel queues for a delayed relay: 100 ms of full packets at 1 Gbit/s.
 const QUEUE: u32 = 8192;
 
 /// A device with its addresses and routes, up.

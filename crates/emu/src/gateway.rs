@@ -1,5 +1,4 @@
-//! User-space NAT: terminates the TCP and UDP of a program behind a path and relays it over this
-//! host's sockets.
+//! User-space NAT: terminates a program's TCP and UDP and relays them over this host's sockets.
 //!
 //! A host that does not forward would drop packets for other hosts, and forwarding is a setting of
 //! the whole host. So the path has a second outer end, in a network namespace of its own in which
@@ -15,8 +14,7 @@
 //! - TCP is split into two connections: on the path this host sends with its own congestion
 //!   control, not the server's, and the client's handshake completes before the server is
 //!   contacted. UDP is relayed as it is, so QUIC is end to end.
-//! - A datagram's ECN bits are lost, and its answers bear the address and port of the request's
-//!   destination.
+//! - A datagram's ECN bits are lost; answers bear address and port of the request's destination.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,8 +104,7 @@ impl Gateway {
         Ok(Self { descriptor, destinations: BTreeMap::new(), is_local: BTreeMap::new(), first_packets })
     }
 
-    /// Routes a packet. The first one to an address and port is queued, and delivered once a socket
-    /// is open for it.
+    /// Routes a packet. The first to an address and port is queued until its socket is open.
     pub fn pass(&mut self, packet: &[u8], header: &HeaderSummary) -> Route {
         let Some(to) = destination(packet) else { return Route::Refused };
         if self.is_local(to) {

@@ -15,8 +15,7 @@ pub struct Tolerance {
 }
 
 impl Default for Tolerance {
-    /// 0.5 ms and 20 ms: later departures change a completion time of tens of milliseconds by about
-    /// one per cent.
+    /// 0.5 ms and 20 ms: later departures change completion times of tens of milliseconds by 1 %.
     fn default() -> Self {
         Self { p99: Span::from_micros(500), worst: Span::from_millis(20) }
     }
@@ -45,8 +44,7 @@ pub struct Report {
 
 impl Default for Lateness {
     fn default() -> Self {
-        // Values above a minute count as a minute. The bounds are constants that the histogram
-        // accepts.
+        // Values above a minute count as one. The bounds are constants that the histogram accepts.
         Self(Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("bounds and digits are in range"))
     }
 }

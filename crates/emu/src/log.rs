@@ -2,8 +2,7 @@
 //! drop.
 //!
 //! The relay only copies a [`Line`] for each event into a block; another thread formats blocks as
-//! text. If the disk is too slow, whole blocks are dropped and counted: a log never delays a
-//! packet.
+//! text. If the disk is too slow, blocks are dropped and counted: a log delays no packet.
 //!
 //! ```text
 //! # headstart link log 1
@@ -81,8 +80,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Writes to `file`; `header` is `name: value` pairs, with control characters replaced by
-    /// spaces.
+    /// Writes to `file`; `header` is `name: value` pairs, control characters replaced by spaces.
     ///
     /// # Errors
     /// If the header cannot be written, or no thread can be started.

@@ -217,8 +217,7 @@ pub struct EndArguments {
     pub command: Vec<OsString>,
 }
 
-/// Runs an end: returns only if the program could not be run, with an error message and an exit
-/// code.
+/// Runs an end: returns only if the program could not be run, with error message and exit code.
 #[must_use]
 pub fn run(arguments: &EndArguments) -> (String, u8) {
     let stdin = io::stdin();

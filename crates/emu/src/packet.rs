@@ -311,8 +311,7 @@ mod tests {
     }
 
     proptest! {
-        /// For any bytes: no panic, and a mark preserves the length and, for IPv4, the checksum's
-        /// correctness.
+        /// For any bytes: no panic, and a mark keeps the length and, for IPv4, a correct checksum.
         #[test]
         fn no_packet_bytes_cause_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..120), first in any::<u8>()) {
             let mut bytes = bytes;

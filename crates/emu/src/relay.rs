@@ -25,8 +25,7 @@ use crate::path::{PacketOutcome, Path};
 
 /// The two ends of a path.
 pub trait Ends: Send {
-    /// Waits until a packet can be read or [`Stop`] was used, at most for `timeout`; `None` sets no
-    /// limit.
+    /// Waits until a packet can be read or [`Stop`] was used, or for `timeout`, if there is one.
     ///
     /// # Errors
     /// If the system cannot wait; the relay ends.

@@ -46,8 +46,7 @@ struct Side {
 }
 
 impl TunnelEnds {
-    /// A path between the program's device and the device outside; both descriptors must be
-    /// non-blocking.
+    /// A path between the program's device and that outside; both descriptors are non-blocking.
     #[must_use]
     pub fn new(inside: OwnedFd, outside: OwnedFd, stop: Stop) -> Self {
         let side = |descriptor| Side { descriptor, is_down: false };

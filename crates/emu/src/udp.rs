@@ -1,5 +1,4 @@
-//! A path between UDP programs, without privileges: clients send to the relay's port, the relay to
-//! the server.
+//! An unprivileged path between UDP programs: clients send to the relay, the relay to the server.
 //!
 //! Each client has its own socket to the server, so that answers find their way back. Clients idle
 //! for too long are removed, and their number is limited. ECN marks cross the relay both ways.
@@ -38,8 +37,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// A relay for programs of this host in front of `server`, on a free port of the same family's
-    /// loopback.
+    /// A relay for programs of this host in front of `server`, on a free loopback port.
     #[must_use]
     pub const fn before(server: SocketAddr) -> Self {
         let loopback = match server {

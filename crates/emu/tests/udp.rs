@@ -189,8 +189,7 @@ fn empty(client: &UdpSocket, address: SocketAddr, server: &UdpSocket) -> usize {
     panic!("the relay lets nothing through");
 }
 
-/// The element in real time and under the virtual clock gives the same departures for the same
-/// arrivals.
+/// In real and in virtual time the element gives the same departures for the same arrivals.
 #[test]
 fn the_real_clock_and_the_virtual_clock_agree() {
     for (discipline, loss) in

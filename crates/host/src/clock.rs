@@ -1,5 +1,4 @@
-//! Clocks: the time that records carry, the time until which to wait, the processor time of a
-//! thread.
+//! Clocks: the time of records, the time until which to wait, the processor time of a thread.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

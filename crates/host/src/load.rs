@@ -123,8 +123,7 @@ fn sleep_until(is_over: &AtomicBool) -> Vec<Duration> {
 }
 
 /// Reports a test, or a part of one, that this machine cannot run, and why. Written past the test
-/// harness's capture of output, which hides what a passing test prints: `ci.sh` lists these lines
-/// at its end.
+/// harness's capture of output, which hides what a passing test prints: `ci.sh` lists these lines.
 pub fn not_run(reason: &str) {
     let test = thread::current().name().unwrap_or("a test").to_owned();
     let line = format!("NOT RUN: {test}: {reason}\n");

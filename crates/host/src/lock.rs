@@ -2,8 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks `mutex`, whatever became of the thread that held it last. For contents that every change
-/// leaves whole.
+/// Locks `mutex`, though the thread that held it may have panicked: for contents always left whole.
 pub fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

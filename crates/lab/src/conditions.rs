@@ -1,5 +1,4 @@
-//! The conditions of a comparison as columns: numbers with their unit in the name, not the text
-//! that was typed.
+//! The conditions of a comparison as columns: numbers with their unit in the name, not as typed.
 //!
 //! `docs/data.md` describes each. Columns are the same for every comparison, so that tables of
 //! several can be joined.

@@ -144,8 +144,7 @@ pub struct Difference {
 /// them has are refused, or left out if `is_common`.
 ///
 /// # Errors
-/// If a folder has no results, or nothing in it can be paired; with the state found and the state
-/// expected.
+/// If a folder has no results, or nothing in it can be paired; with the state found and expected.
 pub fn compare(one: &Path, other: &Path, measures: &[String], is_common: bool) -> Result<Difference> {
     let [one, other] = [RunFolder::read(one)?, RunFolder::read(other)?];
     ensure!(

@@ -15,8 +15,7 @@ use std::fmt;
 
 use anyhow::{Error, Result};
 
-/// The input is impossible on any machine: the exit code is 2, as for an option that does not
-/// exist.
+/// The input is impossible on any machine: the exit code is 2, as for an unknown option.
 #[derive(Debug)]
 struct Refusal(Error);
 

@@ -1,8 +1,7 @@
 //! Every flow of a comparison as a row of one file (`--flows`).
 //!
 //! Each run writes its rows to a part during the run ([`crate::flow_rows`]). Parts are joined in
-//! the order of the runs. The first columns are constant in a run: its number, its seed and the
-//! conditions.
+//! the order of the runs. The first columns are constant in a run: number, seed and conditions.
 
 use std::path::PathBuf;
 

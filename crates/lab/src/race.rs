@@ -185,14 +185,12 @@ fn seeds(setup: &Setup) -> Vec<u64> {
     (0..u64::from(setup.run.repeats)).map(|number| setup.run.seed.wrapping_add(number)).collect()
 }
 
-/// Serial number of the traced flow: well into the run, when histories are filled; of a short run
-/// its last.
+/// Serial number of the traced flow: well into the run, when histories are filled, or the last.
 fn traced_serial(setup: &Setup) -> u64 {
     (expected_flows(setup) * 0.6).min(100.0) as u64
 }
 
-/// The race's runs: for each seed one with the reference only, then of each scheme those alone and
-/// mixed.
+/// The race's runs: for each seed one with the reference only, then each scheme alone and mixed.
 #[must_use]
 pub fn jobs(setup: &Setup) -> Vec<Job> {
     let reference = setup.reference();

@@ -49,8 +49,7 @@ pub fn points(shard: Shard, all: &[(Point, Setup)]) -> impl Iterator<Item = &(Po
     all.iter().enumerate().filter(move |(at, _)| shards[*at] == shard.number).map(|(_, point)| point)
 }
 
-/// The number of each point's shard: the most expensive point first, each to the shard that has
-/// least to do.
+/// The number of each point's shard: the most expensive first, each to the shard with least to do.
 fn divide(costs: &[u64], count: u32) -> Vec<u32> {
     let mut order: Vec<usize> = (0..costs.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(costs[*at]));

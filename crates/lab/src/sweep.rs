@@ -8,8 +8,7 @@
 use anyhow::{Context as _, Result, ensure};
 use headstart_startup::parameters::split_list;
 
-/// Options whose own values contain commas, or that are lists by themselves: semicolons separate
-/// theirs.
+/// Options whose values contain commas, or are lists by themselves: semicolons separate them.
 pub const WITH_COMMAS: [&str; 8] =
     ["--schemes", "--burst-loss", "--rcp-gains", "--policer", "--out", "--flows", "--plan", "--save-plan"];
 /// More points than this are a mistake.
@@ -66,8 +65,7 @@ pub fn expand(arguments: &[String]) -> Result<Vec<Point>> {
     Ok(points)
 }
 
-/// The values of `a..b:step`; `None` if it is no range. Units may follow each number or one of
-/// them.
+/// The values of `a..b:step`; `None` if it is no range. Units may follow each number or only one.
 ///
 /// # Errors
 /// If it resembles a range and is none.

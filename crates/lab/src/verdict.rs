@@ -1,5 +1,4 @@
-//! The verdict of a race: the fastest scheme, the fastest without harm, and those that cannot be
-//! distinguished.
+//! The verdict of a race: the fastest scheme, the fastest without harm, and ties.
 //!
 //! Completion times are compared seed by seed ([`may_be_smallest`]). Harm is the worse of the delay
 //! of the reference's short flows and of the loss of rate of long flows. It is shown if its

@@ -1,5 +1,4 @@
-//! The command line for its users: wrong input is refused with one clear message and nothing
-//! written.
+//! The command line for its users: wrong input gives one clear message and nothing is written.
 
 use std::fs;
 use std::path::{Path, PathBuf};

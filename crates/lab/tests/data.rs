@@ -189,8 +189,7 @@ fn flows_are_the_same_bytes_whatever_the_threads_and_after_an_interruption() {
     assert!(bytes("one.csv") == bytes("two.csv"), "another number of threads, other bytes");
     assert!(!folder.join("one/flows.parts").exists(), "parts are removed when they are together");
 
-    // As if it had been interrupted: of the runs that are kept, some have their part and some do
-    // not.
+    // As if it had been interrupted: of the runs that are kept, only some have their part.
     fs::create_dir_all(folder.join("two/flows.parts")).expect("a folder");
     let kept = fs::read_to_string(folder.join("two/runs.jsonl")).expect("written");
     let key = kept
@@ -276,8 +275,7 @@ fn close(found: f64, expected: f64, share: f64) {
     assert!((found / expected - 1.0).abs() < share, "{found}, expected {expected}");
 }
 
-/// A flow of one segment waits twice: with its SYN, and with its data. The rest of its time is
-/// fixed.
+/// A flow of one segment waits twice: with its SYN, and with its data. All other time is fixed.
 #[test]
 fn queueing_delay_explains_completion_and_utilisation_matches_the_load() {
     let row = measured("waits", "--schemes iw10 --size 1448B --load 60% --duration 60s --buffer 10MB");
@@ -315,8 +313,7 @@ fn slowdown_is_measured_against_the_handshake_and_the_rate() {
     assert!(number(&row, "slowdown_p99") >= number(&row, "slowdown_mean"));
 }
 
-/// On a path of its own each flow of a size has the same rate; beside others of all sizes it has
-/// not.
+/// Alone on a path each flow of a size has the same rate; beside others of all sizes it has not.
 #[test]
 fn equal_flows_are_fair_and_sizes_fall_into_their_bins() {
     let row = measured("fair", "--schemes iw10 --size 50kB --load 0.2% --duration 400s");

@@ -34,8 +34,7 @@ fn without_threads(path: &Path) -> String {
 }
 
 #[cfg(feature = "quic")]
-/// The real QUIC stack in virtual time: with TLS every byte differs from run to run, but no result
-/// does.
+/// The real QUIC stack in virtual time: with TLS all bytes differ from run to run, but no result.
 const QUIC: &str = "race --transport quic --schemes iw10,halfback,wise-start,bbr --duration 3s --drain 2s --repeats 2 --load 50% \
                     --loss 1% --out out";
 

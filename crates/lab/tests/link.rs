@@ -1,8 +1,7 @@
 //! `headstart link` with real programs in real namespaces.
 //!
 //! Tests that need root or user namespaces report their absence: they are listed as not run, never
-//! as passed. This program is also the server and the client behind the paths, so that no other is
-//! needed.
+//! as passed. This program is also server and client behind the paths: no other is needed.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -91,8 +90,7 @@ fn lacks(needs: Needs) -> Option<String> {
     if !Path::new("/dev/net/tun").exists() {
         return Some("there is no /dev/net/tun".to_owned());
     }
-    // Programs in these tests run as the user nobody. By default udev lets all users open the
-    // device.
+    // Programs in these tests run as nobody. By default udev lets all users open the device.
     let mode = std::fs::metadata("/dev/net/tun").map_or(0, |data| data.permissions().mode() & 0o777);
     if needs == Needs::UserNamespaces && mode & 0o006 != 0o006 {
         return Some(format!("/dev/net/tun has the mode {mode:03o}, and only 666 lets nobody open it"));
@@ -299,8 +297,7 @@ struct Neighbour {
     _cable: relay::Handle,
 }
 
-/// Of the block that is set aside for benchmarks between networks: no path's, and not this
-/// machine's.
+/// Of the block for benchmarks between networks: no path's, and not this machine's.
 const NEIGHBOUR: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 const NEIGHBOUR_SEES: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 

@@ -343,8 +343,7 @@ fn counted(server: &Server, kind: &str) -> String {
     text.lines().filter(|line| line.contains(kind)).collect::<Vec<_>>().join("\n")
 }
 
-/// From the rate once seen on this network to the hint, to the server's first flight, and back to
-/// the stored rate.
+/// From the rate once seen on this network to hint, first flight, and back to the stored rate.
 #[test]
 fn a_hint_is_measured_sent_accepted_and_improved() {
     let server = Server::start(&["--scheme", "blitzstart", "--metrics", "127.0.0.1:0"]);
@@ -369,8 +368,7 @@ fn a_hint_is_measured_sent_accepted_and_improved() {
     assert!(got.status.success(), "{}", words(&got.stderr));
     assert!(words(&got.stderr).contains("hint: 2 Mbit/s, dsl"), "{}", words(&got.stderr));
     let deadline = Instant::now() + Duration::from_secs(60);
-    // On loopback so slow a hint is less than the initial window: it is granted, and no reason to
-    // start otherwise.
+    // On loopback so slow a hint is less than the initial window: granted, and without effect.
     while !counted(&server, "nothing_to_gain_total{reason=\"initial-window\"}").contains(" 1") {
         assert!(Instant::now() < deadline, "{}", counted(&server, "headstart_"));
         std::thread::sleep(Duration::from_millis(20));

@@ -106,8 +106,7 @@ fn shards_of_another_plan_or_program_are_refused() {
     let said = refusal(this(), &folder, "merge s");
     assert!(said.contains("another plan") && said.contains("the same files"), "{said}");
 
-    // As if it had been built from other sources: bytes after the end of a program in its file are
-    // not executed.
+    // As if built from other sources: bytes after a program's end in its file are not executed.
     fs::write(folder.join("input"), input(1)).expect("an input");
     let other = folder.join("headstart");
     fs::copy(this(), &other).expect("a copy");

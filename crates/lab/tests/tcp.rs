@@ -3,11 +3,9 @@
 //! Needs root, a kernel that carries the congestion control, nginx and curl: a test that cannot run
 //! reports this and is listed as not run, never as passed. Traffic stays in namespaces. Comparisons
 //! with CUBIC are with the control arm, measured in the same minute on the same path. This program
-//! is also the client where curl cannot be (one connection with pauses, several at once, one that
-//! is read slowly).
+//! is also the client where curl cannot be (pauses on a connection, several at once, slow reading).
 //!
-//! `cargo test --features full,tcp --test tcp -- --full` attaches and detaches a thousand times,
-//! and not fifty.
+//! `cargo test --features full,tcp --test tcp -- --full` attaches and detaches 1000 times, not 50.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -195,8 +193,7 @@ impl Place {
         format!("sh -c 'echo $$ > {cgroup}/cgroup.procs && exec {urgent}nginx -c {folder}/nginx.conf'")
     }
 
-    /// Runs a client behind a path and returns its output, and the packets that the path dropped on
-    /// the way to it.
+    /// Runs a client behind a path; returns its output and the packets dropped on the way to it.
     fn link(&self, path: &[&str], server: &str, client: &str) -> Result<(String, u64), String> {
         let client = format!("{OPEN_WINDOW}{client}");
         let mut command = Command::new(HEADSTART);
@@ -313,8 +310,7 @@ fn fetch_at_once(host: &str, page: &str, count: usize) {
     }
 }
 
-/// Accepts connections one after the other, writes the port to `file`, and sends a byte for each
-/// that arrives.
+/// Accepts connections in turn, writes the port to `file`, and sends a byte for each that arrives.
 fn serve_slowly(file: &Path) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -592,8 +588,7 @@ fn at_once(place: &Place, count: usize, most: f64) -> Outcome {
     ensure(fast <= most * control && drops < control_drops, || format!("{count}: {found:?}"))
 }
 
-/// Connections with data in flight share the path. Those that retransmit to a client that is gone
-/// do not.
+/// Connections with data in flight share the path; those whose client is gone do not.
 fn client_is_gone(place: &Place) -> Outcome {
     place.attach(&[])?;
     let _ = place.curl(PATH, "100k", 2)?;
@@ -814,8 +809,7 @@ fn window_level(place: &Place) -> Outcome {
     ensure(dropped == 0 && times.iter().all(|time| *time < 1.35 * bound(100_000)), || format!("{times:?} ms"))
 }
 
-/// Halfback's JumpStart point, which takes seconds; the plans of the others are read and their
-/// setups made.
+/// Halfback's JumpStart point, which takes seconds; plans and setups of the others are made.
 fn paper_points(place: &Place) -> Outcome {
     use headstart_paper::library;
     for carried in library::CARRIED {

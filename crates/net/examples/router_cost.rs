@@ -48,8 +48,7 @@ fn main() {
             std::hint::black_box(router.on_request(now, &mut request, flow, (flow / 10) as u32, n as u32));
         };
         let mut router = Router::new(params);
-        // One each two milliseconds: 750 flows are tracked, and each request adds one and settles
-        // one.
+        // One each two milliseconds: 750 flows are tracked, each request adds and settles one.
         let granted = cost(|n| ask(&mut router, n, 2_000));
         let mut full = Router::new(Params { algorithm: zero(algorithm), ..params });
         let denied = cost(|n| ask(&mut full, n, 1));

@@ -109,8 +109,7 @@ impl<P: Packet + Clone> Element<P> for AnyElement<P> {
 }
 
 impl<P> AnyElement<P> {
-    /// True if a router, capable or not, forwards packets into it and decrements their time to
-    /// live.
+    /// True if a router, capable or not, forwards packets into it and decrements their TTL.
     #[must_use]
     pub const fn is_link(&self) -> bool {
         matches!(

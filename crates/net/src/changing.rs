@@ -1,7 +1,6 @@
 //! Elements that change at given times: a path whose rate halves, drops to zero and recovers.
 //!
-//! A change takes effect at its own instant, whenever the element is called: a late call gives the
-//! same result.
+//! A change takes effect at its own instant: a late call of the element gives the same result.
 //!
 //! - A new rate holds for packets sent from then on; the packet being sent continues at the old
 //!   one. At rate zero all packets wait, as in an outage whose link layer keeps them; an outage
@@ -27,8 +26,7 @@ pub enum LinkChange {
     Delay(Span),
 }
 
-/// Changes in the order of their times; of two at the same time the first in the list is applied
-/// first.
+/// Changes in the order of their times; those at one time are applied in the order of the list.
 #[derive(Debug)]
 struct Schedule<T>(VecDeque<(Time, T)>);
 

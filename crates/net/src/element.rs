@@ -73,8 +73,7 @@ pub trait Element<P>: Debug {
     /// be too early for a packet, but never too late.
     fn next_at(&self) -> Time;
 
-    /// Packets and bytes in its queue at `now`, as counted by its limit; zero for an element
-    /// without a queue.
+    /// Packets and bytes in its queue at `now`, as its limit counts them; zero without a queue.
     fn queue(&mut self, now: Time) -> (u64, Bytes) {
         let _ = now;
         (0, Bytes::ZERO)

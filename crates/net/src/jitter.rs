@@ -13,8 +13,7 @@ use crate::element::{Element, Output, Packet, PushResult};
 /// Effect of jitter on the order of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// A packet waits until the previous one has left, as on a link layer that retransmits in
-    /// order.
+    /// A packet waits until the one before has left, as on a link layer that retransmits in order.
     Kept,
     /// A packet may overtake, as on parallel paths.
     Free,

@@ -57,8 +57,7 @@ impl<P: Packet> ManagedLink<P> {
         self.rate = rate;
     }
 
-    /// Packets sent from `now` on are delayed by `delay`, or longer if they would overtake earlier
-    /// ones.
+    /// Packets sent from `now` on are delayed by `delay`, or longer where they would overtake.
     pub fn set_delay(&mut self, now: Time, delay: Span) {
         self.advance_before(now);
         self.delay = delay;
@@ -202,8 +201,7 @@ mod tests {
             assert_eq!(link.push(now, packet(n)), PushResult::Accepted);
         }
         take(&mut link, Time::from_nanos(u64::MAX - 1));
-        // The wait passes 5 ms with the packet of 10 ms, which is dequeued at 10 ms; an interval
-        // later:
+        // The wait passes 5 ms with the packet of 10 ms, dequeued at 10 ms; an interval later:
         assert!(drops[0] > Time::from_millis(105) && drops[0] < Time::from_millis(115), "{:?}", drops[0]);
         assert_eq!(
             drops[1].since(drops[0]),

@@ -131,8 +131,7 @@ impl PathPlan {
         links.into_iter().map(|(_, link)| link).chain(others).collect()
     }
 
-    /// The elements that a packet of one class of hosts crosses in one direction, in order, with
-    /// their names.
+    /// The elements that packets of a class of hosts cross in one direction, in order, with names.
     #[must_use]
     pub fn row<P: Packet + Clone>(
         &self,

@@ -29,8 +29,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// A burst of 100 ms at `rate`, about a round trip; ten full packets at least. RFC 2697 gives
-    /// no default.
+    /// A burst of 100 ms at `rate`, about a round trip; ten full packets at least. Ours.
     #[must_use]
     pub fn of_rate(rate: Rate) -> Self {
         Self { rate, burst: (rate * Span::from_millis(100)).max(Bytes::new(15_000)) }

@@ -1,7 +1,6 @@
 //! Queues before a link, and the disciplines that drop or mark their packets.
 //!
-//! A queue is a part of a link, not an element: the link dequeues the next packet when it can send
-//! one.
+//! A queue is a part of a link, not an element: the link dequeues a packet when it can send one.
 //!
 //! | module | drops |
 //! |---|---|
@@ -187,8 +186,7 @@ impl<P: Packet> Queue<P> {
         }
     }
 
-    /// The link is free: the next packet to send, if any. Packets that the discipline drops first
-    /// go to `dropped`.
+    /// The link is free: the next packet to send, if any. Packets dropped before go to `dropped`.
     pub(crate) fn dequeue(&mut self, now: Time, dropped: &mut Dropped<P>) -> Option<P> {
         match self {
             Self::DropTail(queue) => queue.dequeue().map(|(_, packet)| packet),

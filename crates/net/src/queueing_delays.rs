@@ -1,7 +1,6 @@
 //! Queueing delays: from a packet's arrival until its first byte is sent.
 //!
-//! Delays are counted in buckets 1/64 of their value wide: a quantile is right to 1 %, a mean is
-//! exact.
+//! Delays are counted in buckets 1/64 of their value wide: quantiles are right to 1 %, means exact.
 
 use headstart_units::{Bytes, Span, Time};
 
@@ -65,8 +64,7 @@ impl QueueingDelays {
         self.sum.checked_div(self.count()).map(Span::from_nanos)
     }
 
-    /// The quantile `per_mille`, in thousandths: the wait that this share of packets does not
-    /// exceed.
+    /// The quantile `per_mille`, in thousandths: this share of packets waits no longer.
     #[must_use]
     pub fn quantile(&self, per_mille: u64) -> Option<Span> {
         let rank = (self.count() * per_mille).div_ceil(1000).max(1);

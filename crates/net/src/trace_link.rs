@@ -1,5 +1,4 @@
-//! A link that sends at the opportunities of a packet-delivery trace, exactly as mahimahi's
-//! `mm-link`.
+//! A link that sends at the opportunities of a packet-delivery trace, as mahimahi's `mm-link`.
 //!
 //! Source: `ravinet/mahimahi`, `src/frontend/link_queue.cc` and `link_queue.hh`; the behaviour, in
 //! own words:
@@ -10,8 +9,7 @@
 //! - An opportunity may send several small packets, and the rest of it begins the next one. A
 //!   packet leaves with the opportunity that sends its last byte. The rest of an opportunity is
 //!   lost when the queue is empty.
-//! - A packet that has begun is no longer in the queue. A packet that has not begun is, even on an
-//!   idle link.
+//! - A packet that has begun is no longer in the queue. One that has not is, even on an idle link.
 //! - A packet that arrives at the instant of an opportunity has missed it.
 //! - A trace that repeats has its last time as its period: an opportunity at 0 comes together with
 //!   the last one of the round before. A trace that ends stops the link.

@@ -131,8 +131,7 @@ impl Recipe {
         }
     }
 
-    /// Packets of the same lane keep their order, those of different lanes need not; `None`: none
-    /// does.
+    /// Packets of a lane keep their order, those of different lanes need not; `None`: none does.
     fn lane(&self, packet: &Numbered) -> Option<u64> {
         match self {
             Self::Jitter(_, Order::Free, _) => None,
@@ -363,8 +362,7 @@ proptest! {
         }
     }
 
-    /// RFC 2697 §3: in any interval no more passes than the burst plus rate x interval. A packet
-    /// counts whole.
+    /// RFC 2697 §3: no interval passes more than burst plus rate x interval, in whole packets.
     #[test]
     fn no_policer_passes_more_than_burst_and_rate(
         params in policers(),

@@ -38,8 +38,7 @@
 //!
 //! A claim *holds* if the whole 95 % interval is within the bounds, and *holds, wide* if only the
 //! value is. An order, a crossing that never happens, a peak or a cell holds if it does in 95 % of
-//! the resamples of the seeds. A claim that holds is evidence only under further conditions:
-//! [`standing`].
+//! the resamples of the seeds. A claim that holds is evidence only under conditions: [`standing`].
 //!
 //! # Reasons
 //!

@@ -151,8 +151,7 @@ pub const ALL: &[PaperFiles] = &[
 ];
 
 /// Points of a paper that have another carrier than the simulator, as separate experiments. All
-/// figures over a real transport in real time would take too long, and some schemes do not exist
-/// there.
+/// figures over a real transport in real time would take too long, and it lacks some schemes.
 #[derive(Clone, Debug)]
 pub struct CarriedPaper {
     /// Of which paper.
@@ -355,8 +354,7 @@ mod tests {
         }
     }
 
-    /// Setups of those over the kernel's TCP are made where its starts are built: see the tests of
-    /// `headstart tcp`.
+    /// Setups of those over the kernel's TCP are made in the tests of `headstart tcp`.
     #[test]
     fn every_set_of_another_carrier_is_read_in_full_and_quick_and_is_of_a_known_paper() {
         for carried in CARRIED {

@@ -395,8 +395,7 @@ impl Plan {
         Ok(settings)
     }
 
-    /// The study at every point under every variant, with its setup: variants outside, points
-    /// inside.
+    /// The study at every point of every variant, with its setup: variants outside, points inside.
     ///
     /// # Errors
     /// As [`Self::settings`]; if settings contradict each other, or the study is not for the

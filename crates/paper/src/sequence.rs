@@ -1,10 +1,8 @@
-//! Several families of numbers of one run in one drawing: time-sequence plots, the rates of two
-//! flows.
+//! Several families of numbers of a run in one drawing: time-sequence plots, rates of two flows.
 //!
 //! A family is all numbers whose names begin with its name and a slash; what follows is their place
 //! along x. Families of packets (`sent`, `acked`, `lost`, `again`) are drawn as marks, those of the
-//! sender's limits (`window`, `in-flight`) as steps, all others as lines. The run is the first
-//! seed's.
+//! sender's limits (`window`, `in-flight`) as steps, others as lines. The run is the first seed's.
 
 use super::draw::Datum;
 use headstart_report::figure::{PacketKind, Series, Style};

@@ -163,8 +163,7 @@ impl Adapter {
         adapter
     }
 
-    /// Sets the bytes in flight outside of the scheme's account; a cached window for another number
-    /// is void.
+    /// Sets bytes in flight outside of the scheme's account; a window cached for others is void.
     #[inline]
     fn set_unmanaged_in_flight(&mut self, bytes: Bytes) {
         if self.unmanaged_in_flight != bytes {
@@ -215,8 +214,7 @@ impl Adapter {
                 let allowance = next_flight
                     .map_or(self.sender.controller(), |next_flight| &next_flight.controller)
                     .allowance();
-                // The stack requires room for a full packet even if only the flow's last bytes are
-                // left.
+                // The stack requires room for a full packet even for the flow's last bytes.
                 let is_last = next_flight.is_some() || self.has_rest();
                 let min_window =
                     if self.is_small() { self.sender.packet() * INITIAL_PACKETS } else { Bytes::ZERO };
@@ -243,8 +241,7 @@ impl Adapter {
         self.is_flight_leaving() && (self.is_whole_flow || left < self.largest)
     }
 
-    /// After a change of the peer's port the stack continues with a clone: the same path, another
-    /// address.
+    /// If the peer's port changes the stack goes on with a clone: same path, other address.
     #[inline]
     fn on_clone_used(&mut self) {
         if self.is_unused_clone {

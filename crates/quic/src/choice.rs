@@ -62,8 +62,7 @@ impl Choice {
         Self::of(&catalogue::find(text)?)
     }
 
-    /// A catalogue entry on this transport; the stack's own controller where that is the same
-    /// scheme.
+    /// A catalogue entry on this transport; the stack's own controller where that is the same.
     ///
     /// # Errors
     /// [`ChoiceError::Unsupported`] if this transport cannot carry it.

@@ -80,8 +80,7 @@ fn entries(mut rest: &[u8]) -> impl Iterator<Item = Result<(u64, &[u8]), Malform
     })
 }
 
-/// Reads hint and flow control limit of a peer's parameters. Malformed hints are counted and
-/// ignored.
+/// Reads hint and flow control limit of a peer's parameters; counts and ignores malformed hints.
 pub(crate) fn read_parameters(parameters: &[u8], shared: &Shared) {
     let hint = find(parameters).unwrap_or_else(|malformed| {
         tracing::debug!(target: "headstart", peer = %shared.peer, "hint ignored: {malformed}");

@@ -40,8 +40,7 @@
 //! assert!(Choice::find("quick-start").is_err());
 //! ```
 //!
-//! A client does the same with [`ClientSetup::connect`]. `examples/existing_server` is a whole
-//! server.
+//! A client uses [`ClientSetup::connect`]. `examples/existing_server` is a whole server.
 //!
 //! ```text
 //!             peer address, connection id              hint, packet numbers, wire bytes

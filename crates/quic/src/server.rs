@@ -147,8 +147,7 @@ macro_rules! common_setters {
             self
         }
 
-        /// Share of the connections that run the scheme. A clone of the [`Arc`] changes it at run
-        /// time.
+        /// Share of the connections that run the scheme; a clone of the [`Arc`] can change it.
         #[must_use]
         pub fn rollout(mut self, rollout: Arc<Rollout>) -> Self {
             Arc::make_mut(&mut self.rules).rollout = rollout;
@@ -272,8 +271,7 @@ macro_rules! common_setters {
         /// Verifies that the scheme has all that it needs.
         ///
         /// # Errors
-        /// [`SetupError::NoDuplicateSender`] if it sends copies and no sender of duplicates was
-        /// given.
+        /// [`SetupError::NoDuplicateSender`] if it sends copies without a sender of duplicates.
         pub fn check(&self) -> Result<(), SetupError> {
             if self.rules.choice.needs_duplicate_sender() && self.rules.duplicate_sender.is_none() {
                 return Err(SetupError::NoDuplicateSender(self.rules.choice.name().to_owned()));
@@ -286,8 +284,7 @@ pub(crate) use common_setters;
 
 impl ServerSetup {
     /// A server with the stack's configuration `base`, of which only crypto and congestion control
-    /// are replaced. Its token key is kept: without it clients would lose their address validation
-    /// tokens.
+    /// are replaced. Its token key is kept, so that clients' address validation tokens stay valid.
     ///
     /// # Errors
     /// [`SetupError::Tls`] if the TLS configuration does not suit QUIC.

@@ -5,8 +5,7 @@
 //! its keys: the packet key sees each packet's number, and the header key, applied last, its final
 //! bytes. Both are assumptions about the stack; `headstart-stack` has a test for each.
 //!
-//! No cryptography is written here: keys are rustls', and Retry packets are left to noq's own
-//! session.
+//! No cryptography is written here: keys are rustls', and noq's own session handles Retry packets.
 
 pub mod keys;
 pub mod tls;
@@ -34,8 +33,7 @@ pub trait SessionFactory: Send + Sync {
     /// Keys of Initial packets.
     fn initial_keys(&self, dst_cid: ConnectionId, side: Side) -> Keys;
 
-    /// A session; it passes the peer's parameters to `peer_parameters` before it writes any answer
-    /// to them.
+    /// A session; it passes the peer's parameters to `peer_parameters` before it answers them.
     fn start(
         &self,
         side: Side,

@@ -163,8 +163,7 @@ impl Shared {
         }
     }
 
-    /// Writes the outcome, releases reservations, and logs the report. Only the first call has an
-    /// effect.
+    /// Writes the outcome, releases reservations, logs the report. Later calls have no effect.
     pub fn close(&self) {
         let mut account = locked(&self.account);
         if !account.close(self.rules.store()) {
@@ -188,8 +187,7 @@ pub struct Handle(pub(crate) Arc<Shared>);
 
 impl Handle {
     /// Announces `bytes` further bytes of application data, for schemes that plan with the flow's
-    /// size (JumpStart, Halfback). To be called for each answer, before it is written: the sizes
-    /// add up.
+    /// size (JumpStart, Halfback). Call it for each answer, before it is written: the sizes add up.
     ///
     /// ```no_run
     /// # async fn answer(connection: noq::Connection, handle: headstart_quic::Handle)

@@ -17,8 +17,7 @@ const QUOTA: Quota = Quota { good: 5, of: 6 };
 /// A scheduling delay that matters: four packets of a flight.
 const SEEN: Duration = Duration::from_millis(3);
 
-/// 100 kB over 60 ms: completion time from the request, number of duplicate datagrams, and the
-/// server's report.
+/// 100 kB over 60 ms: completion time from the request, duplicate datagrams, the server's report.
 async fn download(scheme: &str, doomed_from: Option<usize>) -> (Duration, usize, StartReport) {
     let (server, client) = tls();
     let runtime = PreciseRuntime::new();

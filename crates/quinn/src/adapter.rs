@@ -540,8 +540,7 @@ impl Adapter {
         }
     }
 
-    /// After a change of the peer's port quinn continues with a clone: the same path, another
-    /// address.
+    /// After a change of the peer's port quinn goes on with a clone: same path, another address.
     #[inline]
     fn use_clone(&mut self) {
         if self.is_unused_clone {

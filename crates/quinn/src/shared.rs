@@ -95,8 +95,7 @@ impl Shared {
         }
     }
 
-    /// Writes the outcome, releases reservations, and logs the report. Only the first call has an
-    /// effect.
+    /// Writes the outcome, releases reservations, logs the report. Later calls have no effect.
     fn close(&self) {
         let mut account = locked(&self.account);
         if account.close(self.rules.store()) {

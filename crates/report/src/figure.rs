@@ -42,8 +42,7 @@ pub use series::{Join, PacketKind, Point, Series, Style, Uncertainty};
 pub struct Figure {
     /// Above the drawing; may be empty if the page has a caption.
     pub title: String,
-    /// The drawing in a sentence, for those who do not see it; made from the data where it is
-    /// empty.
+    /// The drawing in a sentence, for those who do not see it; empty: made from the data.
     pub says: String,
     /// Its role where a page combines figures.
     pub role: Role,
@@ -183,8 +182,7 @@ impl Svg {
         self.series
     }
 
-    /// The drawing without the colours that it brings when it is opened by itself: a page has its
-    /// own.
+    /// The drawing without the colours that it has when opened by itself: a page has its own.
     #[must_use]
     pub fn inline(&self) -> String {
         self.text.replacen(&draw::standalone_sheet(), "", 1)

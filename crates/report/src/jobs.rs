@@ -160,8 +160,7 @@ impl JobStore {
         &self.program
     }
 
-    /// Takes over the results that another folder has of this program, those that are here already
-    /// excepted.
+    /// Takes over the results that another folder has of this program, except those already here.
     ///
     /// # Errors
     /// If that folder cannot be read, or a result cannot be written.

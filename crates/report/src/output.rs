@@ -112,8 +112,7 @@ impl std::error::Error for OutputError {
 }
 
 impl Folder {
-    /// Creates the folder, with those above it, or takes it over if it is empty or ours, and holds
-    /// it.
+    /// Creates the folder, with those above it, or takes over an empty one or ours, and holds it.
     ///
     /// # Errors
     /// It is not ours, another run holds it, or the system refuses.
@@ -159,8 +158,7 @@ impl Folder {
         Ok(place)
     }
 
-    /// Writes a CSV file: RFC 4180 quoting, where a field needs it; lines end with a plain line
-    /// feed.
+    /// Writes a CSV file: RFC 4180 quoting where a field needs it; lines end with a line feed.
     pub fn write_csv<Row, Field>(
         &self,
         name: &str,
@@ -261,8 +259,7 @@ fn replace(place: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
         .map_err(|error| failed("write", place, error))
         .and_then(|()| fs::rename(&partial, place).map_err(|error| failed("replace", place, error)));
     if outcome.is_err() {
-        // The first failure is the one to report; what this one leaves behind is overwritten next
-        // time.
+        // The first failure is reported; what this one leaves behind is overwritten next time.
         let _ = fs::remove_file(&partial);
     }
     outcome

@@ -51,8 +51,7 @@ pub enum Section {
     /// ([`Figure::overlay`](crate::figure::Figure::overlay)), each view in a drawing of its own.
     /// The reader can choose any two of those whose own drawings are in the page.
     Overlay {
-        /// Names and notes of the two that are laid over one another at first, e.g. when each was
-        /// complete.
+        /// Names and notes of the two that are overlaid at first, e.g. when each was complete.
         subjects: [(String, String); 2],
         /// The views, each with its caption.
         views: Vec<(Svg, String)>,

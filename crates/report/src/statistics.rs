@@ -31,15 +31,13 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// True if `value` lies inside, ends included. A ratio whose interval holds one shows no
-    /// difference.
+    /// True if `value` lies inside, ends included. A ratio that may be one shows no difference.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 
-    /// Half of its width: what is printed after the plus-minus sign. A ratio's interval is not
-    /// symmetric.
+    /// Half of its width, printed after the plus-minus sign. A ratio's interval is not symmetric.
     #[must_use]
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
@@ -52,8 +50,7 @@ pub fn mean(sample: &[f64]) -> Option<f64> {
     (!sample.is_empty()).then(|| sample.iter().sum::<f64>() / sample.len() as f64)
 }
 
-/// The standard deviation of a sample (divided by one less than its size); `None` of fewer than
-/// two.
+/// Standard deviation of a sample (divided by one less than its size); `None` of fewer than two.
 #[must_use]
 pub fn standard_deviation(sample: &[f64]) -> Option<f64> {
     covariance(sample, sample).map(f64::sqrt)

@@ -31,8 +31,7 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// Below the table, one paragraph each. Not in CSV.
     pub notes: Vec<String>,
-    /// By column, the rows that are marked as best, where a test has said so; elsewhere it is what
-    /// reads best.
+    /// By column, the rows that a test has found best; elsewhere those that read best are marked.
     pub marked: BTreeMap<usize, Vec<bool>>,
 }
 
@@ -64,8 +63,7 @@ pub struct Column {
     pub unit: String,
     /// Alignment of its cells.
     pub align: Align,
-    /// Where there is no room for all, columns of the smallest priority go first; among equals the
-    /// last.
+    /// Without room for all, columns of the smallest priority go first; among equals the last.
     pub priority: u8,
     /// Which value is to be marked as best, if any.
     pub better: Option<Better>,

@@ -16,8 +16,7 @@ use headstart_units::{Bytes, Span, Time};
 
 /// Differences up to here are agreement.
 const TOLERANCE: f64 = 5.0;
-/// Packets of a flow that are not data, on the way of the data: SYN, the handshake's ACK, FIN, last
-/// ACK.
+/// Packets of a flow beside its data, on the same way: SYN, the handshake's ACK, FIN, last ACK.
 const NOT_DATA: f64 = 4.0;
 
 /// Completion times, every single one.

@@ -22,8 +22,7 @@ const FAST: Bottleneck = Bottleneck {
     one_way: Span::from_millis(30),
     buffer: Bytes::new(1_150_000),
 };
-/// Bits of a flow over 60 %, times a thousand million: over the link's rate, the mean gap in
-/// nanoseconds.
+/// Bits of a flow over 60 %, times 10^9: over the link's rate, the mean gap in nanoseconds.
 const GAP_TIMES_RATE: u64 = 1_333_333_333_333_333;
 
 /// Peak of the resident memory in kB, as the kernel reports it.

@@ -8,8 +8,7 @@
 //!
 //! Each link is two, one for each direction, each with its own queue and its own router before it.
 //! Data of forward classes crosses the links there, and its acks those back; for backward classes
-//! it is the other way round. So data of one side queues with the acks of the other, as on real
-//! links.
+//! it is the other way round. So data of one side queues with acks of the other, as on real links.
 //!
 //! # Limits
 //!
@@ -68,8 +67,7 @@ pub struct Chain {
 }
 
 impl ChainSpec {
-    /// Builds it; `router` gives the router before a link of this rate, if it is Quick-Start or RCP
-    /// capable.
+    /// Builds it; `router` gives the Quick-Start or RCP router before a link of this rate, if any.
     #[must_use]
     pub fn build(&self, router: impl Fn(Rate) -> Option<RouterPlan>, seed: Seed) -> Chain {
         let mut builder = Builder { path: PathBuilder::default(), models: vec![] };

@@ -176,8 +176,7 @@ pub struct Totals {
     pub messages: Histogram,
     /// Times from a page's first SYN to its last byte.
     pub pages: Histogram,
-    /// The rates of the flows in bytes a second, size over completion time: their sum, and that of
-    /// their squares.
+    /// Rates of the flows in bytes a second, size over completion time: sum, and sum of squares.
     pub rates: (u128, u128),
     /// Completion times over those of the [`Ideal`]: a nanosecond is a millionth.
     pub slowdown: Histogram,
@@ -273,8 +272,7 @@ impl Totals {
         }
     }
 
-    /// Jain's fairness index of the flows' rates: 1 if all are alike, one over their number if one
-    /// has all.
+    /// Jain's fairness index of the flows' rates: 1 if all are alike, 1/n if one of n has all.
     #[must_use]
     pub fn jain(&self) -> Option<f64> {
         let (sum, squares) = (self.rates.0 as f64, self.rates.1 as f64);

@@ -81,8 +81,7 @@ pub struct Flow {
     pub completed_at: Option<Time>,
     /// Times at which the attempts of the packet that times the handshake left.
     pub attempts: [Time; ATTEMPTS],
-    /// At the opener: the latest attempt of its SYN, and from the SYN-ACK on the one that was
-    /// answered.
+    /// At the opener: latest attempt of its SYN, and from the SYN-ACK on the answered one.
     pub attempt: u8,
     /// Round trips of the handshake that are over.
     pub handshakes: u8,

@@ -2,8 +2,7 @@
 //!
 //! A run is a [`Scenario`]: a path made of the elements of `headstart-net`, groups of flows with
 //! their schemes and settings, and a workload that opens connections. A [`Recorder`] gets its
-//! events. The same scenario and seed give the same events, verified by a fingerprint over all of
-//! them.
+//! events. The same scenario and seed give the same events, verified by a fingerprint over all.
 //!
 //! ```
 //! use headstart_net::{Limit, PathPlan};

@@ -109,8 +109,7 @@ pub enum Body {
         /// Request to the routers, or their answer.
         note: RouterOption,
     },
-    /// Completes the handshake of a connection that the receiver opened, or requests the next
-    /// message.
+    /// Completes the handshake of a receiver-opened connection, or requests the next message.
     Request {
         /// Messages requested so far, this one included.
         number: u32,

@@ -12,8 +12,7 @@ use crate::packet::Packet;
 use crate::record::{ElementEvent, Recorder};
 use crate::schedule::Tournament;
 
-/// Elements and routes. Every pair of routes belongs to one class of hosts: forward is from sender
-/// to receiver.
+/// Elements and routes. Each class of hosts has two: forward is from sender to receiver.
 #[derive(Debug)]
 pub struct Path {
     elements: Vec<Hop>,
@@ -75,8 +74,7 @@ impl PathBuilder {
 }
 
 impl Path {
-    /// The path of `plan`, its elements numbered as [`PathPlan::elements`] has them, access links
-    /// behind them.
+    /// The path of `plan`, its elements numbered as by [`PathPlan::elements`], then access links.
     #[must_use]
     pub fn new(plan: &PathPlan, seed: Seed) -> Self {
         let mut builder = PathBuilder::default();

@@ -1,5 +1,4 @@
-//! Properties of every run, for every path, scheme, setting and workload: drawn cases, and their
-//! check.
+//! Properties of every run, for every path, scheme, setting and workload: drawn cases and checks.
 //!
 //! | module | holds |
 //! |---|---|
@@ -53,8 +52,7 @@ pub fn check(case: &Case) -> Result<(), TestCaseError> {
         prop_assert_eq!(watched.original_bytes, report.written.get(), "each byte an original once");
         prop_assert_eq!(watched.originals + counts.retransmissions + counts.copies, counts.packets_sent);
         prop_assert_eq!(watched.copies, counts.copies);
-        // Forty of a hundred lost there and back: a segment takes four transmissions, storms take
-        // more.
+        // 40 % lost there and back: a segment takes four transmissions, storms take more.
         prop_assert!(counts.packets_sent <= 100 + 30 * watched.originals, "a storm: {report:?}");
         // From the eighth on, SYNs share a number, and the handshake may be timed by the wrong one.
         if report.handshake_retransmissions < 7 {

@@ -1,7 +1,6 @@
 //! Random numbers: one seed in, child seeds by name, the same everywhere.
 //!
-//! Logarithms, powers and the cosine are libm's, not the platform's, so that every machine draws
-//! the same.
+//! Logarithms, powers and the cosine are libm's, not the platform's: every machine draws the same.
 
 use headstart_units::Span;
 use rand_core::{Rng, SeedableRng};
@@ -31,8 +30,7 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// Uniform over `0..bound`; `bound` must not be zero. The bias is below 2^-32 for any bound
-    /// used here.
+    /// Uniform over `0..bound`; zero for a bound of zero. Biased by less than 2^-32 up to 2^32.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.draw()) * u128::from(bound)) >> 64) as u64
     }
@@ -63,8 +61,7 @@ impl Random {
         -libm::log(1.0 - self.unit()) * mean
     }
 
-    /// Log-normally distributed with this mean; `spread` is the standard deviation of the
-    /// logarithm.
+    /// Log-normally distributed with this mean; `spread` is the logarithm's standard deviation.
     pub fn log_normal(&mut self, mean: f64, spread: f64) -> f64 {
         // Box and Muller.
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));

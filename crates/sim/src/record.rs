@@ -28,8 +28,7 @@ pub trait Recorder {
         let _ = report;
     }
 
-    /// The events that follow concern this flow, by serial number. Called only by recorders that
-    /// trace.
+    /// The next events concern this flow, by serial number. Called only by recorders that trace.
     #[inline]
     fn focus(&mut self, serial: u64) {
         let _ = serial;
@@ -41,8 +40,7 @@ pub trait Recorder {
         let _ = (now, trace);
     }
 
-    /// Packets and bytes wait before an element; `length` is evaluated only by recorders that watch
-    /// queues.
+    /// Packets and bytes wait before an element; only recorders of queues evaluate `length`.
     #[inline]
     fn queue(&mut self, now: Time, element: usize, length: impl FnOnce() -> (u64, Bytes)) {
         let _ = (now, element, length);

@@ -1,8 +1,7 @@
 //! The order of events: a heap of timers, and a tournament between the elements of the path.
 //!
 //! Packets in transit do not go through the heap: each element holds its own in order, with the
-//! time of the first; the tournament keeps the earliest of those. Ties are broken by fixed numbers,
-//! never by chance.
+//! time of the first; the tournament keeps the earliest of those. Fixed numbers break ties.
 
 use headstart_units::Time;
 

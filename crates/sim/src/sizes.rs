@@ -1,5 +1,4 @@
-//! Flow sizes: fixed, measured distributions as the Halfback paper uses them, and two textbook
-//! shapes.
+//! Flow sizes: fixed, measured distributions as in the Halfback paper, and two textbook shapes.
 //!
 //! Sources: Halfback (HB below) §1, §2.1 with its Figure 2, §4.2.4. It draws from three
 //! measurements: F. Qian et al., "TCP revisited: a fresh look at TCP in the wild", IMC 2009
@@ -27,10 +26,8 @@
 //! - HB §4.2.4 truncates at 1 MB and does not give the method. Here a flow above the limit does not
 //!   occur and the rest keep their proportions (a conditional distribution). Moving the tail to the
 //!   limit would make a tenth of the data-centre flows exactly 1 MB.
-//! - Sizes are rounded to whole bytes, at least one. [`Sizes::mean`] is that of the unrounded
-//!   distribution.
-//! - A log-normal is itself tabulated, eight anchors to a standard deviation, from -6 to +6 of
-//!   them.
+//! - Sizes are rounded to whole bytes, at least one; [`Sizes::mean`] is that of unrounded ones.
+//! - A log-normal is itself tabulated, eight anchors to a standard deviation, from -6 to +6.
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
@@ -165,8 +162,7 @@ impl Sizes {
         Self::from_anchors(ENTERPRISE, limit)
     }
 
-    /// A power law from `minimum` to `limit`. A limit no larger than the minimum leaves only that
-    /// size.
+    /// A power law from `minimum` to `limit`; only `minimum` if the limit is no larger.
     #[must_use]
     pub fn pareto(minimum: Bytes, shape: Ratio, limit: Bytes) -> Self {
         let least = minimum.max(Bytes::new(1));
@@ -306,8 +302,7 @@ impl Sizes {
         }
     }
 
-    /// The size that belongs to a number uniform over all of `u64`: the inverse of the
-    /// distribution.
+    /// The size for a number uniform over all of `u64`: the inverse of the distribution.
     #[must_use]
     pub fn pick(&self, draw: u64) -> Bytes {
         let uniform = unit(draw);

@@ -197,8 +197,7 @@ pub fn offered(vectors: impl Iterator<Item = Vector>, payload: Bytes, duration: 
     offered_by(vectors, payload, duration, |vector| vector.units.iter().map(|unit| unit.bytes).sum())
 }
 
-/// As [`offered`], with a weight of each vector in place of its payload; a weight of zero counts as
-/// a byte.
+/// As [`offered`], with weights in place of payloads; a weight of zero counts as a byte.
 pub fn offered_by(
     vectors: impl Iterator<Item = Vector>,
     amount: Bytes,

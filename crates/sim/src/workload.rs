@@ -32,8 +32,7 @@ pub trait Workload: std::fmt::Debug + Send {
     /// The time of [`Self::next_at`] has come.
     fn on_time(&mut self, now: Time, orders: &mut Vec<Order>);
 
-    /// A connection that it ordered and that stays open has been opened: further messages can be
-    /// requested.
+    /// A connection that it ordered to stay open has been opened: more messages can be requested.
     fn on_open(&mut self, flow: FlowId, tag: u64) {
         let _ = (flow, tag);
     }
@@ -95,15 +94,13 @@ pub struct FlowSpec {
     pub peer: u32,
     /// The end that sends the SYN.
     pub opener: Opener,
-    /// Size of the first message; zero: none yet, and the sender's scheme begins with the first one
-    /// that is written.
+    /// Size of the first message; zero: none yet, the scheme begins with the first one written.
     pub bytes: Bytes,
     /// The size is given to the sender's scheme.
     pub size_known: bool,
     /// The connection is left open for more messages.
     pub keep_open: bool,
-    /// The other direction of the connection that the order before this one opens: both have that
-    /// one's handshake.
+    /// The other direction of the connection that the order before opens, with its handshake.
     pub shares_handshake: bool,
     /// Returned to the workload with each message.
     pub tag: u64,

@@ -1,5 +1,4 @@
-//! Runs that must not change unnoticed: two for each scheme, with the fingerprint over all events
-//! of each.
+//! Runs that must not change unnoticed: two for each scheme, with fingerprints over all events.
 //!
 //! A difference is no fault by itself: a fix or a better model changes results. It must be
 //! intended, though. `HEADSTART_BLESS=1 cargo test -p headstart-sim --test fingerprints` writes the

@@ -15,8 +15,7 @@
 //! Everything runs in one thread and in virtual time; the figure is that thread's processor time
 //! for both endpoints together: the server alone may lose twice the difference. `stack` is the
 //! unmodified stack at the server; `stack-cubic` has this project's session and configuration for
-//! each connection, but the stack's own controller. Runs alternate, and the fastest of each is
-//! taken.
+//! each connection, but the stack's own controller. Runs alternate; the fastest of each counts.
 
 use std::error::Error;
 use std::hash::RandomState;

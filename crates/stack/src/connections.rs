@@ -1,5 +1,4 @@
-//! Connections of clients to servers over one path, and their outcomes: for this crate's tests and
-//! examples.
+//! Connections of clients to servers over a path, and their outcomes: for tests and examples.
 //!
 //! Every connection has its own endpoints, so that any two may differ in anything: scheme, history,
 //! limits, the client's hint.
@@ -95,8 +94,7 @@ pub struct ConnectionOutcome {
 }
 
 impl ConnectionOutcome {
-    /// Time from the request to the last byte, on an established connection; [`Span::MAX`] if it
-    /// never arrived.
+    /// Time from request to last byte, once established; [`Span::MAX`] if it never arrived.
     #[must_use]
     pub fn response(&self) -> Span {
         match (self.requested, self.completed) {

@@ -3,8 +3,7 @@
 //! noq-proto reads no clock: every timestamp is an argument. So two of its endpoints, unmodified,
 //! with the adapters of [`headstart_quic`], run over the path elements of [`headstart_net`] as the
 //! simulator's TCP does. The same inputs give the same departures to the nanosecond. Departure
-//! times, copies and hints are tested exactly here, and the TCP model can be compared with the
-//! stack.
+//! times, copies and hints are tested exactly here, and the TCP model is compared with it.
 //!
 //! ```text
 //!   client 1 --+                                 +-- server 1: connection, scheme, handle

@@ -5,8 +5,7 @@
 //! one ACK frame (RFC 9000 §19.3). Their packet numbers are far above those of the real client,
 //! whose later packets the server then drops as old duplicates.
 //!
-//! It observes every datagram as it leaves the server: no real attacker has more or earlier
-//! information.
+//! It observes every datagram as it leaves the server: no real attacker knows more or earlier.
 
 use bytes::Bytes;
 
@@ -20,8 +19,7 @@ pub enum Misbehaviour {
     Ahead(u64),
     /// Acknowledges every number up to the last one sent, without having received them.
     Guessing,
-    /// Acknowledges exactly the packets sent, as they leave: half a round trip before their
-    /// arrival.
+    /// Acknowledges exactly the packets sent, as they leave: half a round trip too early.
     Early,
     /// Acknowledges the packets received, this many times over.
     Storm(u32),

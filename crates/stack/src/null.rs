@@ -28,8 +28,7 @@ impl SessionFactory for NullSessions {
     }
 }
 
-/// Sizes of the messages in bytes: either side's hello, the rest of the server's flight, the
-/// client's finish.
+/// Bytes of messages: either side's hello, the rest of the server's flight, client's finish.
 const HELLO: usize = 280;
 const CERTIFICATE: usize = 700;
 const FINISH: usize = 52;

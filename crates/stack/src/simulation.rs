@@ -293,8 +293,7 @@ impl<R: Recorder> Simulation<R> {
         true
     }
 
-    /// Carries out the workload's orders, and delivers packets that crossed the path at once, until
-    /// neither is left.
+    /// Carries out the workload's orders and delivers undelayed packets, until none is left.
     fn process_orders(&mut self) {
         loop {
             if let Some(packet) = self.undelayed.pop_front() {

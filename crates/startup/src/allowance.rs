@@ -1,5 +1,4 @@
-//! Decisions of a scheme: a plan for the first flight, an allowance at any later time, and the
-//! hand-over.
+//! Decisions of a scheme: a plan for the first flight, an allowance at any time, and the hand-over.
 
 use headstart_units::{Bytes, Rate, Ratio};
 
@@ -22,8 +21,7 @@ impl Allowance {
 
 /// The first flight: a burst, the rest at a pace, then the window governs.
 ///
-/// A plan is not final: the transport reads the allowance after each event, which replaces the
-/// plan's.
+/// A plan is not final: the allowance that the transport reads after each event replaces its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlightPlan {
     /// Bytes that may leave back to back before pacing begins.

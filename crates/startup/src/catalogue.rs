@@ -29,8 +29,7 @@ pub use crate::name::Name;
 /// A scheme with its parameters, selectable by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its canonical name: that of a preset, or of the scheme with all parameters that differ from
-    /// their defaults.
+    /// Its canonical name: a preset's, or the scheme's with parameters other than the defaults.
     pub name: Name,
     /// Summary in a few words.
     pub summary: &'static str,

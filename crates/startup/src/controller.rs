@@ -28,8 +28,8 @@ impl Controller {
         Self { scheme, base: Base::new(base, mss), handed_over: false, pace_over: None, srtt: Span::ZERO }
     }
 
-    /// The connection is established: the scheme starts from `prior`. Returns the plan of the first
-    /// flight.
+    /// The connection is established: the scheme starts from `prior`. Returns the plan of the
+    /// first flight.
     pub fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.srtt = prior.handshake_rtt;
         self.scheme.establish(prior)
@@ -51,8 +51,7 @@ impl Controller {
         !self.handed_over && self.scheme.needs_sent_events()
     }
 
-    /// Data was newly acknowledged. If the same ack shows losses, [`Self::on_congestion`] comes
-    /// first.
+    /// Data was newly acknowledged; called after [`Self::on_congestion`] if the ack shows losses.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack) {
         self.srtt = ack.rtt.smoothed;
@@ -127,8 +126,7 @@ impl Controller {
         self.base.take_over(how);
     }
 
-    /// Window in bytes and pace at this moment: the scheme's, or the base controller's once it has
-    /// taken over.
+    /// Window in bytes and pace at this moment; after the hand-over those of the base controller.
     #[must_use]
     #[inline]
     pub fn allowance(&self) -> Allowance {

@@ -39,8 +39,7 @@ pub struct Ack {
     pub newest_sent_at: Time,
     /// Bytes acknowledged for the first time, cumulatively or selectively.
     pub newly_acked: Bytes,
-    /// Bytes of `newly_acked` that belong to the first flight and arrived by their original
-    /// transmission.
+    /// Bytes of `newly_acked` of the first flight that arrived by their original transmission.
     pub first_flight_acked: Bytes,
     /// The round-trip time of the newest packet covered, if unambiguous (Karn's rule).
     pub rtt_sample: Option<Span>,
@@ -52,8 +51,7 @@ pub struct Ack {
     pub delivered: Bytes,
     /// Delivery rate over about the last round trip.
     pub rate: RateSample,
-    /// Window-limited when the covered data was sent: the window may grow (RFC 7661, RFC 9438
-    /// §5.8).
+    /// Window-limited when the covered data left: the window may grow (RFC 7661, RFC 9438 §5.8).
     pub is_window_limited: bool,
     /// Loss recovery is under way after this ack.
     pub in_recovery: bool,
@@ -119,8 +117,7 @@ pub struct Progress {
     pub window: Bytes,
 }
 
-/// The retransmission timer expired: everything in flight is taken for lost (RFC 6298 §5, RFC 5681
-/// §3.1).
+/// The retransmission timer expired: all data in flight is lost (RFC 6298 §5, RFC 5681 §3.1).
 #[derive(Clone, Copy, Debug)]
 pub struct Timeout {
     /// Time of expiry.

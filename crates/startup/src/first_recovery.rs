@@ -11,8 +11,7 @@
 //! # Deviations
 //!
 //! - D - R is counted as the originals that were acknowledged. It is the same number when each lost
-//!   segment is retransmitted once, and it does not shrink when a retransmission was spurious or
-//!   itself lost.
+//!   segment is retransmitted once, and it is right when a retransmission was spurious or lost.
 //! - The rule is for the end of the recovery. Here the share holds from the first loss on, so that
 //!   the window does not jump when the recovery ends; one segment per event is packet conservation
 //!   (RFC 6937 §3).
@@ -40,8 +39,7 @@ pub struct FirstRecovery {
 }
 
 impl FirstRecovery {
-    /// Before any delivery or loss. After a loss the window is the share `share` of the delivered
-    /// bytes.
+    /// Before any delivery or loss. After a loss the window is `share` of the delivered bytes.
     #[must_use]
     pub const fn new(mss: Bytes, share: Ratio) -> Self {
         Self { mss, share, delivered: Bytes::ZERO, is_under_way: false, in_flight: Bytes::ZERO }

@@ -16,8 +16,7 @@
 //! # Deviations
 //!
 //! - RFC 9406 §4.2 ends a round when the window's right edge is acknowledged. Here a round ends
-//!   when data sent after its beginning is ([`Round`]), which is the same edge, counted in
-//!   delivered bytes.
+//!   when data sent after its beginning is ([`Round`]): the same edge in delivered bytes.
 //! - RFC 9406 §4.3 limits growth per ack to L = 8 segments for a sender that is not paced. An ack
 //!   covers two segments at most here, so the limit never binds and is not implemented.
 //! - HyStart's second trigger, the length of a train of acks, is left out: it is no evidence for a
@@ -230,8 +229,7 @@ mod tests {
 
     const MSS: Bytes = Bytes::new(1000);
 
-    /// Plays rounds of `per_round` acks each with the given RTTs in milliseconds; returns the
-    /// window.
+    /// Plays rounds of `per_round` acks with the given RTTs in milliseconds; returns the window.
     fn play(growth: &mut Growth, rounds: &[u64], per_round: u64) -> (Bytes, Decision) {
         let (mut window, mut delivered, mut verdict) = (MSS * 10, Bytes::ZERO, Decision::Continue);
         for &rtt in rounds {

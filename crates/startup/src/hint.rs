@@ -38,8 +38,7 @@ pub use guard::Guard;
 pub use steps::Steps;
 
 /// The number of the transport parameter. RFC 9000 §22.3: drawn at random from the whole range, to
-/// avoid collisions with other experiments; not of the form 31 n + 27, which §18.1 reserves for
-/// exercise.
+/// avoid collisions with other experiments; not 31 n + 27, which §18.1 reserves for exercise.
 pub const PARAMETER: u64 = 0x1e84_b5c9_07d3_6a42;
 
 /// Bytes of the value.
@@ -105,8 +104,7 @@ impl Hint {
     }
 
     /// The value of the transport parameter, with the bandwidth rounded down to whole kbit/s;
-    /// `None` for less than one. A bandwidth above the limit of [`Self::parse`] is sent as that
-    /// limit.
+    /// `None` for less than one. A bandwidth above [`Self::parse`]'s limit is sent as that.
     #[must_use]
     pub fn emit(self) -> Option<[u8; SIZE]> {
         let kbit =

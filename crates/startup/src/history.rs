@@ -53,8 +53,7 @@ impl Record {
         Some(if bdp < least { (least, self.btl_bw.max(least / rtt)) } else { (bdp, self.btl_bw) })
     }
 
-    /// True if it is older than `lifetime`. A record from the future, after a clock was set back,
-    /// is not.
+    /// True if it is older than `lifetime`; never for a record from the future of a clock set back.
     #[must_use]
     pub fn is_expired(&self, now: Time, lifetime: Span) -> bool {
         now.since(self.saved_at) > lifetime
@@ -188,20 +187,16 @@ impl Lease {
     }
 }
 
-/// A store of path records. The key is the peer's address; a caller that keys by prefix masks the
-/// rest.
+/// A store of path records by the peer's address; a caller that keys by prefix masks the rest.
 pub trait Store {
-    /// A connection to `peer` starts. Returns its record, if any; from now on this connection
-    /// counts as live.
+    /// A connection to `peer` starts, and counts as live from now on. Returns its record, if any.
     fn open(&mut self, peer: IpAddr) -> (Option<SharedRecord>, Lease);
 
     /// Its first flight begins: `plan` gets the shared credit and returns the bytes of the flight.
-    /// Both are one step, so that each of several concurrent starts sees the reservations of the
-    /// others.
+    /// Both are one step, so that concurrent starts see each other's reservations.
     fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes);
 
-    /// The outcome of its first flight is known: the reservation ends, and `revision` changes the
-    /// credit.
+    /// The outcome of its first flight is known: ends the reservation, and applies `revision`.
     fn release(&mut self, lease: &mut Lease, revision: &Revision);
 
     /// The connection closes: writes the outcome and releases everything, the first flight's

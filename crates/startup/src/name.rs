@@ -8,8 +8,7 @@ use core::ops::Deref;
 /// Bytes of the longest name.
 const MAX_LENGTH: usize = 255;
 
-/// The name of a scheme as it is printed: `iw10`, `halfback(additional=25%)`. A text of at most 255
-/// bytes.
+/// The name of a scheme as it is printed: `iw10`, `halfback(additional=25%)`; at most 255 bytes.
 #[derive(Clone, Copy)]
 pub struct Name {
     length: u8,

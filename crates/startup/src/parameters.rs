@@ -187,8 +187,7 @@ macro_rules! parameters {
     (@range $range:expr) => { Some($range) };
 }
 
-/// Implements [`Value`](crate::parameters::Value) for an enum without data, each value with its
-/// word.
+/// Implements [`Value`](crate::parameters::Value) for an enum without data, a word for each.
 #[macro_export]
 macro_rules! words {
     ($type:ty { $first:ident = $first_word:literal $(, $other:ident = $other_word:literal)* $(,)? }) => {

@@ -1,7 +1,6 @@
 //! The prior: all that is known before the first byte.
 //!
-//! Its values are estimates. Each carries its source and its age; a scheme never fetches one
-//! itself.
+//! Its values are estimates, each with its source and age; a scheme never fetches one itself.
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -55,8 +54,7 @@ impl Prior {
         }
     }
 
-    /// The most that can usefully be sent at once: bounded by the receiver, and by the flow if its
-    /// size is known.
+    /// The most that can usefully be sent at once: the receiver bounds it, and a known flow size.
     #[must_use]
     pub fn sendable(&self) -> Bytes {
         self.flow_size.unwrap_or(Bytes::MAX).min(self.receive_window)

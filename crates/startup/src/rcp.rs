@@ -93,8 +93,7 @@ impl FairRate {
         }
     }
 
-    /// A packet arrives, accepted by the link or not; `rtt` is the RTT that it carries, zero if
-    /// none. Returns R.
+    /// A packet arrives, accepted by the link or not; `rtt` is what it carries, or zero. Returns R.
     pub fn on_arrival(&mut self, now: Time, size: Bytes, rtt: Span) -> Rate {
         self.advance(now);
         self.arrived += size;
@@ -170,8 +169,7 @@ mod tests {
     const SEGMENT: Bytes = Bytes::new(1000);
 
     /// `flows` senders of 1000-byte packets that follow the stamp after one RTT of 50 ms, for
-    /// `millis`. Returns R in kB/s and the queue in bytes, each as seen in the last 100 ms: least
-    /// and most.
+    /// `millis`. Returns least and most R in kB/s and queue in bytes of the last 100 ms.
     fn obeyed_by(flows: u64, millis: u64) -> ((u64, u64), (u64, u64)) {
         let rtt = Span::from_millis(50);
         let mut router = FairRate::new(Params::new(CAPACITY));

@@ -56,8 +56,7 @@ schemes! {
 /// Sans I/O: events and their times go in, the allowance (window and pace) comes out. It holds no
 /// clock, no socket and no random source.
 pub trait Startup: Debug {
-    /// The connection is established. Returns the plan of the first flight. Called once, before any
-    /// other event.
+    /// The connection is established. Returns the plan of the first flight. Called first, and once.
     fn establish(&mut self, prior: &Prior) -> FlightPlan;
 
     /// Data left this host. By default ignored.
@@ -122,8 +121,7 @@ pub trait Startup: Debug {
     }
 
     /// True if it sends nothing beyond its first flight until all of that is delivered, and goes on
-    /// in congestion avoidance. It takes two round trips for the flight, then one for each further
-    /// flight.
+    /// in congestion avoidance. The flight takes two round trips, each further one takes one.
     fn ends_with_flight(&self) -> bool {
         false
     }
@@ -152,14 +150,12 @@ pub trait Startup: Debug {
         false
     }
 
-    /// True if its receiver must acknowledge every segment at once, whatever the transport's
-    /// default.
+    /// True if its receiver must acknowledge every segment at once, whatever the default.
     fn requires_every_ack(&self) -> bool {
         false
     }
 
-    /// True if its packets, the handshake's included, carry a rate field for routers to stamp
-    /// (RCP).
+    /// True if its packets, handshake included, carry a rate field for routers to stamp (RCP).
     fn requires_rate_stamps(&self) -> bool {
         false
     }
@@ -170,15 +166,13 @@ pub trait Startup: Debug {
         false
     }
 
-    /// The rate to request of the routers before the connection is established (RFC 4782); `None`:
-    /// no request.
+    /// The rate to request of the routers before establishment (RFC 4782); `None`: no request.
     fn request(&self, known: &RequestInputs) -> Option<Rate> {
         let _ = known;
         None
     }
 
-    /// True if it sends another Quick-Start Request when there is more to send after an idle period
-    /// (RFC 4782 §4.8).
+    /// True if it sends another Quick-Start Request for data after an idle period (RFC 4782 §4.8).
     fn requests_after_idle(&self) -> bool {
         false
     }
@@ -193,8 +187,7 @@ pub trait Startup: Debug {
         let _ = rtt;
     }
 
-    /// The prior knowledge that it needs with these parameters; `None`: as in its row of the
-    /// catalogue.
+    /// The prior knowledge that it needs with these parameters; `None`: as in its catalogue row.
     fn needs(&self) -> Option<Needs> {
         None
     }

@@ -1,11 +1,9 @@
-//! A sender's trace, event by event: the same format for every transport, so that one reader serves
-//! all traces.
+//! A sender's trace, event by event, in one format for all transports and readers.
 //!
 //! # Units
 //!
 //! A transport with a byte stream reports stream offsets and payload bytes. Over QUIC, where lost
-//! data is sent in another packet, offsets and sizes are those of packets in sending order, headers
-//! included.
+//! data is sent in another packet, offsets and sizes are those of packets as sent, with headers.
 
 use headstart_units::{Bytes, Rate, Span};
 

@@ -232,8 +232,7 @@ impl RecordFile {
     }
 
     /// Moves records from beyond `capacity` slots into free ones before it and cuts the file off.
-    /// Killed in between, it leaves records in two slots, which the next one to open it tells
-    /// apart.
+    /// Killed in between, it leaves records in two slots; the next one to open it keeps the newest.
     ///
     /// # Errors
     /// If the system cannot read or write.

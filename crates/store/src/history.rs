@@ -40,8 +40,7 @@ impl Default for Options {
     }
 }
 
-/// Below this many peers one shard serves all, so that a small table forgets exactly the least
-/// recently used.
+/// Below this many peers there is one shard: a small table forgets exactly the least recently used.
 const MIN_SHARDED_CAPACITY: usize = 4096;
 /// Enough that the cores of a large server rarely want the same.
 const SHARDS: usize = 16;

@@ -2,9 +2,8 @@
 //!
 //! A server remembers what connections to each peer measured ([`headstart_startup::history`]).
 //! [`History`] stores that for a whole host. It is a bounded table that evicts the peer with the
-//! oldest update, in shards so that connections on all cores use it at once. A file behind it is
-//! optional. A look-up never waits for the disk: a separate thread writes changes, at most a second
-//! late.
+//! oldest update, in shards for connections on all cores at once. A file behind it is optional. A
+//! look-up never waits for the disk: a separate thread writes changes, at most a second late.
 //!
 //! ```
 //! use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};

@@ -25,8 +25,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 pub const SIZE: usize = 64;
 const CHECKED: usize = 60;
 const IN_USE: u8 = 1;
-/// Bytes that the credit is counted in: 64 MiB at most, and no credit that is used is near to one
-/// of these.
+/// Unit of the credit in bytes: 64 MiB at most, and no credit in use is near to one unit.
 const CREDIT_UNIT: u64 = 1024;
 
 /// Content of a slot.

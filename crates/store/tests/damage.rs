@@ -109,8 +109,7 @@ fn a_partly_written_record_is_dropped() {
         let (_folder, path) = folder();
         std::fs::write(&path, &old).expect("a file");
         let (history, _) = History::open(&path, options()).expect("a history");
-        // Another record of the same peers, which `meet` would take for torn: only the first is to
-        // be met.
+        // Another record of these peers, for `meet` a torn one: only the first is to be met.
         visit(&history, peer(0), record(1_000_003));
         drop(history);
         std::fs::read(&path).expect("a file")

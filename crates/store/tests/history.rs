@@ -146,8 +146,7 @@ fn memory_and_file_stay_within_the_capacity() {
     assert_eq!(Some(length), history.file_length());
     assert!(length <= 64 * (1 + CAPACITY as u64), "{length} bytes for {CAPACITY} peers");
     assert!(history.bytes_per_entry() < 256, "{} bytes", history.bytes_per_entry());
-    // The file holds the records of the memory, except for shards that are over full after the
-    // restart.
+    // The file holds the records of the memory, except for shards too full after the restart.
     let before = known(&history, 200_000);
     drop(history);
     let (history, loaded) = open(&path, CAPACITY);

@@ -148,8 +148,7 @@ fn killed_unasked() -> (u64, u64) {
 
 fn killed_without_having_flushed() {
     let mut seen = vec![];
-    // The thread that writes to the file may have been kept waiting while the other went on, but
-    // not each time.
+    // The thread that writes the file may have been delayed while the other went on, not each time.
     for _ in 0..4 {
         let (last, found) = killed_unasked();
         // Missing records are at most one second old.

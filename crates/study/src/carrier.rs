@@ -69,8 +69,7 @@ pub trait Carrier: Debug + Sync {
     /// Detail that it shows.
     fn detail(&self) -> Detail;
 
-    /// True if it runs in real time: its runs follow one another, and the machine may be too busy
-    /// for one.
+    /// True if it runs in real time: runs follow one another, and the machine may be too busy.
     fn is_real_time(&self) -> bool {
         self.selection().0 == Environment::Emulator
     }

@@ -1,5 +1,4 @@
-//! The set-up of the fast-startup slides: connection vectors over a dumbbell with nine round-trip
-//! times.
+//! The set-up of the fast-startup slides: connection vectors over a dumbbell with nine RTTs.
 //!
 //! Source: M. Scharf, "Speeding up the Internet: Fast Startup Congestion Control", slides, 2009
 //! (Slides below). They cite the TCP evaluation suite for the round-trip times (L. Andrew et al.,
@@ -9,8 +8,7 @@
 //!
 //! Initiators are on both sides, so data and acks share each direction of the link. The load is
 //! offered in each direction, as a share of the link's rate: payload, or all bytes on the link
-//! ([`LoadCounts`]). The vectors that make this load are drawn by [`WebVectors`] or read from a
-//! trace.
+//! ([`LoadCounts`]). The vectors are drawn by [`WebVectors`] or read from a trace.
 //!
 //! A scheme that needs routers gets its own: RCP routers that stamp, Quick-Start those that
 //! `--routers` names (Target if it names none). All others get routers that only forward.
@@ -49,8 +47,7 @@ use crate::setup::Setup;
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 pub use vector_file::{LoadCounts, VectorFile};
 
-/// One-way delays of the hosts on either side in milliseconds (draft-irtf-iccrg-tcpeval, basic
-/// scenarios).
+/// One-way delays of both sides' hosts in milliseconds (draft-irtf-iccrg-tcpeval, basic scenario).
 const LEFT: [u64; 3] = [0, 12, 25];
 const RIGHT: [u64; 3] = [2, 37, 75];
 /// Initial window of the TCP of that time, in segments (RFC 3390).
@@ -439,8 +436,7 @@ mod tests {
     fn the_load_of_the_link_is_all_that_it_carries_but_what_is_sent_again() {
         let mix = SchemeMix { tested: schemes::find("iw3").expect("a scheme"), beside: None };
         let numbers = counting("40 %", "link").run(mix, 3).expect("it runs");
-        // Eight seeds gave 38.8 to 39.8: the rest of large answers is cut off at the end of the
-        // run.
+        // Eight seeds gave 38.8 to 39.8: the end of the run cuts off large answers.
         assert!((37.0..41.5).contains(&numbers["utilisation"]), "{}", numbers["utilisation"]);
     }
 

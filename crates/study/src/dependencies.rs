@@ -18,8 +18,7 @@ pub struct Dependency {
     counts: fn(&Setup) -> bool,
     /// For tests: arguments that set it.
     pub example: &'static str,
-    /// Arguments of a race in which they change nothing, and of one in which they do; [`NONE`] if
-    /// there is none.
+    /// Arguments of a race in which they change nothing, and of one in which they do, or [`NONE`].
     pub races: [&'static str; 2],
 }
 

@@ -53,8 +53,7 @@ pub struct Estimate {
     pub seconds: f64,
     /// True if the runs follow one another in real time.
     pub is_real_time: bool,
-    /// Highest load on the bottleneck in any run, headers included, as a share of its rate: above 1
-    /// flows pile up.
+    /// Highest load on the bottleneck in any run, with headers, over its rate: above 1 flows queue.
     pub wire_load: f64,
 }
 

@@ -41,8 +41,7 @@ pub struct RecordParams {
 /// Source of the record that a start may draw on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Records {
-    /// From the connection before; where networks follow one another, from another network (WS
-    /// §4.3).
+    /// From the connection before; in a sequence of networks, from another network (WS §4.3).
     Previous,
     /// From an earlier connection over the same path, as far from it as two connections of one peer
     /// are (WS Figure 2).

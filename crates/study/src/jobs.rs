@@ -1,5 +1,4 @@
-//! Many runs: finished ones are read from the store, the others are executed on all cores and
-//! stored.
+//! Many runs: finished ones are read from the store, others are executed on all cores and stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Executes runs: each one independent, on all cores, with the same results for any number of
-//! threads.
+//! Executes independent runs on all cores, with the same results for any number of threads.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -14,8 +14,7 @@ use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions}
 use crate::setup::Setup;
 use crate::study::{PreparedStudy, StudyEntry, plain};
 
-/// Options of a run that a plan does not set: schemes have a key of their own, and threads depend
-/// on the machine.
+/// Run options that a plan does not set: schemes have their own key, threads depend on the machine.
 const NOT_IN_PLANS: [&str; 2] = ["schemes", "threads"];
 
 /// The four tables of options, as they are written in a file.
@@ -111,8 +110,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Sets one option of any of the tables, or a parameter of the study (of any where none is
-    /// named yet).
+    /// Sets an option of any table, or a parameter of the study (of any where none is named yet).
     ///
     /// # Errors
     /// If there is no such option, or its value is invalid.

@@ -77,8 +77,7 @@ impl Setup {
     /// Checks the constraints between options, chooses the carrier and reads HAR files.
     ///
     /// # Errors
-    /// If options contradict each other, the carrier is missing or cannot carry them out, or a file
-    /// is invalid.
+    /// If options contradict each other, the carrier is missing or lacks one, or a file is invalid.
     pub fn new(
         carriers: Carriers,
         path: PathOptions,
@@ -377,8 +376,7 @@ impl Setup {
     pub fn ideal(&self) -> Ideal {
         let tcp = self.tcp();
         let half_rounds = if self.carrier().selection() == (Environment::Simulator, TransportName::Tcp) {
-            // The sender's SYN, its answer, the data; a receiver opens with a SYN, and then sends a
-            // request.
+            // The sender's SYN, its answer, the data; a receiver opens with SYN, then request.
             let asks = u64::from(!self.pages.is_empty() || self.opener() == Opener::Receiver);
             2 * u64::from(tcp.handshakes) + 1 + asks
         } else {

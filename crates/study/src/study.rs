@@ -27,8 +27,7 @@ pub type Numbers = BTreeMap<String, f64>;
 /// Set to 1 in a run that the machine was too busy for. Its other numbers are invalid.
 pub const INVALID: &str = "invalid";
 
-/// Conversion of a setup to a run. A value is a study with its parameters, and state shared by its
-/// runs.
+/// Conversion of a setup to a run. A value is a study with its parameters and its runs' state.
 pub trait Study: Sized + Send + Sync + 'static {
     /// Its name in plans.
     const NAME: &'static str;
@@ -41,8 +40,7 @@ pub trait Study: Sized + Send + Sync + 'static {
     /// Parameters that only plans of this study may set.
     type Params: Args + Clone + fmt::Debug;
 
-    /// The parameters of a run without a scheme that uses hints: runs that differ in nothing else
-    /// are one.
+    /// The parameters of a run without a scheme that uses hints: runs alike in these are one.
     fn without_hint(params: Self::Params) -> Self::Params {
         params
     }
@@ -301,8 +299,7 @@ impl StudyEntry {
     /// The study with the parameters set, for this setup.
     ///
     /// # Errors
-    /// If a parameter is invalid, or the setup's carrier does not show the detail that the study
-    /// needs.
+    /// If a parameter is invalid, or the setup's carrier lacks the detail that the study needs.
     pub fn prepare(&'static self, matches: &ArgMatches, setup: Setup) -> Result<PreparedStudy> {
         self.check(setup.carrier())?;
         let (study, parameters) = (self.prepare)(matches).map_err(|error| plain(&error))?;
@@ -321,8 +318,7 @@ pub struct PreparedStudy {
 }
 
 impl PreparedStudy {
-    /// The study and all parameters that determine the result of a run, in which hints are used or
-    /// not.
+    /// The study and all parameters that determine the result of a run, with hints or without.
     #[must_use]
     pub fn kind(&self, is_hinted: bool) -> String {
         format!("{} {}", self.entry.name, self.parameters[usize::from(is_hinted)])

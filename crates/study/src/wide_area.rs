@@ -31,8 +31,7 @@ const UNTIL: Time = Time::from_millis(14_000);
 const END: Time = Time::from_millis(70_000);
 /// Size of each flow of the cross traffic.
 const CROSS: Bytes = Bytes::new(30_000);
-/// Scheme whose losses make a case one "where packet loss happened" (Halfback Figure 8), for all
-/// schemes alike.
+/// Scheme whose losses make a case one "where packet loss happened" (Halfback Figure 8), for all.
 const LOSS_REFERENCE: &str = "jump-start";
 
 const MEASURES: &[Measure] = &[

@@ -24,8 +24,7 @@ pub fn fnv128(hash: u128, bytes: impl IntoIterator<Item = u8>) -> u128 {
 
 /// A hash of large inputs, continued from `hash`: eight bytes are mixed in at a time.
 ///
-/// An input in two pieces gives the same as in one only if the first is a multiple of eight bytes
-/// long.
+/// An input in two pieces gives the same as in one only if the first has a multiple of eight bytes.
 #[must_use]
 pub fn by_words(hash: u64, bytes: &[u8]) -> u64 {
     let step = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);

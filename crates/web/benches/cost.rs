@@ -1,5 +1,4 @@
-//! CPU cost of fast starts to a server: the adapter against the stack alone, alternating in one
-//! run.
+//! CPU cost of fast starts to a server: the adapter against the stack alone, alternating.
 //!
 //! `cargo bench -p headstart-web --bench cost [-- [ROUNDS] [WORD...]]`; words select the rows that
 //! contain them. Server and client communicate over loopback. The comparison is of the processor

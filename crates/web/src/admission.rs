@@ -1,5 +1,4 @@
-//! Acceptance of connections: the interface between a web server and the fast start of its
-//! connections.
+//! Acceptance of connections: the interface between a web server and their fast start.
 //!
 //! The server handles requests and sizes; an [`Admission`] handles the transport. [`Plain`] is the
 //! unmodified QUIC stack: the baseline of every comparison, replaced by `headstart_quic`.
@@ -34,8 +33,7 @@ pub trait Session: Debug + Send + Sync + 'static {
     /// An answer of `bytes` begins. Several may be in progress.
     fn will_send(&self, connection: &Connection, bytes: u64);
 
-    /// The scheme of the start, reported to clients that may choose; `None` if there is none to
-    /// name.
+    /// The scheme of the start, reported to clients that may choose; `None` if it has no name.
     fn scheme(&self) -> Option<&str>;
 
     /// The connection has ended.

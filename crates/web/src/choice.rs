@@ -2,14 +2,12 @@
 //!
 //! That list is the only part that a server can read before a connection exists and that a foreign
 //! server must ignore: it selects `h3` and goes on. A server that allows the choice confirms it
-//! with the header [`HEADER`]; without the header the choice had no effect, and a comparison would
-//! be void.
+//! with the header [`HEADER`]; without the header a comparison would be void.
 
 /// Prefix of the scheme's name in the ALPN list.
 const PREFIX: &str = "headstart/";
 
-/// Response header with the scheme that governs the connection. Sent only by a server that allows
-/// the choice.
+/// Response header with the connection's scheme, sent only by a server that allows the choice.
 pub const HEADER: &str = "headstart-scheme";
 
 /// The protocol of HTTP/3 (RFC 9114 §3.1).

@@ -429,8 +429,7 @@ impl FetchPlan {
             .map_err(|_| FetchError::Url { found: url.to_string() })?;
         let mut stream = sender.send_request(request).await.map_err(http)?;
         match stream.finish().await {
-            // A server may refuse the rest of the request; its answer is still valid (RFC 9114
-            // §4.1).
+            // A server may refuse the rest of the request; its answer is valid (RFC 9114 §4.1).
             Err(h3::error::StreamError::RemoteTerminate { code, .. }) if code == Code::H3_NO_ERROR => {}
             done => done.map_err(http)?,
         }

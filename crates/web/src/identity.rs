@@ -155,8 +155,7 @@ pub fn kept_certificates(folder: &Path) -> Vec<CertificateDer<'static>> {
         .collect()
 }
 
-/// Suffix of kept files. One file holds certificate and key, so that neither exists without the
-/// other.
+/// Suffix of kept files. One file holds certificate and key: neither exists without the other.
 const KEPT: &str = "identity.pem";
 
 fn file_name(names: &[String]) -> String {

@@ -26,8 +26,7 @@ use crate::site::{Body, Site};
 pub struct ServerConfig {
     /// Clients may choose a scheme.
     pub scheme_choice: bool,
-    /// Validates every address with a Retry packet before any state is kept for it (RFC 9000
-    /// §8.1.2).
+    /// Validates every address by a Retry before any state is kept for it (RFC 9000 §8.1.2).
     pub retry: bool,
     /// Limit on concurrent connections; more are refused.
     pub most_connections: usize,
@@ -35,8 +34,7 @@ pub struct ServerConfig {
     /// gets a send window of the part that is its own. 1 GiB. Those that were there before keep
     /// theirs, so that ten thousand hold 6 GiB at worst.
     pub most_unsent: u64,
-    /// Time limit of a handshake. 10 s: the stack's idle timeout allows a silent peer three times
-    /// that.
+    /// Time limit of a handshake. 10 s: the stack's idle timeout allows a silent peer 30 s.
     pub handshake: Duration,
     /// Time for connections to finish after shutdown.
     pub grace: Duration,
@@ -284,8 +282,7 @@ impl<S: Session> Exchange<S> {
             Err(error) => Err(error),
             Ok(()) => {
                 stream.finish().await?;
-                // The end of the request may still be in flight. An endless body is refused (RFC
-                // 9114 §4.1).
+                // The request's end may be in flight. An endless body is refused (RFC 9114 §4.1).
                 let rest = async { while let Ok(Some(_)) = stream.recv_data().await {} };
                 if tokio::time::timeout(REQUEST_TIMEOUT, rest).await.is_err() {
                     stream.stop_sending(Code::H3_NO_ERROR);

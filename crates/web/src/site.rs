@@ -35,8 +35,7 @@ pub enum Site {
 
 /// A folder whose files are served. Symbolic links in it are followed, outside of it too.
 ///
-/// A client that accepts it gets `name.br`, `name.zst` or `name.gz` in place of `name`, if both are
-/// there.
+/// A client that accepts it gets `name.br`, `name.zst` or `name.gz` for `name`, if both are there.
 #[derive(Clone, Debug)]
 pub struct Folder {
     root: PathBuf,
@@ -154,8 +153,7 @@ impl Folder {
         answer
     }
 
-    /// Lists the names in a folder without `index.html`; `None` if `path` is no folder below the
-    /// root.
+    /// Lists names in a folder without `index.html`; `None` if `path` is no folder below the root.
     async fn listing(&self, path: &str) -> Option<Response<Body>> {
         let within = relative_path(path.strip_suffix('/')?)?;
         let mut names = vec![];

@@ -43,8 +43,7 @@ pub fn tls(identity: &Arc<CurrentIdentity>) -> Result<Arc<rustls::ServerConfig>,
     Ok(Arc::new(config))
 }
 
-/// Serves `site` on `listener` until `shutdown`, then completes requests in progress. `port` is
-/// that of HTTP/3.
+/// Serves `site` on `listener` until `shutdown`, then completes requests. `port` is that of HTTP/3.
 pub async fn serve(
     listener: TcpListener,
     tls: Arc<rustls::ServerConfig>,

@@ -250,8 +250,7 @@ impl super::hosts::Testbed for Testbed {
     }
 }
 
-/// Runs `work` on a thread in a network namespace of its own with a device in it, and returns its
-/// result.
+/// Runs `work` on a thread in a network namespace of its own with a device, and returns its result.
 fn in_a_namespace<T: Send + 'static>(
     settings: device::Settings,
     work: impl FnOnce(Device) -> io::Result<T> + Send + 'static,
@@ -295,8 +294,7 @@ impl Servers {
     ) -> io::Result<Self> {
         let controllers = controllers.to_vec();
         in_a_namespace(settings(ours, peer), move |device| {
-            // Path metrics learned by a connection must not reach the next. The setting is per
-            // namespace.
+            // Path metrics of a connection must not reach the next. The setting is per namespace.
             std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1")?;
             let mut listeners = vec![];
             for (port, controller) in (PORT..).zip(controllers) {
@@ -400,8 +398,7 @@ impl Clients {
 impl Transport for Clients {
     fn open(&mut self, flow: u32, spec: &FlowSpec) {
         let (orders, asked) = channel();
-        // Fails only if the namespace's thread has ended; the driver then receives no event and
-        // reports that.
+        // Fails only if the namespace's thread has ended; the driver then reports that.
         let _ = orders.send(spec.bytes);
         let server = SocketAddr::from((self.server, PORT + spec.group.min(GROUPS as u16 - 1)));
         let _ = self.dial.send((flow, server, asked));

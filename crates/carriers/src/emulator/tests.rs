@@ -153,8 +153,7 @@ fn real_quic_takes_at_least_the_minimum_rtt_and_delivers_all_requested_bytes() {
     let reports = run.observe(Reports::default()).expect("it runs").observer.0;
     let [flow] = &reports[..] else { panic!("one flow: {reports:?}") };
     assert_eq!(flow.read, Bytes::new(200_000));
-    // Handshake and request are two round trips, and 200 kB take 80 ms at 20 Mbit/s, even without a
-    // header.
+    // Handshake and request are two round trips, and 200 kB take 80 ms without headers.
     let least = Span::from_millis(60 + 80);
     let took = flow.completion_time().expect("it completes");
     assert!(took >= least, "{took}");

@@ -25,8 +25,7 @@ const KINDS: [&str; 3] = [
 /// describes the active one first.
 pub(super) fn services(description: &str, base: &Uri) -> Result<Vec<Service>, Error> {
     let document = xml::parse(description)?;
-    // UDA 1.0 had an explicit base; UDA 1.1 §2.3 has relative URLs resolved against the
-    // description's.
+    // UDA 1.0 had an explicit base; UDA 1.1 §2.3 resolves relative URLs against the description's.
     let root = document.root_element();
     let base = xml::text(root, "URLBase")
         .filter(|base| !base.is_empty())

@@ -25,8 +25,7 @@ impl Client {
         Self { host, deadline }
     }
 
-    /// Accepts an HTTP URL at this very host, written as an address: a name could resolve to any
-    /// host.
+    /// Accepts an HTTP URL at this host, written as an address: a name could resolve to any host.
     pub fn checked(&self, text: &str) -> Result<Uri, Error> {
         let malformed = || Error::Url { found: text.to_owned() };
         let url: Uri = text.parse().map_err(|_| malformed())?;

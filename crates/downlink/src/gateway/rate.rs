@@ -6,8 +6,7 @@ use headstart_units::Rate;
 use super::Link;
 use crate::estimate::{Estimate, Meaning, line_share};
 
-/// The speeds of Ethernet ports in Mbit/s. A rate that equals one of them is most likely the
-/// port's.
+/// Speeds of Ethernet ports in Mbit/s. A rate that equals one of them is most likely the port's.
 const PORTS: [u64; 9] = [10, 100, 1_000, 2_500, 5_000, 10_000, 25_000, 40_000, 100_000];
 
 /// A gateway's line as an estimate.

@@ -47,8 +47,7 @@ pub(super) fn properties(answer: &str) -> Result<LinkProperties, Error> {
     Ok(LinkProperties { downstream, access, is_up })
 }
 
-/// CIC §2.2.7: an unsigned number of 32 bits, in bit/s. Gateways with faster lines write more
-/// digits.
+/// CIC §2.2.7: an unsigned 32-bit number, in bit/s. Gateways with faster lines write more digits.
 fn rate(text: &str) -> Result<Rate, Error> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());

@@ -113,8 +113,7 @@ fn search(address: SocketAddr, target: &str) -> String {
     format!("M-SEARCH * HTTP/1.1\r\nHOST: {address}\r\nMAN: \"ssdp:discover\"\r\n{wait}ST: {target}\r\n\r\n")
 }
 
-/// The description's URL; `None` for datagrams that do not answer the search, which are frequent on
-/// such a network.
+/// The description's URL; `None` for datagrams that do not answer the search, which are frequent.
 fn location(datagram: &[u8]) -> Result<Option<String>, Error> {
     let Ok(text) = core::str::from_utf8(datagram) else {
         return Err(Error::Discovery { reason: "is no text" });

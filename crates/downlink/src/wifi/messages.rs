@@ -39,8 +39,7 @@ pub enum StationInfo {
 
 impl NlAttrType for StationInfo {}
 
-/// `enum nl80211_rate_info`, in units of 100 kbit/s; the first has 16 bits, for rates up to 6.5
-/// Gbit/s.
+/// `enum nl80211_rate_info`, in units of 100 kbit/s; the first has 16 bits, up to 6.5 Gbit/s.
 #[neli_enum(serialized_type = "u16")]
 pub enum RateInfo {
     Invalid = 0,
@@ -66,8 +65,7 @@ pub(super) fn read_interface(message: &Message, connection: &mut Connection) {
         ssid.filter(|ssid| !ssid.is_empty()).map(|ssid| String::from_utf8_lossy(ssid).into_owned());
 }
 
-/// Parses an answer to *get station*. A client has one station, its access point; the fastest
-/// counts.
+/// Parses an answer to *get station*. A client has one, its access point; the fastest counts.
 pub(super) fn read_station(message: &Message, connection: &mut Connection) {
     let attributes = message.attrs().get_attr_handle();
     let Ok(station) = attributes.get_nested_attributes::<StationInfo>(Attribute::StationInfo) else { return };

@@ -169,8 +169,7 @@ pub fn points(options: &[String]) -> Result<Vec<PointTask>> {
     Ok(points.into_iter().map(task).collect())
 }
 
-/// Runs one of [`points`] and returns its results. Finished runs are kept in `folder` while it goes
-/// on.
+/// Runs one of [`points`] and returns its results. Finished runs are kept in `folder` meanwhile.
 ///
 /// # Errors
 /// If an option is refused, or a run fails.
@@ -186,8 +185,7 @@ pub fn point(options: &[String], folder: &Path) -> Result<Stored> {
     Ok(keys.filter_map(stored).collect())
 }
 
-/// `headstart trace` with these options, of which the first is the scheme: a table of events for
-/// each scheme.
+/// `headstart trace` with these options, the first of which is the scheme: a table of events each.
 ///
 /// # Errors
 /// If an option is refused, or a run fails.
@@ -213,8 +211,7 @@ pub fn trace(options: &[String]) -> Result<Answer> {
 /// claims, and one of each figure's data; without a paper a table of all papers.
 ///
 /// # Errors
-/// If an option is refused, or a run fails; with `--check` if a claim has another outcome than the
-/// one on record.
+/// If an option is refused or a run fails; with `--check` if an outcome is not as on record.
 pub fn reproduce(options: &[String], folder: &Path) -> Result<Answer> {
     let (Line { matches, .. }, command) = line("reproduce", options)?;
     let Command::Reproduce(args) = Cli::from_arg_matches(&matches)?.command else {
@@ -233,8 +230,7 @@ fn object(conditions: Vec<conditions::Condition>) -> Result<String> {
     Ok(serde_json::Value::Object(object).to_string())
 }
 
-/// The setup of `headstart race` with these options, its cost, and its command line; nothing is
-/// run.
+/// Setup of `headstart race` with these options, its cost and its command line; nothing is run.
 ///
 /// # Errors
 /// If an option is refused.

@@ -1,5 +1,4 @@
-//! `headstart demo`: a server, a client and a path between them in one process, and the times of
-//! each scheme.
+//! `headstart demo`: server, client and path in one process, and the times of each scheme.
 //!
 //! Only the path is simulated: UDP datagrams of a real QUIC stack cross the elements of the
 //! simulator by the real clock.
@@ -94,8 +93,7 @@ pub fn demo(args: &DemoArgs) -> Result<()> {
     runtime.block_on(run(args))
 }
 
-/// A server that did not receive the client's close drops the connection after 30 s, and reports it
-/// then.
+/// A server that did not receive the client's close drops and reports the connection after 30 s.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn check(args: &DemoArgs) -> Result<()> {
@@ -168,8 +166,7 @@ impl Testbed {
         Ok(Self { relay, shutdown, reports, remote: address, endpoint: ClientEndpoint::to(address)? })
     }
 
-    /// Fetches `size` bytes; waits until the server has reported the connection and the path is
-    /// empty.
+    /// Fetches `size` bytes; waits until the server has reported it and the path is empty.
     async fn fetch(&self, setup: &ClientSetup, scheme: &str, size: Bytes) -> Result<(Visit, StartReport)> {
         let before = self.report_count();
         let url: http::Uri =
@@ -276,8 +273,7 @@ fn width() -> usize {
 const PAYLOAD: u64 = 1163;
 const PACKET_BYTES: u64 = 1228;
 
-/// Lower bound of a fetch: two round trips, of which the first is the handshake, and the bytes at
-/// the link's rate.
+/// Lower bound of a fetch: handshake, another round trip, and the bytes at the link's rate.
 fn ideal_ms(args: &DemoArgs) -> f64 {
     let on_link = Bytes::new(args.size.get().div_ceil(PAYLOAD) * PACKET_BYTES);
     (args.rtt * 2).as_millis_f64() + (on_link / args.rate).as_millis_f64()

@@ -1,5 +1,4 @@
-//! Examples at the end of `--help`: lines that can be typed. A test parses each of them as a
-//! command line.
+//! Examples at the end of `--help`: lines that can be typed. A test parses each of them.
 
 /// Of `headstart` itself.
 pub const ALL: &str = "\

@@ -14,8 +14,7 @@ use super::words::is_given;
 pub struct Layout {
     /// The command.
     pub name: &'static str,
-    /// Options that `-h` shows, by their long names, with its text if that is shorter than that of
-    /// `--help`.
+    /// Options of `-h` by their long names, with its text if shorter than that of `--help`.
     common: &'static [Common],
     /// Options of shared groups that mean nothing to it: it does not show them, and refuses them.
     unused: &'static [&'static str],

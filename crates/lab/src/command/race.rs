@@ -107,8 +107,7 @@ pub fn measure(
     Ok((result, capacities))
 }
 
-/// Runs the comparison, prints its table and writes its files; `asked` are the options that were
-/// given.
+/// Runs the comparison, prints its table and writes its files; `asked` are the options given.
 pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
     let (mut setup, estimate, args) = prepare(args)?;
     terminal::print_idle_options(&mut setup, asked, false);

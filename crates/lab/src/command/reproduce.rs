@@ -184,8 +184,7 @@ pub struct Tables {
     pub surprises: Vec<String>,
 }
 
-/// The tables of what [`run`] prints and writes; finished runs are kept in `folder` while it goes
-/// on.
+/// The tables that [`run`] prints and writes; finished runs are kept in `folder` meanwhile.
 ///
 /// # Errors
 /// As [`run`].
@@ -332,8 +331,7 @@ fn select(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
             one.plan.set("traces", &value).context("--traces")?;
         }
     }
-    // Options that contradict each other, and carriers that were not built, are refused before
-    // anything runs.
+    // Contradicting options, and carriers that were not built, are refused before anything runs.
     for one in &experiments {
         let setups = one.plan.setups(crate::CARRIERS).with_context(|| one.name.clone())?;
         setups.iter().try_for_each(|(_, study)| study.setup.carrier().check_available())?;

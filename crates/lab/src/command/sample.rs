@@ -150,14 +150,12 @@ fn har(site: &[File]) -> String {
     format!("{document:#}\n")
 }
 
-/// Rates of the trace in Mbit/s, one for each two seconds of a minute: a drive through cells of a
-/// mobile network.
+/// Rates of the trace in Mbit/s, each for two seconds: a drive through cells of a mobile network.
 const DRIVE_RATES: [u64; 30] = [
     12, 14, 15, 13, 10, 8, 6, 5, 4, 6, 9, 13, 16, 18, 17, 15, 12, 9, 7, 3, 2, 4, 8, 12, 15, 14, 11, 9, 10, 11,
 ];
 
-/// A packet-delivery trace in the format of mahimahi: the milliseconds at which a packet of 1500
-/// bytes can leave.
+/// A packet-delivery trace (mahimahi): the milliseconds at which a packet of 1500 bytes can leave.
 fn trace() -> String {
     let mut lines = String::new();
     // In bits; a packet has 12 000.

@@ -176,8 +176,7 @@ pub fn choice(text: &str) -> Result<Choice, String> {
     Choice::find(text.trim()).map_err(|refused| refused.to_string())
 }
 
-/// Several schemes that QUIC carries, `iw10,halfback(additional=25%)`: commas within parentheses do
-/// not separate.
+/// Several schemes, `iw10,halfback(additional=25%)`: commas within parentheses do not separate.
 #[derive(Clone, Debug)]
 pub struct Choices(pub Vec<Choice>);
 

@@ -1,5 +1,4 @@
-//! `headstart completions` and `headstart man`: the command line as a shell script and as manual
-//! pages.
+//! `headstart completions` and `headstart man`: the command line as shell script and manual pages.
 
 use std::path::PathBuf;
 

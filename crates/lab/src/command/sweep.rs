@@ -52,8 +52,7 @@ pub struct SweepArgs {
     pub format: Format,
 }
 
-/// The points of a sweep with these options, each parsed, so that a mistake is found before
-/// anything runs.
+/// The points of a sweep with these options, each parsed: a mistake is found before anything runs.
 ///
 /// # Errors
 /// If there are too many.

@@ -60,8 +60,7 @@ pub fn flows_written(flows: Option<(PathBuf, u64)>) -> Result<()> {
     }
 }
 
-/// Prints which of the given options have no effect, before the first run; the results have these
-/// notes too.
+/// Prints which given options have no effect before the first run; results have these notes too.
 pub fn print_idle_options(setup: &mut Setup, asked: &[String], is_alone: bool) {
     for note in idle(setup, asked, is_alone) {
         eprintln!("headstart: {note}");

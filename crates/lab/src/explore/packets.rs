@@ -1,5 +1,4 @@
-//! The packets of one flow on its path: times at which each was sent, left the queue, and arrived
-//! or was lost.
+//! The packets of one flow on its path: when each was sent, dequeued, and arrived or lost.
 
 use std::collections::BTreeSet;
 

@@ -376,8 +376,7 @@ pub const PAPERS: [PaperPath; 5] = [
     ),
 ];
 
-/// All that the page offers: schemes with their parameters, paths, and the state that it begins
-/// with.
+/// All that the page offers: schemes with their parameters, paths, and its first state.
 #[must_use]
 pub fn catalogue(first: &State) -> Value {
     use clap::ValueEnum as _;

@@ -1,5 +1,4 @@
-//! Capacity of a link over time: a line in the header of its log, and the shaded area behind its
-//! throughput.
+//! Capacity of a link over time: a line of its log's header, and the shaded area of a figure.
 
 use std::fmt;
 use std::str::FromStr;
@@ -28,8 +27,7 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// Of a link; of a trace in parts, each with its mean. `None` if it changes too often for one
-    /// line.
+    /// Of a link; of a trace in parts, each with its mean. `None` if it changes too often.
     #[must_use]
     pub fn of(link: &LinkPlan) -> Option<Self> {
         let (steps, period) = match &link.rate {
@@ -99,8 +97,7 @@ impl Capacity {
 }
 
 impl fmt::Display for Capacity {
-    /// `0:25000 10000:5000`: milliseconds and kbit/s; `every 60000` at the end means that it
-    /// repeats.
+    /// `0:25000 10000:5000`: milliseconds and kbit/s; it repeats with `every 60000` at the end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, (at, rate)) in self.steps.iter().enumerate() {
             let space = if number > 0 { " " } else { "" };

@@ -146,8 +146,7 @@ pub fn overlay(first: &FlowFigures, second: &FlowFigures) -> Section {
     Section::Overlay { subjects, views }
 }
 
-/// Gives drawings of one view the same ends: from zero to `end` along x, to the largest value along
-/// y.
+/// Gives drawings of one view the same axes: from zero to `end` and to the largest y value.
 fn share_axes(figures: Vec<&mut Figure>, end: f64) {
     let highest_of = |is_meant: &dyn Fn(&Series) -> bool| {
         let series = figures.iter().flat_map(|figure| &figure.series).filter(|series| is_meant(series));
@@ -225,8 +224,7 @@ fn time_sequence(view: &FlowTrace, scheme: &str, note: &str) -> Figure {
 
 /// Bytes queued before the bottleneck during the flow, and its window and flight.
 ///
-/// The queue is recorded whenever a packet arrives or leaves: between two such moments it does not
-/// change.
+/// The queue is recorded whenever a packet arrives or leaves: in between it does not change.
 fn queue(view: &FlowTrace, scheme: &str, note: &str) -> Figure {
     let waiting: Vec<(f64, f64)> = view
         .queue

@@ -221,8 +221,7 @@ impl Packets {
         self.acks - 1
     }
 
-    /// The packets that end before this place, as ranges of numbers, the largest first as an ack
-    /// has them.
+    /// Packets that end before this place, as ranges of numbers, the largest first as in an ack.
     fn acknowledge(&mut self, before: u64) -> Vec<[u64; 2]> {
         let mut numbers = vec![];
         self.under_way.retain(|(_, number), end| {

@@ -47,8 +47,7 @@ pub struct JudgedClaim<'a> {
 }
 
 impl<'a> JudgedFigure<'a> {
-    /// Judges all claims of a figure; `replaced` is the same with schemes replaced, where that was
-    /// run.
+    /// Judges all claims of a figure; `replaced` is the same with other schemes, where run.
     #[must_use]
     pub fn new(
         experiment: &'a Experiment,

@@ -160,8 +160,7 @@ impl Sweep {
         (0..self.axes.len()).filter(is_numeric).collect()
     }
 
-    /// The points along these axes, one group for each combination of the others' values, each with
-    /// these in words.
+    /// The points along these axes, one group for each combination of the others' values, in words.
     fn along(&self, axes: &[usize]) -> Vec<(String, Vec<&PointResult>)> {
         let mut groups: Vec<(String, Vec<&PointResult>)> = vec![];
         for point in &self.points {

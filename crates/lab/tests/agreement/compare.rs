@@ -57,8 +57,7 @@ impl Case {
         }
     }
 
-    /// Runs of the kernel's side with each seed: the median of three removes chance events of the
-    /// machine.
+    /// Kernel runs with each seed: the median of three removes chance events of the machine.
     pub fn repeats(&self) -> u64 {
         if self.is_random() { 1 } else { 3 }
     }
@@ -82,8 +81,7 @@ impl Found {
     }
 }
 
-/// The run of the middle completion time, of those in which the machine kept real time if there are
-/// any.
+/// The run of the middle completion time, of those in which the machine kept real time, if any.
 pub fn middle(mut runs: Vec<Found>) -> Option<Found> {
     if runs.iter().any(|run| run.is_valid) {
         runs.retain(|run| run.is_valid);

@@ -1,5 +1,4 @@
-//! The kernel's TCP through the emulator against our TCP model through the simulator, on the same
-//! paths.
+//! The kernel's TCP in the emulator against our TCP model in the simulator, on the same paths.
 //!
 //! | words | action |
 //! |---|---|
@@ -12,8 +11,7 @@
 //! Measures are the same on both sides. Completion is from the client's SYN to the last payload
 //! byte leaving the path towards it. Drops are those of the bottleneck's buffer. The peak queue is
 //! the most packets that waited before it. Slow start ends when the sender's ssthresh is set, which
-//! is sampled in the kernel every few milliseconds (`ss -ti`). Its BBR sets it when its start-up
-//! ends.
+//! is sampled in the kernel every few milliseconds (`ss -ti`). Its BBR sets it as start-up ends.
 
 mod compare;
 mod kernel;
@@ -63,8 +61,7 @@ fn measure(case: &Case, seed: u64) -> Result<Found, String> {
     middle(runs).ok_or_else(|| "no run".to_owned())
 }
 
-/// Measures the kernel; the file is written anew after each case, so that finished measurements are
-/// kept.
+/// Measures the kernel; the file is written after each case: finished measurements are kept.
 fn full(file: &str, words: &str) -> Result<(), String> {
     if let Some(reason) = kernel::cannot_run() {
         return Err(format!("NOT RUN, could not run here: {reason}"));

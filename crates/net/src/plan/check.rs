@@ -54,8 +54,7 @@ impl PathPlan {
         if self.access.is_empty() {
             return path(("access", "no class of hosts".to_owned(), "one at least"));
         }
-        // The time between the hosts; further links have a delay of their own, which is checked
-        // below.
+        // The time between the hosts; further links have their own delay, which is checked below.
         let first = |direction| self.first_link(direction).map_or(Span::ZERO, |link| link.delay);
         for access in &self.access {
             let rtt = first(Direction::Down) + first(Direction::Up) + *access * 2;

@@ -56,8 +56,7 @@ pub struct LinkPlan {
     pub discipline: QueueDiscipline,
     /// The router before it, if it supports Quick-Start or RCP.
     pub router: Option<RouterPlan>,
-    /// Changes of its rate and delay, with their times. Not with a trace or a Quick-Start or RCP
-    /// router.
+    /// Timed changes of its rate and delay. Not with a trace or a Quick-Start or RCP router.
     pub changes: Vec<(Time, LinkChange)>,
 }
 

@@ -1,5 +1,4 @@
-//! Drop at the head, at a rising rate, once the queueing delay has exceeded a target for an
-//! interval.
+//! Drop at the head, at a rising rate, when the queueing delay exceeded a target for an interval.
 //!
 //! Source: K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, "Controlled Delay Active Queue
 //! Management", RFC 8289, January 2018. The code follows the annotated pseudocode of its section 5,
@@ -36,11 +35,9 @@ use crate::queue::{DropTail, Dropped};
 pub struct Params {
     /// The acceptable queueing delay. 5 ms: RFC 8289 §4.
     pub target: Span,
-    /// Time for which it may be exceeded; about the longest usual round-trip time. 100 ms: RFC 8289
-    /// §4.
+    /// Time for which it may be exceeded; about the longest usual RTT. 100 ms: RFC 8289 §4.
     pub interval: Span,
-    /// No drop with at most this many bytes in the buffer: one packet of the largest size. 1500
-    /// bytes.
+    /// No drop with at most this many bytes in the buffer: one packet, the largest. 1500 bytes.
     pub max_packet: Bytes,
 }
 
@@ -55,8 +52,7 @@ impl Default for Params {
 pub struct CoDel<P> {
     params: Params,
     buffer: DropTail<P>,
-    /// Time at which queueing delays will have exceeded the target for an interval; `None` below
-    /// it.
+    /// Time at which delays will have exceeded the target for an interval; `None` below it.
     first_above_time: Option<Time>,
     /// Time of the next drop, while dropping.
     drop_next: Time,

@@ -1,5 +1,4 @@
-//! Drop arrivals at a full buffer: the queue of most links, and the buffer of the other
-//! disciplines.
+//! Drop arrivals at a full buffer: the queue of most links, and buffer of the other disciplines.
 
 use std::collections::VecDeque;
 

@@ -21,10 +21,8 @@
 //!   bytes. The L queue has priority as long as the C queue has had a tenth of the bytes sent while
 //!   both were backlogged. Linux's `sch_dualpi2.c` has the same share; A.2 names 1/16. Its credit
 //!   is reset when either queue is empty; Appendix A.1 has Linux reset it when the link is idle.
-//! - The limit is the link's buffer, for both queues together, instead of 250 ms at the largest
-//!   rate.
-//! - The ramp uses the sojourn time of the departing packet. Th_len counts that packet; in Appendix
-//!   A.2 it does not.
+//! - The limit is the link's buffer, for both queues, instead of 250 ms at the largest rate.
+//! - The ramp uses the sojourn time of the departing packet. Th_len counts it; in A.2 it does not.
 //! - Drops of the L queue at saturation have a counter of their own; in Appendix A.2 they share
 //!   that of the marks.
 //! - A packet that finds the link idle passes its queue and the discipline, but not the limit, as

@@ -182,8 +182,7 @@ impl<P: Packet> FqCoDel<P> {
     fn drop_from_fattest(&mut self, now: Time, dropped: &mut Dropped<P>) {
         let listed = self.new.iter().chain(&self.old).map(|index| usize::from(*index));
         let bytes = |index: &usize| self.flows[*index].queue.waiting().1;
-        // The first of those with the most bytes, so that ties depend on the order of the lists
-        // only.
+        // The first of those with the most bytes: ties depend on the order of the lists only.
         let fattest = listed.reduce(|most, next| if bytes(&next) > bytes(&most) { next } else { most });
         let Some(fattest) = fattest else { unreachable!("what waits is listed") };
         let batch = self.flows[fattest].queue.waiting().0.div_ceil(2).min(LARGEST_BATCH);
@@ -303,8 +302,7 @@ mod tests {
         }
         take(&mut queue, [of(2, 100)]);
         assert_eq!(queue.dequeue(Time::ZERO, &mut dropped), Some(of(2, 100)), "it is new");
-        // The next of flow 1 finds flow 2's queue empty and moves it behind the old ones; there it
-        // stays listed.
+        // The next of flow 1 finds flow 2's queue empty and moves it behind the old ones.
         assert_eq!(queue.dequeue(Time::ZERO, &mut dropped), Some(small(5)));
         take(&mut queue, [of(2, 101)]);
         assert_eq!(drain(&mut queue, Time::ZERO), [6, 101, 7, 8, 9], "back too soon to be new");

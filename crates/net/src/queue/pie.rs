@@ -13,8 +13,7 @@
 //!
 //! - The queueing delay is measured by arrival times, the second of the two ways of §4.3: that of
 //!   the packet that left last, and zero while the queue is empty.
-//! - MEAN_PKTSIZE, which the text leaves open, is 1500 bytes: no drop with two full packets or less
-//!   in the queue.
+//! - MEAN_PKTSIZE, left open there, is 1500 bytes: no drop with two full packets or less queued.
 //! - The burst allowance is renewed with an update, not as a packet arrives (§4.4).
 //! - Of the optional elements of section 5 only ECN is implemented. Left out are the departure
 //!   rate's estimate (§5.2), switching off (§5.3), derandomisation (§5.4) and the cap on the step
@@ -42,14 +41,11 @@ pub struct Params {
     pub period: Span,
     /// Time without drops after a period of low delay (MAX_BURST). 150 ms: RFC 8033 §4.4.
     pub burst: Span,
-    /// Change of the probability for each second above the target, less than 16. 1/8: RFC 8033
-    /// Appendix A.
+    /// Change of probability for each second above the target, below 16. 1/8: RFC 8033 Appendix A.
     pub alpha: Ratio,
-    /// Change of the probability for each second of growth of the delay, less than 16. 5/4: RFC
-    /// 8033 Appendix A.
+    /// Change of probability for each second of growing delay, below 16. 5/4: RFC 8033 Appendix A.
     pub beta: Ratio,
-    /// Below this probability ECN-capable packets are marked instead of dropped (mark_ecnth). 10 %:
-    /// RFC 8033 §5.1.
+    /// Below this probability packets are marked if ECN-capable (mark_ecnth). 10 %: RFC 8033 §5.1.
     pub marks_below: Ratio,
     /// No drop with at most twice this in the buffer (MEAN_PKTSIZE). 1500 bytes.
     pub packet: Bytes,
@@ -233,8 +229,7 @@ mod tests {
         assert_eq!(packet, Bytes::new(1500));
     }
 
-    /// Queueing delays at successive updates, and the probability of Appendix A, computed in
-    /// floating point.
+    /// Queueing delays at successive updates, and Appendix A's probability in floating point.
     #[test]
     fn the_probability_is_that_of_the_pseudocode() {
         let mut queue = pie();

@@ -210,8 +210,7 @@ fn share(whole: u64, part: u64, parts: u64) -> u64 {
     (u128::from(whole) * u128::from(part) / u128::from(parts)) as u64
 }
 
-/// FJ93's avg: an exponentially weighted average of the queue length, in packets with 32 binary
-/// places.
+/// FJ93's avg: the exponentially weighted queue length, in packets with 32 binary places.
 #[derive(Clone, Copy, Debug)]
 struct Average {
     fixed: u64,
@@ -234,8 +233,7 @@ impl Average {
         }
     }
 
-    /// `steps` small packets could have passed: `avg *= (1 - w_q)^steps`, by repeated squaring with
-    /// 63 places.
+    /// `steps` small packets could have passed: `avg *= (1 - w_q)^steps`, squaring with 63 places.
     fn decay(&mut self, mut steps: u64) {
         const UNIT: u64 = 1 << 63;
         let times = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 63) as u64;

@@ -84,8 +84,7 @@ struct Walk {
     /// Opportunities per millisecond, 32 binary places.
     rate: u64,
     is_outage: bool,
-    /// The draws in a millisecond; four times the largest rate, so that none has a probability
-    /// above 1/4.
+    /// Draws in a millisecond; four times the largest rate, so that no probability is above 1/4.
     slots: u64,
     source: Xoshiro256PlusPlus,
 }
@@ -160,8 +159,7 @@ mod tests {
         let above = seconds.iter().filter(|count| **count > 750).count();
         assert!((750..1050).contains(&above), "{above} seconds in the upper quarter, about 870 expected");
 
-        // At no rate above 5 % of the mean is a gap of half a second likely: nearly all are
-        // outages.
+        // Above 5 % of the mean rate a gap of half a second is unlikely: nearly all are outages.
         let gaps: Vec<u32> = trace.as_millis().windows(2).map(|pair| pair[1] - pair[0]).collect();
         let outage = gaps.iter().filter(|gap| **gap > 200).sum::<u32>();
         assert!((80_000..160_000).contains(&outage), "{outage} ms in outage, about 116 000 expected");

@@ -22,8 +22,7 @@
 //!
 //! # Limits
 //!
-//! Not models of any operator or place. Wi-Fi has no retransmissions of its own: loss on the air is
-//! the path's loss.
+//! Not models of any operator or place. Wi-Fi does not retransmit: loss on the air is the path's.
 
 use headstart_units::{Rate, Ratio, Span};
 use rand_core::{Rng, SeedableRng};
@@ -190,8 +189,7 @@ mod tests {
         }
     }
 
-    /// At 12 Mbit/s a second holds 1000 opportunities on average, with a deviation of 30 by chance
-    /// alone.
+    /// At 12 Mbit/s a second has 1000 opportunities on average, with a deviation of 30 by chance.
     #[test]
     fn a_stationary_rate_stays_within_its_bounds_and_a_variable_one_does_not() {
         let still = seconds(&trace(Kind::Stationary, 12, 1800, 1), 1800);

@@ -209,8 +209,7 @@ proptest! {
         let mut link = TraceLink::new(Arc::new(trace), at_end, delay, kind.queue());
         let mut events = run(&mut link, &arrivals, polls_extra);
         prop_assert_eq!(link.queue(END), replay.queue.waiting());
-        // Both lists hold each packet once; the replay notes a departure before the delay has
-        // passed.
+        // Both lists hold each packet once; the replay notes departures before the delay.
         events.sort_by_key(|event| event.1);
         replay.events.retain(|event| event.0 <= END);
         replay.events.sort_by_key(|event| event.1);

@@ -1,5 +1,4 @@
-//! A cell of a table that compares two schemes by factor and difference, with a verdict of better,
-//! worse or alike.
+//! A cell of a table that compares two schemes by factor and difference: better, worse or alike.
 //!
 //! ```toml
 //! value.measure = "request"
@@ -108,8 +107,7 @@ impl Cell {
         let factor = if new == old { 1.0 } else { (new / old).max(old / new) };
         let is_significant = differ(ours, base);
         let direction = if is_significant { self.direction(difference) } else { Direction::Alike };
-        // A factor whose mean is next to nothing is next to anything: what is alike has no factor
-        // to compare.
+        // A factor of a mean near zero can be anything: what is alike has no factor to compare.
         let off = (factor / self.factor).max(self.factor / factor);
         let is_near = (difference - self.difference).abs() <= self.difference_within
             && (off <= self.factor_within || direction == Direction::Alike);

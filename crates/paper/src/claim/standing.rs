@@ -64,8 +64,7 @@ impl Claim {
         Some(self.judge(&replacement.plan, results, 0))
     }
 
-    /// The worth of a claim that holds; `None` if it does not, or if `replaced` is not known and
-    /// decides.
+    /// The worth of a claim that holds; `None` if it does not, or if an unknown `replaced` decides.
     #[must_use]
     pub fn standing(&self, plan: &Plan, verdict: Verdict, replaced: Option<&Finding>) -> Option<Standing> {
         if !verdict.holds() {

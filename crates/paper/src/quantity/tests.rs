@@ -4,8 +4,7 @@ use super::*;
 use crate::plan;
 use headstart_study::study::Numbers;
 
-/// Two schemes on three loads with two seeds: completion times that can be reckoned with in the
-/// head.
+/// Two schemes on three loads with two seeds: completion times that are easy to compute.
 pub(crate) const PLAN: &str = r#"
     title = "A figure"
     source = "Figure 1"

@@ -182,8 +182,7 @@ fn range(sample: &Sample) -> Interval {
 }
 
 impl Scope<'_> {
-    /// The plan's points that agree with the place, and with this context where the place says
-    /// nothing.
+    /// The plan's points that agree with the place, and with this context where that is silent.
     pub(super) fn points(&self, place: &Place) -> Vec<usize> {
         let agrees = |point: &Point| {
             point.0.iter().all(|(axis, value)| {
@@ -209,8 +208,7 @@ impl Scope<'_> {
         point: usize,
     ) -> Option<Vec<f64>> {
         let seeds = self.results.seeds(self.variant, point, scheme, mix);
-        // A run for which the machine was too busy says nothing, and what is left would be another
-        // sample.
+        // A run of a too busy machine says nothing, and what is left would be another sample.
         if seeds.iter().any(|numbers| numbers.contains_key(INVALID)) {
             return None;
         }

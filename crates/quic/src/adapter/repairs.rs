@@ -1,5 +1,4 @@
-//! Copies: packets that the scheme's repair duplicates, and their submission to the sender of
-//! duplicates.
+//! Copies: packets that the scheme's repair duplicates, given to the sender of duplicates.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

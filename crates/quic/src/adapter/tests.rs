@@ -27,8 +27,7 @@ enum Event {
         bytes: u16,
         is_data: bool,
     },
-    /// The packets at these places among all ever sent are acknowledged, each for the first time or
-    /// not.
+    /// Packets at these places among all ever sent are acknowledged, for the first time or not.
     Ack {
         from: u16,
         count: u8,

@@ -1,5 +1,4 @@
-//! A socket through which copies leave, each with the ECN codepoint of the latest datagram to the
-//! same peer.
+//! A socket through which copies leave, with the ECN codepoint of the latest datagram to the peer.
 
 use std::collections::BTreeMap;
 use std::io;

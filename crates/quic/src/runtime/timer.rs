@@ -1,9 +1,8 @@
 //! A kernel timer: late by tens of microseconds rather than a millisecond.
 //!
-//! It costs system calls where tokio's costs none, so it only covers the last
-//! [`TIMER_RESOLUTION`] of each wait; tokio's covers the rest. Most timers of a connection are for
-//! loss detection and are postponed again and again: they never come that near, and need no
-//! descriptor.
+//! It costs system calls where tokio's costs none, so it only covers the last [`TIMER_RESOLUTION`]
+//! of each wait; tokio's covers the rest. Most timers of a connection are for loss detection and
+//! are postponed again and again: they need no descriptor.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -55,8 +54,7 @@ pub(super) struct Timer {
     pool: Arc<Pool>,
 }
 
-/// A wakeup and its time. An early one is left to expire, which costs less than postponing it each
-/// time.
+/// A wakeup and its time. An early one is left to expire, which costs less than postponing it.
 #[derive(Debug)]
 struct Alarm<T> {
     inner: T,

@@ -281,8 +281,7 @@ impl crypto::Session for TlsSession {
             return Err(failure);
         }
         self.read_peer_parameters();
-        // rustls does not report that it has processed the peer's first message; these are signs of
-        // it.
+        // rustls does not report that it has read the peer's first message; these are signs of it.
         let is_news = !self.has_handshake_data
             && (self.inner.alpn_protocol().is_some()
                 || self.server_name().is_some()

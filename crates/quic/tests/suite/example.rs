@@ -14,8 +14,7 @@ use noq::TokioRuntime;
 #[tokio::test(flavor = "multi_thread")]
 async fn the_example_serves_successive_clients() {
     let (server_tls, client_tls) = tls();
-    // The example negotiates no ALPN; a server with other protocols rejects a client that offers
-    // some.
+    // The example negotiates no ALPN; a server with other protocols rejects clients with some.
     let mut client_tls = (*client_tls).clone();
     client_tls.alpn_protocols.clear();
     let mut server_tls = (*server_tls).clone();

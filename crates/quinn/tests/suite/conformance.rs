@@ -226,8 +226,7 @@ fn a_paced_flight_leaves_quinn_in_bursts_of_at_most_twenty_packets_and_then_ten_
     }
 }
 
-/// A larger packet than the scheme began with is found on the way, and its probes are not the
-/// scheme's.
+/// A larger packet than the scheme began with is found on the way; its probes are not the scheme's.
 #[test]
 fn path_mtu_discovery_costs_no_more_than_on_noq() {
     for scheme in ["iw10", "s-cubic", "jump-start"] {

@@ -229,8 +229,7 @@ impl Run {
         if let Some((_, address)) = self.scenario.migration.take_if(|(at, _)| *at <= self.now) {
             self.address = address;
         }
-        // An end acts only when it is woken: a pacer that is asked more often lets packets out in
-        // smaller bursts.
+        // An end acts only when woken: a pacer that is asked more often lets out smaller bursts.
         let mut wakes_client = self.request.is_some_and(|(at, _)| at <= self.now);
         let mut wakes_server = false;
         while let Some(Output::Delivered(datagram)) = self.down.pop(self.now) {

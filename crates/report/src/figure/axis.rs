@@ -8,8 +8,7 @@ pub enum Scale {
     /// Equal steps, equal distances.
     #[default]
     Linear,
-    /// Equal factors, equal distances. Values that are not positive cannot be shown and are left
-    /// out.
+    /// Equal factors, equal distances. Values that are not positive are left out.
     Logarithmic,
 }
 
@@ -106,8 +105,7 @@ pub(super) struct FittedAxis {
 }
 
 impl FittedAxis {
-    /// Fits `axis` to `values` on `length` pixels, where a label of a tick takes up `extent` of
-    /// them.
+    /// Fits `axis` to `values` on `length` pixels; a label of a tick takes `extent` of them.
     pub fn fit(axis: &Axis, values: impl Iterator<Item = f64>, length: f64, extent: fn(&str) -> f64) -> Self {
         let data = values.filter(|&v| axis.can_show(v)).fold(None, |ends: Option<(f64, f64)>, v| {
             Some(ends.map_or((v, v), |(low, high)| (low.min(v), high.max(v))))
@@ -257,8 +255,7 @@ impl LabelRoom {
     }
 }
 
-/// A distance between ticks: 1, 2 or 5 times a power of ten, kept as integers so that labels are
-/// exact.
+/// A distance between ticks: 1, 2 or 5 times a power of ten, as integers so that labels are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
     digit: i64,
@@ -279,8 +276,7 @@ impl Step {
         scaled(self.digit as f64, self.power)
     }
 
-    /// The ends moved outward to a tick, or by a `share` of the span where the tick is further
-    /// away.
+    /// The ends moved outward to a tick, or by a `share` of the span if the tick is further.
     fn widen(self, low: f64, high: f64, share: f64) -> (f64, f64) {
         let margin = (high - low) * share;
         let size = self.size();

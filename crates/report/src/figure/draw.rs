@@ -385,8 +385,7 @@ fn series(canvas: &mut Canvas, figure: &Figure, plot: &Plot, index: usize) {
     let window = format!("{left:.1} {top:.1} {width:.1} {height:.1}");
     let runs = runs(figure, series);
     if series.style.join != Join::None {
-        // An inner drawing cuts off what lies beyond the axes, and unlike a clip path it needs no
-        // name.
+        // An inner drawing cuts off what lies beyond the axes; a clip path would need a name.
         canvas.open(
             "svg",
             &[

@@ -35,8 +35,7 @@ pub(super) struct LegendEntry<'a> {
     is_plain: bool,
 }
 
-/// The lines of a figure's legend. Series that a page shows only on demand come last: it then has
-/// no gaps.
+/// The lines of a figure's legend. Series shown only on demand come last: no gaps.
 pub(super) fn entries(figure: &Figure) -> Vec<LegendEntry<'_>> {
     let is_plain = matches!(figure.role, Role::Overlay { .. });
     let mut entries: Vec<LegendEntry<'_>> = Vec::new();

@@ -80,8 +80,7 @@ pub struct Style {
     pub mark: Option<Mark>,
     /// Drawing of uncertainty.
     pub uncertainty: Uncertainty,
-    /// Which of the 24 looks; the series' position if not said. Give a scheme the same one in each
-    /// figure.
+    /// The look, of 24; by default the series' position. Give a scheme the same one in all figures.
     pub slot: Option<usize>,
     /// The dash of the line: 0 solid, 1 dashed, 2 dotted; that of the slot if not said.
     pub dash: Option<usize>,
@@ -168,8 +167,7 @@ impl Series {
     /// The share of `samples` at or below each value, as steps.
     ///
     /// Infinite samples (a transfer that never ended) count but are not reached: the line then ends
-    /// below one. Samples that are not a number are left out. Many samples are thinned to what can
-    /// be seen.
+    /// below one. NaN samples are left out. Many samples are thinned to what can be seen.
     #[must_use]
     pub fn cumulative(name: &str, style: Style, samples: &[f64]) -> Self {
         /// Shares told apart: finer than a pixel of any figure.

@@ -257,8 +257,7 @@ fn a_page_takes_a_drawing_without_its_own_colours() {
     assert!(figure.as_str().contains("<style>svg:root") && !figure.inline().contains("<style>"));
 }
 
-/// A race's completion times over harm, with their intervals: points that coincide, and bars across
-/// one another.
+/// A race's completion times over harm, with intervals: points that coincide, and bars that cross.
 const RACE: [(&str, [f64; 3], [f64; 3]); 22] = [
     ("iw2", [0.9844, 0.9735, 0.9954], [416.5, 414.9, 418.1]),
     ("iw3", [0.981, 0.9672, 0.995], [362.2, 360.6, 363.9]),

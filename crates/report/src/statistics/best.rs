@@ -15,8 +15,7 @@ const LEVEL: f64 = 0.05;
 
 /// For each sample, whether it may be the one with the smallest mean. All are of one length.
 ///
-/// Samples with something that is not finite are never in. Of single numbers nothing can be told
-/// apart.
+/// Samples with a value that is not finite are left out. Single numbers cannot be distinguished.
 #[must_use]
 pub fn may_be_smallest(samples: &[&[f64]]) -> Vec<bool> {
     let is_known = |sample: &[f64]| !sample.is_empty() && sample.iter().all(|value| value.is_finite());
@@ -29,8 +28,7 @@ pub fn may_be_smallest(samples: &[&[f64]]) -> Vec<bool> {
 }
 
 /// Probability that chance alone puts the mean of `one` as far above that of `other`, or farther,
-/// by Student's paired, one-sided test. It is 1 where it is not above, or with fewer than two
-/// pairs.
+/// by Student's paired, one-sided test. It is 1 if not above, or with fewer than two pairs.
 fn probability_of_difference(one: &[f64], other: &[f64]) -> f64 {
     let differences: Vec<f64> = one.iter().zip(other).map(|(a, b)| a - b).collect();
     let (Some(mean), Some(deviation)) = (mean(&differences), standard_deviation(&differences)) else {

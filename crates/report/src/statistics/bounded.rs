@@ -1,5 +1,4 @@
-//! Intervals that stay where their quantity can be: times and quotients above zero, shares between
-//! 0 and 1.
+//! Intervals within their quantity's range: times and quotients above zero, shares from 0 to 1.
 //!
 //! Each is Student's t on a scale on which the quantity has no bound, the logarithm of a time or a
 //! quotient and the logit of a share. The standard error is carried over to that scale by the delta

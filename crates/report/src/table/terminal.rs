@@ -2,8 +2,7 @@
 //!
 //! Columns of long texts are folded. Columns that do not fit are left out, least important first,
 //! and a last note names them. A table that the terminal wraps cannot be read. An interval is shown
-//! as half of its width if all of the column are symmetric in the digits shown, and else by its
-//! ends.
+//! as half of its width if all of the column are symmetric as shown, else by its ends.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -115,8 +114,7 @@ impl Table {
         let mut head = Vec::new();
         let title = clean(&self.columns[column].title);
         let longest_word = title.split_whitespace().map(UnicodeWidthStr::width).max().unwrap_or(0);
-        // Titles are broken at spaces rather than widen their column, but not into towers of short
-        // words.
+        // Titles are broken at spaces rather than widen their column, but not at every short word.
         head.extend(wrapped(&title, content.max(longest_word).max(8)));
         if !self.columns[column].unit.is_empty() {
             head.push(format!("({})", clean(&self.columns[column].unit)));

@@ -179,8 +179,7 @@ impl Twister {
     }
 }
 
-/// The peer's arrivals of the short plan over [0, `seconds`), rounded to nanoseconds as it rounds
-/// them.
+/// The peer's arrivals of the short plan over [0, `seconds`), rounded to nanoseconds as there.
 pub fn arrivals(load: f64, seed: u64, seconds: f64) -> Vec<Time> {
     let mut words = Twister::new(seed);
     let per_second = load * 15e6 / 800_000.0;
@@ -196,8 +195,7 @@ pub fn arrivals(load: f64, seed: u64, seconds: f64) -> Vec<Time> {
     }
 }
 
-/// Panics if the generator above is not C++'s: its ten thousandth word is fixed by the C++ standard
-/// (rand.predef).
+/// Panics if the generator above is not C++'s, whose 10 000th word is standardised (rand.predef).
 pub fn check_twister() {
     let mut words = Twister::new(5489);
     let tenth_thousandth = (0..10_000).map(|_| words.draw()).last();

@@ -1,5 +1,4 @@
-//! The bounds: a start that knows the state of the path at its first byte, and the best order of
-//! service.
+//! The bounds: a start that knows the path's state, and the best order of service.
 
 use headstart_sim::{InformedStart, Insight};
 use headstart_startup::{Prior, Scheme, catalogue};
@@ -36,8 +35,7 @@ impl InformedStart for Clairvoyant {
         let wire = |payload: Bytes| payload.get() as f64 * WIRE;
         let segment = wire(prior.mss);
         let size = wire(prior.sendable());
-        // Connections past their first flight keep the part of the link that they have, or an equal
-        // share.
+        // Connections past their first flight keep their part of the link, or an equal share.
         let clocked = seen.clocked as f64;
         let share = 1.0 / (clocked + 1.0);
         let free = rate * (1.0 - wire(seen.in_flight) / (rate * rtt)).max(share);

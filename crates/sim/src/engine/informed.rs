@@ -16,8 +16,7 @@ pub struct Insight {
     pub starting: u64,
     /// See `starting`.
     pub planned: Bytes,
-    /// Connections that have sent their first flight and have more to send, and their bytes in
-    /// flight.
+    /// Connections past their first flight with more to send, and their bytes in flight.
     pub clocked: u64,
     /// See `clocked`.
     pub in_flight: Bytes,

@@ -1,5 +1,4 @@
-//! Connection establishment: SYN, SYN-ACK, request, the routers' answer, and the sender's
-//! establishment.
+//! Connection establishment: SYN, SYN-ACK, request, routers' answer, and the sender's start.
 
 use super::*;
 
@@ -317,8 +316,7 @@ impl<R: Recorder> Simulation<R> {
         self.pump(id);
     }
 
-    /// Reports to the scheme that there is more to send, on a connection that carries several
-    /// answers.
+    /// Reports more data to the scheme, on a connection that carries several answers.
     pub(super) fn notify_more(&mut self, id: FlowId) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
@@ -345,8 +343,7 @@ fn verdict(request: Option<&SentRequest>, note: RouterOption) -> Grant {
     }
 }
 
-/// The address of peer number `peer`, out of 10.0.0.0/8 for the first sixteen million: the key of
-/// its record.
+/// The address of peer number `peer`, out of 10.0.0.0/8 for the first 2^24: the key of its record.
 #[must_use]
 pub fn peer_address(peer: u32) -> IpAddr {
     IpAddr::V4(Ipv4Addr::from(0x0a00_0000_u32.wrapping_add(peer)))

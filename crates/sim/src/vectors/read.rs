@@ -3,8 +3,7 @@
 //!
 //! # Deviations
 //!
-//! - ns-2 ignores the counts of a head. Here they are checked: a trace that was cut short is
-//!   refused.
+//! - ns-2 ignores the counts of a head. Here a trace that was cut short is refused.
 //! - A file holds one format. Blank lines and lines that begin with `#` are skipped.
 //! - A trailing time, and a data unit of no bytes, give the end of the connection. A replay ends it
 //!   when all is read.
@@ -59,8 +58,7 @@ struct Draft {
     line: usize,
     counts: Vec<u64>,
     vector: Vector,
-    /// Times read that belong to the next unit: of a sequential connection the first, otherwise of
-    /// each end.
+    /// Times read for the next unit: of a sequential connection the first, otherwise of each end.
     times: [Option<Span>; 2],
     /// In the alternate format: the end sends no more.
     is_over: [bool; 2],
@@ -158,8 +156,7 @@ fn share(word: &[u8]) -> Option<u32> {
     u32::try_from(millionths).ok().filter(|millionths| *millionths <= 1_000_000)
 }
 
-/// A time of zero is a microsecond, as in the converter of ns-2: in the alternate format zero means
-/// no wait.
+/// Zero is a microsecond, as in ns-2's converter: in the alternate format zero means no wait.
 fn at_least(time: Span) -> Span {
     time.max(Span::from_micros(1))
 }

@@ -26,8 +26,7 @@
 //! - PackMime has its sizes as curves of a hundred points. Here are the few points above and
 //!   between them straight lines in the same scale.
 //! - Runs of answers without news and of downloads alternate in PackMime; the quarter is the result
-//!   of its mean run lengths. Requests are correlated from connection to connection; here they are
-//!   not.
+//!   of its mean run lengths. Requests of successive connections are correlated; here they are not.
 //! - The code of ns-2's generator truncates counts instead of rounding them up, so that most pages
 //!   of several objects would have one.
 //! - An answer above [`WebSpec::largest`] is drawn again: PackMime's tail reaches 60 MB, a minute
@@ -37,8 +36,7 @@
 //!
 //! # Limits
 //!
-//! Web only: no mail, no peer-to-peer, no concurrent connections, which a trace of a campus link
-//! has too.
+//! Web only: no mail, peer-to-peer or concurrent connections, which campus traces have too.
 
 use headstart_units::{Bytes, Span, Time};
 
@@ -101,8 +99,7 @@ const LARGEST_REQUEST: f64 = 65_536.0;
 
 /// Answers of which nothing is new, of all.
 const UNCHANGED_SHARE: f64 = 0.25;
-/// A first answer up to this size means that nothing is new, and then all answers of the connection
-/// are so.
+/// A first answer up to this size means that nothing is new, and so are all of the connection.
 const UNCHANGED_LIMIT: u64 = 275;
 
 /// A log-normal variable about a log-normal median, in binary logarithms: mean and variance of the

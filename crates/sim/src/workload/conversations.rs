@@ -17,8 +17,7 @@
 //! # Deviations
 //!
 //! - Acks do not ride on data. ns-2's Tmix has the same in its variant for one-way agents.
-//! - No unit is handed over at or after [`ConversationSpec::until`]: connections that are quiet
-//!   then are over.
+//! - No unit is handed over at or after [`ConversationSpec::until`]: connections quiet then end.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -41,11 +40,9 @@ pub struct ConversationSpec {
     /// class `pair`, from right to left in class `pairs + pair`; half of all initiators are on each
     /// side.
     pub pairs: u16,
-    /// Parties, equally likely: the flows of party `p` belong to the groups `p * 2 * pairs +
-    /// class`.
+    /// Parties, equally likely: flows of party `p` belong to groups `p * 2 * pairs + class`.
     pub parties: u16,
-    /// Time that a connection stays open after its last unit was read: as a server's that waits for
-    /// another request.
+    /// Time that a connection stays open after its last unit was read: as if a request may follow.
     pub linger: Span,
     /// The size of their first unit is given to senders.
     pub size_known: bool,

@@ -1,5 +1,4 @@
-//! Requests and responses with think times on persistent connections: starts that the application
-//! limits.
+//! Requests and responses with think times on persistent connections: application-limited starts.
 //!
 //! A session is one connection on which the client requests one response after another, thinking
 //! before each. Sessions arrive as a Poisson process and go through one of the given scripts.
@@ -15,8 +14,7 @@ use crate::random::{Random, Seed};
 /// One request of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Time from the end of reading the previous response to the request; of the first request:
-    /// ignored.
+    /// Time from the end of the previous response to the request; ignored for the first request.
     pub think: Span,
     /// Size of the response.
     pub bytes: Bytes,

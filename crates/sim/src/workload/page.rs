@@ -1,5 +1,4 @@
-//! Pages as browsers fetch them: a document, then its objects over parallel or persistent
-//! connections.
+//! Pages as browsers fetch them: a document, then objects over parallel or persistent connections.
 //!
 //! The client opens the connections. The first object of a page is its document; when that is read,
 //! the others are requested in order, each connection carrying one object at a time. [`Fetch`] sets
@@ -64,8 +63,7 @@ pub struct Pages {
 pub struct PageSpec {
     /// The pages, equally likely. Each has at least one object, and fewer than 32 768.
     pub pages: Vec<Vec<Object>>,
-    /// Method of fetching the objects of each page; the last one holds for the pages beyond. At
-    /// least one.
+    /// How the objects of each page are fetched, the last for all pages beyond. At least one.
     pub fetches: Vec<Fetch>,
     /// Mean gap of the Poisson process.
     pub gap: Span,
@@ -104,8 +102,7 @@ struct Connection {
     outstanding: VecDeque<usize>,
 }
 
-/// Fields of a connection's tag: the visit, the origin, whether it is kept, and the first object
-/// requested.
+/// Fields of a connection's tag: visit, origin, true if it is kept, and the first object requested.
 struct Tag {
     visit: u32,
     origin: u16,
@@ -180,8 +177,7 @@ impl Pages {
     fn begin_objects(visit: &mut Visit, number: u32, page: &[Object], orders: &mut Vec<Order>) {
         let origins: Vec<u16> = visit.waiting.keys().copied().collect();
         for origin in origins {
-            // The connection of the document or of a redirect continues with other objects of its
-            // origin.
+            // The connection of document or redirect continues with other objects of its origin.
             let idle: Vec<FlowId> = visit.idle(origin).collect();
             for flow in idle {
                 Self::request_next(visit, page, flow, orders);
@@ -195,8 +191,7 @@ impl Pages {
         }
     }
 
-    /// Requests the origin's next object on a connection that is free; all of them if it carries
-    /// many at once.
+    /// Requests the origin's next object on a free connection; all objects if it multiplexes.
     fn request_next(visit: &mut Visit, page: &[Object], flow: FlowId, orders: &mut Vec<Order>) {
         let Some(connection) = visit.connections.get_mut(&flow) else { return };
         let Some(waiting) = visit.waiting.get_mut(&connection.origin) else { return };
@@ -407,8 +402,7 @@ mod tests {
         for (fetch, expected) in [
             (Fetch::Persistent(6), vec![vec![1], vec![2, 4, 5], vec![3]]),
             (Fetch::Parallel(6), vec![vec![1], vec![2, 4, 5], vec![3]]),
-            // The connection to the other host is not answered yet: the redirect's target waits for
-            // it.
+            // The connection to the other host has no answer yet: the redirect's target waits.
             (Fetch::Multiplexed, vec![vec![1], vec![2, 4, 5], vec![], vec![], vec![3]]),
             (Fetch::Persistent(1), vec![vec![1], vec![2, 5], vec![4], vec![3]]),
             (Fetch::Parallel(1), vec![vec![1], vec![2, 5], vec![4], vec![3]]),

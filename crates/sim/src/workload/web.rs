@@ -1,11 +1,9 @@
-//! Web sessions as ns-2 generates them: pages one after another, objects on connections of their
-//! own.
+//! Web sessions as ns-2 generates them: pages in turn, objects on connections of their own.
 //!
 //! Source: Quick-Start §5 and the web traffic generator that comes with ns-2 (its model: A.
 //! Feldmann et al., "Dynamics of IP traffic", SIGCOMM 1999). Defaults of the generator that the
-//! paper does not state are as in S. Floyd's published scripts: sessions begin at times that are
-//! uniform over the run, and objects of a page follow each other after exponential gaps of 10 ms
-//! mean.
+//! paper does not state are as in S. Floyd's published scripts: sessions begin at times uniform
+//! over the run, and objects of a page follow each other after exponential gaps of 10 ms mean.
 //!
 //! ```text
 //! session |--- page 1 ---|   gap   |--- page 2 ---|   gap   |--- ...
@@ -50,8 +48,7 @@ pub struct ParetoTwo {
 const MAX_PACKETS: f64 = 16_777_216.0;
 
 impl ParetoTwo {
-    /// The distribution of this mean, in packets before they are rounded up; the shape must be
-    /// above one.
+    /// The distribution of this mean, in packets before rounding up; the shape must be above one.
     #[must_use]
     pub fn with_mean(mean: f64, shape: f64) -> Self {
         Self { scale: mean * (shape - 1.0), shape }
@@ -88,8 +85,7 @@ pub struct WebSpec {
     pub mss: Bytes,
     /// Number of servers, equally likely.
     pub servers: u16,
-    /// Group and class of the first server; each other has the next ones. The server's number is
-    /// the flow's peer.
+    /// Group and class of the first server; others have the next ones. A flow's peer is its server.
     pub first: u16,
     /// The sizes of objects are given to senders.
     pub size_known: bool,

@@ -1,7 +1,6 @@
 //! Properties of every run, for every path, scheme, setting and workload.
 //!
-//! `HEADSTART_CASES=5000 cargo test -p headstart-sim --test properties` tests more cases than
-//! usual.
+//! `HEADSTART_CASES=5000 cargo test -p headstart-sim --test properties` tests more cases.
 //!
 //! | module | holds |
 //! |---|---|

@@ -46,8 +46,7 @@ fn a_quic_probe_comes_back_within_the_longest_timeout() {
         let mut case = disturbed(tcp, flows, seed);
         case.forward.push(bursts(Ratio::percent(2), Ratio::new(1, 30)));
         let (summary, _, NullRecorder) = case.run(NullRecorder);
-        // Some bursts are three hundred packets long, and there are about two of them for each
-        // hundred packets.
+        // Some bursts are 300 packets long, and there are about two for each 100 packets.
         assert!(summary.ended_at < Time::from_millis(40_000_000), "seed {seed}: {summary:?}");
     }
 }
@@ -77,8 +76,7 @@ fn faultless_case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Where nothing is lost and nothing is overtaken, only copies are sent twice, and no packet waits
-/// for a timeout.
+/// Without loss and overtaking only copies are sent twice, and no packet waits for a timeout.
 #[test]
 fn no_retransmission_occurs_without_loss() {
     over(2_000, faultless_case(), |case| {

@@ -22,8 +22,7 @@ fn millis(count: u64) -> Span {
     Span::from_millis(count)
 }
 
-/// Quick-Start §5: two links of 10 Mbit/s and 20 ms, 150 packets; two servers on the left, one on
-/// the right.
+/// Quick-Start §5: two links of 10 Mbit/s and 20 ms, 150 packets; two servers left, one right.
 fn spec() -> ChainSpec {
     let link = ChainLink { rate: RATE, delay: millis(20), limit: Limit::packets(Packets::new(150)) };
     let access = |server, client| Access { server: millis(server), client: millis(client) };
@@ -138,8 +137,7 @@ fn reverse_traffic_crosses_the_reverse_links() {
     assert_eq!(again.summary, finished.summary, "the same run again");
 }
 
-/// Quick-Start §8: a request without a connection gets no answer, and every router on its way
-/// grants it.
+/// Quick-Start §8: a request without a connection is granted by every router, not answered.
 #[test]
 fn bare_requests_are_granted_without_a_flow() {
     for source in [Source::One(3), Source::Random] {

@@ -1,5 +1,4 @@
-//! Connection vectors over a dumbbell: all data of a vector is carried, at its times, with every
-//! scheme.
+//! Connection vectors over a dumbbell: every scheme carries all data of a vector, at its times.
 
 use std::sync::Arc;
 

@@ -15,8 +15,7 @@ fn scheme(name: &str) -> Scheme {
     catalogue::find(name).expect(name).scheme()
 }
 
-/// The first flow sends all of itself at once, the second ten segments; each checks the state that
-/// it is told.
+/// The first flow sends all at once, the second ten segments; each checks the state it is told.
 #[derive(Debug, Default)]
 struct Script {
     starts: usize,

@@ -1,5 +1,4 @@
-//! Rules of Linux's sender that differ from the RFCs, one by one ([`TcpConfig::as_linux`] names the
-//! source of each).
+//! Rules of Linux's sender that differ from the RFCs ([`TcpConfig::as_linux`] names their sources).
 
 use headstart_sim::NullRecorder;
 use headstart_sim::packet::{Acknowledgement, Block};

@@ -170,8 +170,7 @@ impl Met {
     }
 }
 
-/// RFC 8033 §4.2: the queueing delay is held at 15 ms, with any flows. Two flows halve too often to
-/// hold it there.
+/// RFC 8033 §4.2: the queueing delay is held at 15 ms, with any flows. Two flows halve too often.
 #[test]
 fn pie_holds_its_target() {
     for seed in 1..=3 {

@@ -125,8 +125,7 @@ fn a_path_without_router_support_is_detected() {
 
 /// QS §6.3 and Figure 4: routers that grant four times the link's capacity. Slow start from the
 /// default window loses a round trip or two against a start without a request. Half of the flight
-/// is still more than this path holds, so halving is quicker here; the experiment covers paths
-/// where it is not.
+/// is still more than this path holds, so halving is quicker here; the experiment has other paths.
 #[test]
 fn a_failure_costs_a_round_trip_or_two() {
     let liar = Params { bandwidth: Rate::from_mbit_per_sec(1000), ..target() };
@@ -179,8 +178,7 @@ fn rcp_sends_at_the_stamped_rate_from_the_first_packet() {
     }
 }
 
-/// Four flows at once on RCP: each gets about a quarter, and nothing is lost once the rate has
-/// settled.
+/// Four flows at once on RCP: each gets about a quarter, and nothing is lost at a settled rate.
 #[test]
 fn rcp_shares_the_link_among_flows() {
     let (path, _) = path([Kind::Rcp; 2], 1000);
@@ -203,8 +201,7 @@ fn rcp_shares_the_link_among_flows() {
     assert!(most / least < 1.1 && most < 13.0, "{times:?}: 12 MB at 10 Mbit/s take 9.9 s");
 }
 
-/// Web-like arrivals of Quick-Start and other flows: the run repeats itself, and utilisation does
-/// not change.
+/// Web-like arrivals of Quick-Start and other flows: repeatable, with one utilisation.
 fn arrivals(kind: Kind, scheme: Scheme, load: f64) -> (Totals, u64, f64) {
     let (path, _) = path([kind; 2], 150);
     let gap = Span::from_nanos((60.0 * 1448.0 * 8.0 / (load * 10e6) * 1e9) as u64);
@@ -262,8 +259,7 @@ fn at_low_load_grants_speed_flows_up_and_cost_nothing() {
     }
 }
 
-/// A second message after a pause of a second: with a grant it completes in about two round trips
-/// again.
+/// A second message after a pause of a second: with a grant it takes about two round trips again.
 #[test]
 fn after_an_idle_time_a_sender_repeats_its_request() {
     use headstart_sim::workload::exchange::{Exchange, SessionSpec, Sessions};

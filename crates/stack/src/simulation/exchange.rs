@@ -121,8 +121,7 @@ impl ResponseSide {
         self.unacknowledged == 0 && self.queue.is_empty()
     }
 
-    /// Processes events; true if there is more to send than before, which may be announced to the
-    /// scheme.
+    /// Processes events; true if there is more to send than before, which the scheme may learn.
     pub fn process_events(&mut self, connection: &mut Connection) -> bool {
         let before = self.written;
         let mut writable = vec![];

@@ -93,8 +93,7 @@ impl Flow {
         entries
     }
 
-    /// The stack does not report its backlog: bytes written less bytes sent, as if none had been
-    /// retransmitted.
+    /// The stack does not report its backlog: bytes written less sent, as if none was sent twice.
     fn unsent(&self, event: &SenderEvent) -> Bytes {
         let SenderEvent::Sent { offset, payload, transmission: Transmission::Original } = *event else {
             return Bytes::ZERO;

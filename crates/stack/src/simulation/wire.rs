@@ -1,5 +1,4 @@
-//! Datagrams as the simulator's packets: the path handles sizes, routes and codepoints; contents
-//! are kept here.
+//! Datagrams as the simulator's packets: paths carry sizes, routes, codepoints; contents are here.
 
 use std::collections::VecDeque;
 

@@ -16,8 +16,7 @@ use headstart_units::{Bytes, Packets, Rate, Span, Time};
 const RATE: Rate = Rate::from_mbit_per_sec(25);
 const RTT: Span = Span::from_millis(50);
 
-/// One connection: an answer of `first` bytes, and after a pause answers that are requested
-/// `stagger` apart.
+/// One connection: an answer of `first` bytes, and after a pause answers requested `stagger` apart.
 #[derive(Clone, Debug)]
 struct Answers {
     first: u64,
@@ -96,8 +95,7 @@ impl Recorder for Messages {
     }
 }
 
-/// Milliseconds of the first answer, and from the first of the further requests to the last byte of
-/// their answers.
+/// Milliseconds of the first answer, and from the first further request to the last byte answered.
 fn run(scheme: &str, script: &Answers) -> (f64, f64) {
     let needs = catalogue::find(scheme).map_or(Needs::Nothing, |entry| entry.needs);
     // Two BDPs: the burst of the largest script fits.
@@ -151,8 +149,7 @@ fn available() -> impl Iterator<Item = Name> {
     catalogue::all().into_iter().filter(|entry| Choice::of(entry).is_ok()).map(|entry| entry.name)
 }
 
-/// First answers of less than a packet to some twenty packets; then one answer or eight, as for a
-/// page's parts.
+/// First answers of less than a packet to some twenty; then one or eight, as for a page's parts.
 fn scripts() -> Vec<Answers> {
     let eight = [20_000, 40_000, 12_000, 24_000, 36_000, 48_000, 60_000, 72_000];
     let mut scripts = vec![];
@@ -172,8 +169,7 @@ fn is_excused(scheme: &str, script: &Answers) -> bool {
     match scheme {
         // They begin with two or three packets.
         "iw2" | "iw3" | "reactive" | "proactive" => true,
-        // The ablation without adaptation to the application: WiseStart section 4.4.2 shows its
-        // cost.
+        // WiseStart without adaptation to the application: its section 4.4.2 shows the cost.
         "wise-start-wa" => true,
         // It paces the window over a round trip.
         "rapid-start" => script.then.iter().sum::<u64>() <= 20_000,

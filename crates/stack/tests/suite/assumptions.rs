@@ -3,12 +3,10 @@
 //!
 //! - A packet is encrypted by `PacketKey::encrypt` and right after it by `HeaderKey::encrypt`, over
 //!   the whole packet: the tap retains exactly the bytes sent.
-//! - `metrics()` is read again for every packet: the paces of WiseStart in `first_flight.rs` depend
-//!   on it.
+//! - `metrics()` is read for every packet: WiseStart's paces in `first_flight.rs` depend on it.
 //! - The pacer keeps an explicit rate (not so before 1.2.0), and its bucket holds 10 ms of it:
 //!   `first_flight.rs`.
-//! - `on_packet_sent` follows the encryption, so that the last key used identifies the packet
-//!   number space.
+//! - `on_packet_sent` follows the encryption: the last key used identifies the packet number space.
 //! - A second `build`, or an event for a clone, means that the path has changed.
 //!
 //! Not relied upon: that acks of handshake packets precede those of data. They are distinguished by

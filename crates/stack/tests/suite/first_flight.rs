@@ -58,8 +58,7 @@ fn a_jump_start_fills_one_round_trip() {
     assert!(gaps[0].abs_diff(ideal) * 50 < ideal, "the bucket is known to a byte or two of a hundred");
 }
 
-/// Blitzstart §4: the window, rate times smallest known RTT, is paced over three quarters of the
-/// handshake's.
+/// Blitzstart §4: the window, rate times smallest known RTT, is paced over 3/4 of the handshake's.
 #[test]
 fn a_blitzstart_is_paced_over_three_quarters_of_a_round_trip() {
     let hint = Hint { bandwidth: Rate::from_mbit_per_sec(25), access: Access::Dsl };
@@ -111,8 +110,7 @@ fn slow_start_is_that_of_the_stack() {
     assert!((ours / stacks - 1.0).abs() < 0.05, "{ours} ms and {stacks} ms");
 }
 
-/// Handshake and request, half an RTT for the answer to arrive, and the flight at the bottleneck's
-/// rate.
+/// Handshake and request, half an RTT for the answer, and the flight at the bottleneck's rate.
 #[test]
 fn the_right_prior_is_within_five_percent_of_the_ideal_and_far_below_slow_start() {
     let packets = 86;

@@ -1,8 +1,7 @@
 //! Cost of the history per connection: one look-up when it begins, one write when it ends
 //! (WiseStart §4.2 has 3.6 % more CPU for both, its table and its probing together).
 //!
-//! The store holds as many peers as WiseStart's 19 MB did, about; peers come in an order without
-//! cache locality.
+//! The store holds about as many peers as WiseStart's 19 MB did; their order has no cache locality.
 //!
 //! `cargo bench -p headstart-startup --bench history [-- ROUNDS]`: with two numbers of rounds under
 //! a counter of instructions, the difference is the cost of a connection on any machine.

@@ -17,8 +17,7 @@
 //!
 //! # Deviations
 //!
-//! - §4.6 cuts the flight size or, with growth limited as §5.8 asks, the window; the window is cut
-//!   here.
+//! - §4.6 cuts the flight size or, with growth limited as in §5.8, the window; here the window.
 //! - The clock's unit makes the cubic a staircase of millisecond steps, as Linux's jiffies do.
 //! - As in Linux ([`Kind::CubicLinux`](super::Kind)) it differs from the text in four points
 //!   (`net/ipv4/tcp_cubic.c`, the behaviour in own words). While no maximum is known, after a start
@@ -44,11 +43,9 @@ const LINUX_MIN_GROWTH: u64 = 20;
 pub struct Constants {
     /// Multiplicative decrease (RFC 9438 §4.6).
     beta: Ratio,
-    /// Fast convergence: the share of the window kept as maximum if it had not reached the last one
-    /// (RFC 9438 §4.7).
+    /// Fast convergence: share of the window kept as maximum if below the last one (RFC 9438 §4.7).
     fast_convergence: Ratio,
-    /// Growth of the Reno-friendly estimate until it reaches the window before the cut (RFC 9438
-    /// §4.3).
+    /// Growth of the Reno-friendly estimate up to the window before the cut (RFC 9438 §4.3).
     alpha: Ratio,
 }
 

@@ -14,8 +14,7 @@
 //!
 //! # Deviations
 //!
-//! - The kernel paces some senders and then takes the whole smallest delay for the train; here no
-//!   sender is paced.
+//! - The kernel takes the whole smallest delay for the train of a paced sender; here none is paced.
 //! - The kernel restarts a round when an idle connection sends again; here rounds continue.
 
 use headstart_units::{Bytes, Span, Time};

@@ -12,8 +12,7 @@
 //!
 //! - A hint of a peer without a record is accepted up to [`Guard::max_unmeasured`], the cost of a
 //!   false first hint.
-//! - [`SharedRecord::live`] counts connections, not their rates: `n` that start together get 1,
-//!   1/2, .., 1/n.
+//! - [`SharedRecord::live`] counts connections, not their rates: `n` at once get 1, 1/2, .., 1/n.
 
 use headstart_units::{Rate, Ratio};
 
@@ -27,8 +26,7 @@ pub struct Guard {
     pub max_hint: Rate,
     /// Upper bound as a multiple of the largest delivery rate measured to the peer.
     pub max_over_measured: Option<Ratio>,
-    /// Where `max_over_measured` is set, the upper bound for a peer without a measured delivery
-    /// rate.
+    /// With `max_over_measured`, the upper bound for a peer without a measured delivery rate.
     pub max_unmeasured: Rate,
     /// Concurrent connections that began from one record share the bound.
     pub shares_hint: bool,

@@ -7,8 +7,7 @@
 //! such rates, so that many clients lose nothing. A rate is rounded *down*: a hint never exceeds
 //! the estimate, and congestion avoidance makes up the difference. From 1 Mbit/s to 1 Gbit/s there
 //! are 31 values (R10) or 16 (R5): at most 5.0 or 4 bits of identifying information. The access
-//! technology adds at most 2.8 bits. The true amount is less, since values are not equally
-//! frequent.
+//! technology adds at most 2.8 bits. The true amount is less: values are not equally frequent.
 
 use headstart_units::Rate;
 

@@ -10,8 +10,7 @@
 //! # Limits
 //!
 //! - A first visit reserves nothing, so that a flood of handshakes cannot evict records: only a
-//!   connection with a measurement takes an entry. Connections without a record do not count each
-//!   other.
+//!   connection with a measurement takes an entry. Connections without one do not count each other.
 //! - An entry may be evicted while connections that began from it are alive. They are not counted
 //!   any more; when they close, their measurements make a new entry.
 //! - First flights are reserved whether there is a record or not, in a table of their own that
@@ -90,8 +89,7 @@ pub struct Counters {
     pub evictions: u64,
 }
 
-/// The peers whose records changed when a connection closed, so that a copy elsewhere can be
-/// updated.
+/// Peers whose records changed when a connection closed, for updates of a copy elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct StoreChange {
@@ -120,8 +118,7 @@ pub struct MemoryStore<S = FixedHash> {
 }
 
 impl<S: BuildHasher> MemoryStore<S> {
-    /// Room for `capacity` peers. Memory grows with the number of peers. With zero capacity nothing
-    /// is stored.
+    /// Room for `capacity` peers; with zero nothing is stored. Memory grows with the peers stored.
     #[must_use]
     pub fn new(capacity: usize, hasher: S) -> Self {
         Self {

@@ -1,7 +1,6 @@
 //! Values of parameters: how each type is read and printed.
 //!
-//! Printed values parse to the same value, unlike `Display` of a quantity, which rounds to three
-//! decimals.
+//! Printed values parse to the same value; `Display` of a quantity rounds to three decimals.
 
 use alloc::string::String;
 use alloc::vec::Vec;

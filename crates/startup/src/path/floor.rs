@@ -1,8 +1,7 @@
 //! The smallest RTT of about the last round trip.
 //!
 //! A window as long as the path's minimum RTT slides in four steps: each quarter keeps its own
-//! minimum and the oldest is dropped as a whole. So the window is between three and four quarters
-//! long.
+//! minimum and the oldest is dropped as a whole. So the window is three to four quarters long.
 
 use headstart_units::{Span, Time};
 

@@ -107,16 +107,14 @@ impl RateEstimator {
         }
     }
 
-    /// Data was delivered by a transmission whose stamp is gone: it counts as delivered, without a
-    /// sample.
+    /// Data was delivered by a transmission whose stamp is gone: it counts, without a sample.
     #[inline]
     pub fn on_delivered_late(&mut self, now: Time, bytes: Bytes) {
         self.delivered += bytes;
         self.delivered_at = now;
     }
 
-    /// The sample of the ack whose packets were passed to [`Self::on_delivered`], given the path's
-    /// minimum RTT.
+    /// The sample of the ack that [`Self::on_delivered`] was told, given the path's minimum RTT.
     ///
     /// An interval below the minimum RTT cannot be real and gives no sample.
     #[inline]

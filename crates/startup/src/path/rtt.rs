@@ -33,8 +33,7 @@ impl Rtt {
         self.min = self.min.min(sample);
     }
 
-    /// SRTT + max(G, 4 RTTVAR), before any bound is applied (RFC 6298 §2.3; G is a nanosecond
-    /// here).
+    /// SRTT + max(G, 4 RTTVAR), without bounds (RFC 6298 §2.3; G is a nanosecond here).
     #[must_use]
     pub fn timeout(&self) -> Span {
         self.smoothed + (self.variation * 4).max(Span::from_nanos(1))

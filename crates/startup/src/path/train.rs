@@ -63,8 +63,7 @@ impl PacketTrain {
             return self.end();
         }
         self.acked += ack.newly_acked;
-        // The longer interval, as in a delivery-rate sample: a paced train is no faster than its
-        // pace.
+        // The longer interval, as of a delivery-rate sample: a train is no faster than its pace.
         self.took = ack.now.since(at).max(ack.newest_sent_at.since(sent_at));
         if self.acked >= packet * LONGEST {
             self.end();

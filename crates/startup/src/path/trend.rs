@@ -85,8 +85,7 @@ mod tests {
         trend
     }
 
-    /// Slopes and standard errors worked by hand: x = 0 to 4, slope = Sxy / 10, error^2 = (Syy -
-    /// Sxy^2/10) / 30.
+    /// Slopes and errors by hand: x = 0 to 4, slope = Sxy / 10, error^2 = (Syy - Sxy^2/10) / 30.
     #[test]
     fn a_rise_counts_when_it_is_more_than_its_own_error() {
         #[rustfmt::skip]

@@ -1,5 +1,4 @@
-//! Thirty random bits, of which each step down of the rate destroys two: raising a rate requires
-//! guessing them.
+//! Thirty random bits; each step down of the rate destroys two, and raising a rate requires them.
 //!
 //! Source: RFC 4782 §3.4 and its Table 2. There are fifteen fields of two bits, the leftmost for
 //! the step from rate 15 to rate 14, the rightmost for the step from 1 to 0. A router that lowers

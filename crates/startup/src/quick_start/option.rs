@@ -1,5 +1,4 @@
-//! The IP option: a request on its way to the receiver, or the sender's report of the approved
-//! rate.
+//! The IP option: a request on its way to the receiver, or a report of the approved rate.
 //!
 //! Source: RFC 4782 §3.1 (IPv4, its Figures 3 and 4), §3.2 (IPv6 hop-by-hop) and §12.1 (the
 //! numbers); both are eight bytes.
@@ -16,8 +15,7 @@
 //!
 //! # Deviations
 //!
-//! - Reserved and unused fields are written as zero and ignored when read, so that later uses are
-//!   possible.
+//! - Reserved and unused fields are written as zero and ignored when read, for later uses.
 //! - RFC 4782 §3.2 specifies no alignment for the IPv6 option, so there is none (RFC 8200 §4.2).
 //!   Directly after the two bytes of the hop-by-hop header it lies at 2 and the header has ten
 //!   bytes; six of padding complete them.

@@ -48,8 +48,7 @@ impl EncodedRate {
         if power > LARGEST as u32 { Self::MAX } else { Self(power as u8) }
     }
 
-    /// The smallest that is not below `rate`, if the table has one: the code of a sender that
-    /// requests `rate`.
+    /// The smallest that is not below `rate`, if there is one: the code of a sender's request.
     #[must_use]
     pub fn at_least(rate: Rate) -> Self {
         let below = Self::at_most(rate);

@@ -13,8 +13,7 @@
 //!   routers that police (§3.3.1, §9.4.1). No router here polices, so no report is sent; its format
 //!   is in [`IpOption`].
 //! - RFC 4782 §4.3: a receiver should not answer a request that arrives with the rate zero. This
-//!   one does, so that the sender can distinguish a denial from a loss; it sends no faster for
-//!   that.
+//!   one does, so that the sender can distinguish a denial from a loss.
 //! - RFC 4782's Figures 1 and 2 show QS TTL - IP TTL as the difference, its Equation 1 the negative
 //!   of that, modulo 256. The equation is followed: the TCP option carries its value (§4.2).
 //! - Every router here lowers the IP TTL by one, so the QS TTL is lowered by one too (§3.3: by as
@@ -47,8 +46,7 @@ impl Request {
         self.ttl = self.ttl.wrapping_sub(1);
     }
 
-    /// A router denies the request without deleting the option: rate, TTL and nonce become zero
-    /// (RFC 4782 §3.3).
+    /// A router denies the request, which stays: rate, TTL and nonce become zero (RFC 4782 §3.3).
     pub fn deny(&mut self) {
         *self = Self { rate: Rate::ZERO, ttl: 0, nonce: Nonce::new(0) };
     }
@@ -238,8 +236,7 @@ mod tests {
 
     proptest! {
         /// However the routers behave, the granted rate never exceeds that of any router. One
-        /// router that only forwards suffices for a denial; 256 of them are not detected (RFC 4782
-        /// §3.3).
+        /// router that only forwards makes a denial; 256 are not detected (RFC 4782 §3.3).
         #[test]
         fn the_granted_rate_never_exceeds_any_router(
             wanted in 1_u64..2_000_000_000, ttl: u8, nonce: u32,

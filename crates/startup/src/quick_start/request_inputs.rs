@@ -22,8 +22,7 @@ pub struct RequestInputs {
     pub size: Option<Bytes>,
     /// The round-trip time, if one was measured, on this connection or an earlier one.
     pub rtt: Option<Span>,
-    /// The window that the peer advertised, in bytes; unknown when the SYN leaves (QS §6.2, note
-    /// 5).
+    /// The window that the peer advertised; unknown when the SYN leaves (QS §6.2, note 5).
     pub receive_window: Option<Bytes>,
 }
 
@@ -39,8 +38,7 @@ pub enum Amount {
     /// (O + O/MSS x H) / R: the rate that sends the object in one RTT; no request if it fits into
     /// the initial window. If its size is unknown, as [`Self::Window`].
     Object,
-    /// The same, and no request if the object's size is unknown: the sender requests later, when it
-    /// is known.
+    /// The same; without a known size no request: the sender requests later, when it is known.
     Known,
 }
 

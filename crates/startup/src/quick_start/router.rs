@@ -25,8 +25,7 @@
 //!   ([`Params::memory_bins`]). The default is the paper's text.
 //! - The text compares rates in bytes per second and grants any; RFC 4782 has four bits. Both are
 //!   here ([`Granularity`]). The rounded rate counts as granted.
-//! - A request that arrives with the rate zero was denied before: it is forwarded without further
-//!   processing.
+//! - A request that arrives with the rate zero was denied before: it is only forwarded.
 
 pub mod extreme;
 pub mod limiter;
@@ -100,13 +99,11 @@ pub struct Params {
     pub measure: Measure,
     /// Time for which a grant counts (`recent_qs_approvals`). 150 ms: QS §7.1.
     pub memory: Span,
-    /// Bins of that memory: a grant counts for at most one bin longer than the memory. 16: ours; 1:
-    /// ns-2's router.
+    /// Bins of that memory: a grant counts for at most one bin longer. 16: ours; 1: ns-2's router.
     pub memory_bins: u8,
     /// Resolution of an approved rate. Four bits: RFC 4782.
     pub granularity: Granularity,
-    /// Handling of a denied request. Zero, which spares later routers the processing: RFC 4782
-    /// §3.3.
+    /// Handling of a denied request. Zero, which spares later routers work: RFC 4782 §3.3.
     pub denial: Denial,
     /// Limit on processed requests per second (QS §8). None: the paper gives no number.
     pub requests_per_second: Option<u32>,
@@ -285,8 +282,7 @@ impl Router {
         self.extreme.as_ref().map_or((0, 0), |extreme| extreme.most_tracked())
     }
 
-    /// The score of a host (QS Equation 4) in parts of 10^9; the full score for hosts that are not
-    /// tracked.
+    /// The score of a host (QS Equation 4) in parts of 10^9; all of them if it is not tracked.
     #[must_use]
     pub fn score(&self, host: u32) -> u64 {
         self.extreme.as_ref().map_or(utilisation::FULL, |extreme| extreme.score(host))

@@ -295,8 +295,7 @@ impl Bbr {
         (bytes / self.mss.get().max(1)).clamp(least, MAX_AT_ONCE)
     }
 
-    /// BBR §4.2.2 in ngtcp2, in segments: ten at least, and above 24 Mbit/s the data of a round
-    /// trip.
+    /// BBR §4.2.2 in ngtcp2, in segments: ten at least, above 24 Mbit/s those of a round trip.
     fn send_quantum_of_ngtcp2(&self) -> u64 {
         let long = if self.rt_prop == Span::MAX { Span::from_millis(1) } else { self.rt_prop };
         let is_fast = self.pace >= Rate::from_mbit_per_sec(24);
@@ -337,8 +336,7 @@ impl Bbr {
             self.conserves = false;
             self.window = self.window.max(self.prior_window);
         } else if self.enters_recovery {
-            // The rounds of the bandwidth filter and of the full-pipe check restart too: losses
-            // prolong Startup.
+            // Rounds of bandwidth filter and full-pipe check restart too: losses prolong Startup.
             self.round.restart(ack);
             self.conserves = true;
         }

@@ -40,15 +40,11 @@
 //!   when a packet left has been delivered or lost when the packet is acknowledged: RS.tx_in_flight
 //!   is RS.delivered + RS.lost. C.lost at the time of sending is kept to a sixth of a window, so
 //!   that RS.lost is too large by the losses in that sixth.
-//! - HandleLostPacket runs once for all data that an ack or a timer declares lost, at the next ack,
-//!   with its sample.
+//! - HandleLostPacket runs once for all data declared lost, at the next ack, with its sample.
 //! - Ranges of lost data in start-up (BBR3 §5.3.1.3) are counted by the acks that detect them.
-//! - C.is_cwnd_limited: a segment more would not have fitted when data left, in this round or the
-//!   one before.
-//! - Random waits are drawn from the time of establishment, the handshake's RTT and the parameter
-//!   `draw`.
-//! - BBR.extra_acked is the largest of the last five to ten rounds, as Linux has it, instead of
-//!   exactly ten.
+//! - C.is_cwnd_limited: no segment more would have fitted when data left, this round or last.
+//! - Random waits are drawn from time of establishment, handshake RTT and the parameter `draw`.
+//! - BBR.extra_acked is the largest of the last five to ten rounds, as in Linux, not of ten.
 //! - The transport does not report spurious recoveries, so none is undone (BBR3 §5.5.11).
 //! - Restarting from idle, MarkConnectionAppLimited and recovery after a timeout are as in
 //!   [`bbr`](super::bbr).
@@ -875,8 +871,7 @@ impl Startup for BbrV3 {
     }
 }
 
-/// C.lost at the time of sending of data acknowledged now, sampled at a few points of the last
-/// round trip.
+/// C.lost when data acknowledged now was sent, sampled at a few points of the last round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Losses {
     /// C.lost.

@@ -24,8 +24,7 @@
 //! | Validating | the flight size, then slow start | none |
 //! | Safe Retreat | half the PipeSize, never growing | none |
 //!
-//! Observing is the transport's part ([`crate::history`]): saved_cwnd is BtlBw x RTprop, saved_rtt
-//! is RTprop.
+//! The transport observes ([`crate::history`]): saved_cwnd is BtlBw x RTprop, saved_rtt RTprop.
 //!
 //! # Deviations
 //!
@@ -36,8 +35,7 @@
 //!   their sending times, which never decrease.
 //! - The initial data is all data sent before the first ack.
 //! - "flight_size equals the CWND" is reached when there is no room for another segment.
-//! - The current RTT for pacing is the smoothed one: with a single sample, one delayed ack would
-//!   slow the jump.
+//! - The current RTT for pacing is the smoothed one: of one sample a delayed ack slows the jump.
 //! - After a timeout CR stops. The record of a connection that had jumped is then removed as
 //!   after a Safe Retreat, and the threshold follows PipeSize and not the jump.
 //! - The extra packet that may leave at once on entry to Safe Retreat is not granted.

@@ -13,8 +13,7 @@ use crate::prior::Prior;
 /// leave at once and the others share the RTT.
 pub(super) fn over_one_round_trip(prior: &Prior, limit: Bytes, burst: u64) -> FlightPlan {
     let mss = prior.mss;
-    // The receiver and the limit admit whole segments only; the flow's last segment may be a short
-    // one.
+    // The receiver and the limit admit whole segments only; the flow's last one may be short.
     let admitted = prior.receive_window.min(limit).get() / mss.get();
     let wanted = prior.flow_size.map_or(u64::MAX, |size| size.get().div_ceil(mss.get()));
     let segments = admitted.min(wanted).max(1);

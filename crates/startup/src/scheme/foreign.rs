@@ -19,8 +19,7 @@ pub trait ForeignScheme: Debug + RefUnwindSafe + Sync {
     /// Its row, as of a scheme in the catalogue.
     fn about(&self) -> &'static About;
 
-    /// A connection is established. Returns a number for its state and the plan of its first
-    /// flight.
+    /// A connection is established. Returns a number for its state and the first flight's plan.
     fn establish(&self, prior: &Prior) -> (u64, FlightPlan);
 
     /// An event of the connection with this number. A hand-over is followed by [`Self::end`].

@@ -1,5 +1,4 @@
-//! Slow start as Google QUIC had it: a part of the window at once, the rest paced over half a round
-//! trip.
+//! Slow start as Google QUIC had it: a part of the window at once, the rest paced over half an RTT.
 //!
 //! Source (BS below): J. Rüth, K. Wolsing, M. Serror, K. Wehrle, O. Hohlfeld, "Blitz-starting QUIC
 //! Connections", technical report, RWTH Aachen, §4: of a window of 32 segments 10 leave at once,

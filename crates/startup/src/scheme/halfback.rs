@@ -1,5 +1,4 @@
-//! Pace a short flow over one round trip, then retransmit it proactively from its end, one packet
-//! per ack.
+//! Pace a short flow over one RTT, then retransmit it proactively from its end, one packet per ack.
 //!
 //! Source (HB below): Q. Li, M. Dong, P. B. Godfrey, "Halfback: Running Short Flows Quickly and
 //! Safely", CoNEXT 2015, §3.
@@ -31,8 +30,7 @@
 //! - A CE mark, which HB does not consider, hands the flight over to the base controller's cut, and
 //!   its unsent part is still paced over one RTT.
 //! - §3.1's other threshold, "largest throughput observed on recent connections, times the RTT", is
-//!   one record's rate here ([`Params::threshold_by_history`]); without a record the fixed one
-//!   holds.
+//!   one record's rate here ([`Params::threshold_by_history`]), or without a record the fixed one.
 //! - The share of additional bandwidth is a parameter because HB §5 compares 0, 50 and 100 %. At
 //!   100 % every packet is sent twice, as HB says of Proactive TCP.
 //! - HB has one flow per connection; later responses on a connection are handled by
@@ -40,8 +38,7 @@
 //!
 //! # Limits
 //!
-//! A transport that counts copies as bytes in flight delays normal retransmissions until they are
-//! acknowledged.
+//! A transport that counts copies as in flight delays normal retransmissions until they are acked.
 //!
 //! A flow of unknown size that ends before the threshold stays in Pacing; its copies leave all the
 //! same if the transport says that its first flight was sent.

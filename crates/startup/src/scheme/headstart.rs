@@ -1,5 +1,4 @@
-//! Send a first flight of the size that the path probably has room for, and learn that size from
-//! losses.
+//! Send a first flight of the size that probably fits the path, and learn that size from losses.
 //!
 //! Source: this project's own (docs/headstart.md; HS below). From JumpStart it takes the paced
 //! first flight, and half of the delivered bytes as the window after a loss. The record by peer is
@@ -128,8 +127,7 @@ pub struct Headstart {
     allowance: Allowance,
     growth: Growth,
     recovery: FirstRecovery,
-    /// Bytes of the first flight that were lost; a mark counts as [`MARKED_SHARE`] of the bytes
-    /// sent.
+    /// Bytes of the first flight that were lost; a mark counts as [`MARKED_SHARE`] of those sent.
     lost: Bytes,
     is_settled: bool,
     record: Option<Record>,

@@ -30,8 +30,7 @@
 //! - If the flow is longer than the flight, slow start continues.
 //! - The base controller responds to a CE mark on the first flight, as to a mark in slow start.
 //!   Nothing has to be repaired, so there is no recovery to govern.
-//! - A timeout before the flight is delivered hands over the delivered bytes, not the size of the
-//!   flight.
+//! - A timeout before the flight is delivered hands over the delivered bytes, not its size.
 //! - [`Params::burst`], [`Params::cap`] and [`Params::min_window`] are not in JS: Halfback §4.2.4
 //!   suggests the first for very small flows, every deployment has the second, and connections with
 //!   several requests need the third.

@@ -213,8 +213,7 @@ impl<S: Flights + Copy> Startup for LaterFlights<S> {
 
     #[inline]
     fn allowance(&self) -> Allowance {
-        // Window while acks are awaited: at least the initial one, and the one that slow start had
-        // reached.
+        // Window while acks are awaited: at least the initial one, and slow start's last one.
         let awaited =
             if self.scheme.ends_with_flight() && self.is_open() { self.initial_window } else { self.mss };
         self.scheme.allowance_of_at_least(awaited.max(self.mss).max(self.before))

@@ -143,8 +143,7 @@ macro_rules! schemes {
                 }
             }
 
-            /// Prints its parameters that differ from their defaults: `(additional=25%,burst=10)`,
-            /// or nothing.
+            /// Prints parameters other than defaults: `(additional=25%,burst=10)`, or nothing.
             ///
             /// # Errors
             /// If nothing more can be written.

@@ -34,8 +34,7 @@
 //!   back-off and minimum.
 //! - Probes carry *limited payload* (Table 2) beside the base traffic. Here a train is five full
 //!   segments of the flow's own data, sent at base rate + increase instead of the base rate: the
-//!   load is the same. At the first rate, two segments for each RTT (§3.3), the first train takes
-//!   two RTTs.
+//!   load is the same. At the first rate, two segments per RTT (§3.3), the first train takes two.
 //! - §3.1 accepts with a probability that depends on the variance. There is no random source here:
 //!   the train is accepted if the fitted slope is within one standard error of zero.
 //! - §3.1 measures one-way delay by timestamps of the receiver; here it is the RTT of each ack, so

@@ -1,5 +1,4 @@
-//! Reduce the window in proportion to the share of congestion marks, and add a segment per round
-//! trip.
+//! Reduce the window in proportion to the share of congestion marks, and add a segment per RTT.
 //!
 //! Source (Prague below): K. De Schepper, O. Tilmans, B. Briscoe, V. Goel, "Prague Congestion
 //! Control", draft-briscoe-iccrg-prague-congestion-control-04, July 2024, which takes the average
@@ -350,8 +349,7 @@ mod tests {
         assert_eq!((prague.window, prague.phase()), (MSS * 20, "avoidance"));
     }
 
-    /// Rounds of a tenth of a second in which every n-th segment has a mark: 2 (1 - p) / p
-    /// segments.
+    /// Rounds of 0.1 s in which every n-th segment has a mark: 2 (1 - p) / p segments.
     #[test]
     fn a_steady_share_of_marks_gives_the_window_of_the_formula() {
         for every in [5, 10, 20, 40] {
@@ -377,8 +375,7 @@ mod tests {
     }
 
     /// Over a second of unmarked acks: with 100 ms a segment in each of ten rounds. With 5 ms, once
-    /// it is independent, (5/25)^2 in each of 200, which is a rate that grows as fast as with 25
-    /// ms.
+    /// it is independent, (5/25)^2 in each of 200, so the rate grows as fast as with 25 ms.
     #[test]
     fn short_round_trips_grow_as_if_they_took_25_ms() {
         for (rtt, independent_after, segments) in

@@ -11,8 +11,7 @@
 //! # Deviations
 //!
 //! - Halfback's account is followed, not Flach et al.: every packet of every flow is doubled.
-//! - Copies are not counted against the window, which makes the additional bandwidth the 100 % of
-//!   Halfback §5.
+//! - Copies are not counted against the window: hence the additional 100 % of Halfback §5.
 
 use super::Startup;
 use super::slow_start::{self, SlowStart};

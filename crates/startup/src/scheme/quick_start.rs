@@ -1,5 +1,4 @@
-//! Quick-Start: send at the rate that every router approved for one round trip, then continue as
-//! TCP.
+//! Quick-Start: send at the rate that every router approved for one RTT, then continue as TCP.
 //!
 //! Sources: P. Sarolahti, M. Allman, S. Floyd, "Evaluating Quick-Start for TCP", February 2005 (QS
 //! below); RFC 4782 §4.
@@ -28,15 +27,13 @@
 //! # Deviations
 //!
 //! - QS ends the Quick-Start phase at the first ack; a packet sent in it can still be lost
-//!   afterwards, and that is a failure too. Hence the phase "validating", which grows like slow
-//!   start.
+//!   afterwards, a failure too. Hence the phase "validating", with slow start's growth.
 //! - The window at the first ack is cut to the flight size (RFC 4782 §4.4), so that a short burst
 //!   leaves no unused window behind.
 //! - RFC 4782 §4.4 recommends limited slow start (RFC 3742) after the flight. QS does not, and no
 //!   other scheme here implements it: omitted.
 //! - QS's "slow-start, using the default initial window," happens while the losses are repaired.
-//!   Acks of data sent before the failure do not open the window: they are no evidence of the new
-//!   window's rate.
+//!   Acks of data sent before the failure do not open the window: they are no evidence of its rate.
 //! - After a failure the threshold stays where it was (none), "as it would have done if Quick-Start
 //!   had not been approved". RFC 4782 §4.6, which is younger, lowers it to half of the delivered
 //!   bytes (SHOULD).
@@ -297,8 +294,7 @@ const HALF: Ratio = Ratio::new(1, 2);
 /// RFC 5681 §3.1: never below two segments after a loss.
 const MINIMUM_SEGMENTS: u64 = 2;
 
-/// QS Equation 1: rate x RTT / (MSS + H) whole segments; and the pace of their payload, that fills
-/// the RTT.
+/// QS Equation 1: rate x RTT / (MSS + H) whole segments; and the pace that fills the RTT.
 fn flight(rate: Rate, prior: &Prior, header: Bytes) -> (Bytes, Rate) {
     let segments = (rate * prior.handshake_rtt).get() / (prior.mss + header).get().max(1);
     let window = prior.mss * segments;
@@ -315,8 +311,7 @@ mod tests {
 
     const MSS: Bytes = Bytes::new(1000);
 
-    /// A path of 100 ms with a grant in bytes per second; without headers 1 kB/s is a tenth of a
-    /// segment.
+    /// A path of 100 ms with a grant in bytes per second; without headers 1 kB/s is 0.1 segments.
     fn prior(granted: Option<u64>) -> Prior {
         let bare = Prior::bare(Time::ZERO, MSS, Span::from_millis(100), MSS * 10_000);
         Prior { granted: granted.map(Rate::from_bytes_per_sec), ..bare }

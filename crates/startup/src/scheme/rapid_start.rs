@@ -18,8 +18,7 @@
 //!
 //! # Deviations
 //!
-//! - The constant K is 2/3, as in revision 02. Earlier revisions and quicly have 11/18
-//!   ([`Params::k`]).
+//! - The constant K is 2/3, as in revision 02; earlier ones and quicly have 11/18 ([`Params::k`]).
 //! - RS §3.3 does not say whether the losses that open the recovery are charged to the loss factor
 //!   besides the silence factor. RS Appendix A sums all data in flight before: they are, and so is
 //!   the ack that reported them. quicly charges them to the silence factor alone.
@@ -192,8 +191,7 @@ impl Startup for RapidStart {
     }
 }
 
-/// RS §3.3.1. Each applies its factor to an amount in one step: the factors themselves would be
-/// rounded.
+/// RS §3.3.1. Each applies its factor to an amount in one step: a factor itself would be rounded.
 impl Params {
     /// beta + K (1 - beta).
     fn silence_factor(&self, amount: Bytes) -> Bytes {
@@ -279,8 +277,7 @@ mod tests {
         assert_eq!(play(&mut start, &steps), Some(HandOver::avoiding(MSS * 84)));
     }
 
-    /// RS Appendix A: after recovery the window is beta times the acknowledged bytes, whatever was
-    /// lost.
+    /// RS Appendix A: after recovery the window is beta times the acked bytes, whatever was lost.
     #[test]
     fn the_window_ends_at_beta_times_the_delivered_bytes() {
         for lost in [0, 1, 30, 60, 66] {

@@ -24,8 +24,7 @@
 //!
 //! # Limits
 //!
-//! A router that does not stamp is not detected if another one does; its queue is then not
-//! controlled.
+//! A router that does not stamp is not detected if another one does; its queue is uncontrolled.
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 

@@ -16,16 +16,13 @@
 //! - WiseStart describes S-Cubic in three places and never in full. It "enters into congestion
 //!   avoidance directly at the first ACK"; §4.2 adds that without adaptation to the application
 //!   "the CWND setting" is "much lower when exiting". The window stays at the BDP here;
-//!   [`AvoidanceWindow`] has the other readings, among them that of a stack which may be the
-//!   authors' own.
+//!   [`AvoidanceWindow`] has the other readings, among them that of perhaps the authors' own stack.
 //! - The ack that ends the start grows nothing: avoidance grows from the second.
-//! - The rate is not specified as the record's or as the window over the present RTT: here it is
-//!   the record's.
+//! - The rate is not specified, the record's or the window over the present RTT: here the record's.
 //!
 //! # Limits
 //!
-//! It uses the record whatever its age, the RTT and other connections: that is the scheme which the
-//! paper measured.
+//! It uses the record whatever its age, the RTT and other connections: so the paper measured it.
 
 use headstart_units::{Bytes, Rate};
 
@@ -66,8 +63,7 @@ pub enum AvoidanceWindow {
     Flight,
     /// Bytes in flight, but at least the initial window: WiseStart §4.2 as in a public fork of
     /// ngtcp2, presumably the authors' (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic.c`, end of
-    /// 2022). Bytes acknowledged by the ack are counted in here, as in WiseStart; there they are
-    /// not.
+    /// 2022). Bytes acknowledged by the ack count here, as in WiseStart; there they do not.
     FlightOrInitial,
 }
 

@@ -1,5 +1,4 @@
-//! Timelines for tests, whose rows give the kind of hand-over: to avoidance, to slow start, or to
-//! be cut.
+//! Timelines for tests, whose rows give the hand-over: to avoidance, to slow start, or to be cut.
 //!
 //! [`super::timeline`] has the same events; its rows name the phase instead.
 

@@ -1,5 +1,4 @@
-//! Begin with the congestion window and slow start threshold at which the last connection to the
-//! peer ended.
+//! Begin with the window and slow start threshold at which the last connection to the peer ended.
 //!
 //! Source: *TCP-Cache* of Halfback §4 ("caching older values of the cwnd and ssthresh"), after V.
 //! Padmanabhan and R. Katz, "TCP Fast Start: A technique for speeding up web transfers", GLOBECOM
@@ -24,8 +23,7 @@
 //!
 //! # Limits
 //!
-//! It uses the record whatever its age, the RTT and other connections: that is the scheme which the
-//! papers measured.
+//! It uses the record whatever its age, the RTT and other connections: so the papers measured it.
 
 use headstart_units::Bytes;
 

@@ -1,7 +1,6 @@
 //! Timelines for tests: events, the allowance after each, and the reason.
 //!
-//! All times are milliseconds; the path is 100 ms long and segments have 1000 bytes unless a row
-//! says otherwise.
+//! Times are milliseconds; by default the RTT is 100 ms, and segments have 1000 bytes.
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -35,8 +34,7 @@ pub fn sent(at: u64, in_flight: u64) -> Event {
     })
 }
 
-/// `segments` were acknowledged, the newest of which left at `sent_at`; `in_flight` remain in
-/// flight.
+/// `segments` were acknowledged, the newest left at `sent_at`; `in_flight` remain in flight.
 pub fn ack(at: u64, sent_at: u64, segments: u64, in_flight: u64) -> Event {
     let rtt = Span::from_millis(at - sent_at);
     Event::Ack(Ack {
@@ -67,8 +65,7 @@ pub fn timeout(at: u64) -> Event {
     Event::Timeout(timed_out(Time::from_millis(at)))
 }
 
-/// Event, phase (`hand over` ends the scheme), window in bytes, pace in bytes per second (zero for
-/// none), and why.
+/// Event, phase (`hand over` ends the scheme), window, pace per second (0: none) in bytes, and why.
 pub type Step = (Event, &'static str, u64, u64, &'static str);
 
 /// Feeds `scheme` all events in order and compares; returns the hand-over if there was one.

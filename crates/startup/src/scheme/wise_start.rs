@@ -54,8 +54,7 @@
 //!
 //! # Limits
 //!
-//! No age, no RTT and no other connection stops it from using the record: that is the scheme the
-//! paper measured.
+//! No age, RTT or other connection stops it from using the record: so the paper measured it.
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 

@@ -6,8 +6,7 @@ use headstart_sim::workload::PageReport;
 use headstart_sim::{Checker, Collector, FlowReport, NullRecorder, Path, Recorder};
 use headstart_units::{Bytes, Time};
 
-/// Observes a run. Unlike a [`Recorder`] it can be a trait object, so a carrier is independent of
-/// its type.
+/// Observes a run. Unlike a [`Recorder`] it can be a trait object, whatever its type.
 pub trait Observer {
     /// True if it observes senders, queues or packets as well as reports of flows.
     fn watches(&self) -> bool {
@@ -29,8 +28,7 @@ pub trait Observer {
         let _ = report;
     }
 
-    /// The following events concern this flow, by serial number; returns true to receive its
-    /// sender's events.
+    /// The next events concern this flow, by serial number; true to receive its sender's events.
     fn focus(&mut self, serial: u64) -> bool {
         let _ = serial;
         false

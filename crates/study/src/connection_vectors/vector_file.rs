@@ -32,8 +32,7 @@ impl FromStr for VectorFile {
         let bytes = read_at_most(Path::new(text), read::MAX_BYTES);
         let bytes = bytes.map_err(|error| format!("cannot read it: {error}"))?;
         let mut vectors = read::from_bytes(&bytes).map_err(|error| error.to_string())?;
-        // A trace is in the order of its connections' ends or of their starts; a replay needs the
-        // latter.
+        // A trace is in the order of connections' ends or starts; a replay needs the latter.
         vectors.sort_by_key(|vector| vector.start);
         Ok(Self { name: text.to_owned(), vectors: vectors.into() })
     }

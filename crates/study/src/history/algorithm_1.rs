@@ -88,8 +88,7 @@ pub struct Start {
     pub window: f64,
     /// The pace at establishment: line 7.
     pub pace: f64,
-    /// The sending rates of the intervals of lines 9 to 17: below kappa, from there, from one and a
-    /// half kappa on.
+    /// Sending rates of the intervals of lines 9 to 17: below kappa, from there, from 1.5 kappa on.
     pub rates: [Option<f64>; 3],
     /// In flight when the first ack arrived, and the window and the pace after it: lines 20 and 21.
     pub first_ack: Option<FirstAck>,
@@ -169,8 +168,7 @@ impl Start {
                 });
                 break;
             }
-            // In a start that continues through losses, only losses reported by the ack or a
-            // timeout end it.
+            // In a start that continues through losses, only the ack's losses or a timeout end it.
             is_lossy &= !matches!(trace.event, SenderEvent::Acked { .. });
             before = trace;
         }

@@ -6,8 +6,7 @@
 //!
 //! - First second: 4 to 12 requests, equally likely: the first at once; when its response has been
 //!   read, the others, after gaps of 15 ms.
-//! - The other 29 s: Poisson bursts, 16.64 on average; 1 to 3 requests each, 100 ms apart on
-//!   average.
+//! - The other 29 s: Poisson bursts, 16.64 on average; 1 to 3 requests each, some 100 ms apart.
 //! - Sizes: log-normal with a deviation of 1 in the logarithm: 12 kB on average in the first
 //!   second, 19.9 kB later.
 //!

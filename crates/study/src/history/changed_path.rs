@@ -6,8 +6,7 @@
 //! drawn: as far from the path as WS Figure 2 found two connections of one peer.
 //!
 //! The buffer is that of the path as it is: "S-Cubic drops a lot of packets when the new bandwidth
-//! is reduced to less than half of the old connection" (WS §4.4.1). With a buffer of the old BDP it
-//! would not.
+//! is reduced to less than half of the old connection" (WS §4.4.1). With the old BDP it would not.
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -314,8 +313,7 @@ fn families(setup: &Setup, flow: &FlowEvents) -> Vec<(String, f64)> {
     let until = opened_at + setup.rtt() * SHOWN;
     let mut numbers = vec![];
     for (number, (at, trace)) in flow.events.iter().take_while(|(at, _)| *at <= until).enumerate() {
-        // The event's number distinguishes points of one instant: a millionth of a millisecond
-        // each.
+        // The event's number distinguishes points of one instant: a nanosecond each.
         let millis = at.since(opened_at).as_millis_f64();
         let mut add = |family: &str, bytes: u64| {
             let at = (millis * 1e3).round() / 1e3;

@@ -58,8 +58,7 @@ const AWAY_SECS: f64 = 240.0;
 const OPEN_SECS: f64 = 60.0;
 const OWN_ADDRESS: f64 = 0.39;
 
-/// Events by time: a visit to a user's address, or the end of one. The number orders events of the
-/// same time.
+/// Events by time: a visit to a user's address, or its end. The number orders those of one time.
 type Event = Reverse<(u64, u64, EventKind)>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

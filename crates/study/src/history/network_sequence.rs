@@ -149,8 +149,7 @@ impl Study for NetworkSequence {
         Self { params, rows: Mutex::default() }
     }
 
-    /// The first run executes two whole rows, the reference's too; other schemes have one of their
-    /// own.
+    /// The first run executes two whole rows, the reference's too; each other scheme one.
     fn share(&self, setup: &Setup) -> f64 {
         0.6 / u64::from(setup.run.repeats).clamp(1, SCENES) as f64
     }

@@ -12,8 +12,7 @@
 //!
 //! Parameters drawn for each:
 //!
-//! - RTT: one of the four ranges of Table 1 (10 to 50, 50 to 100, 100 to 150, 150 to 300 ms), then
-//!   uniform in it.
+//! - RTT: one of Table 1's ranges (10 to 50, 50 to 100, 100 to 150, 150 to 300 ms), uniform in it.
 //! - Jitter: up to a share of the RTT that is uniform between 0 and 0.2, 20 ms at most; in order.
 //! - Loss: one of three: none, uniform up to 0.1 %, uniform between 0.1 and 5 %.
 //! - Buffer: one of three shares of the BDP (0.3 to 0.9, 0.9 to 1.1, 1.1 to 1.5), then uniform; at

@@ -141,8 +141,7 @@ fn measure(case: &Case<'_>, newcomers: u64) -> Result<Vec<(String, f64)>> {
     Ok(numbers)
 }
 
-/// Bytes newly acknowledged in each bin: those of the established flow (the run's first), and of
-/// all others.
+/// Bytes newly acknowledged in each bin: of the established flow (the first), and of all others.
 #[derive(Debug)]
 struct Bins {
     from: Time,

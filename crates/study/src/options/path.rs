@@ -110,8 +110,7 @@ impl PathOptions {
             Order::Kept,
             Ratio::new(0, 1),
         ));
-        // Hosts farther away than the nearest have the difference on their own access link, half in
-        // each direction.
+        // Hosts farther than the nearest have the difference on their access link, half each way.
         let access = self.rtt.0.iter().map(|class| class.saturating_sub(rtt) / 2).collect();
         PathPlan { down: there, up: back, access }
     }

@@ -2,8 +2,7 @@
 //! the time of its recovery.
 //!
 //! Source: Quick-Start §8. Honest hosts send transfers of one size as a Poisson process and request
-//! exactly the rate they need. After a third of the run the attack begins, and after two thirds it
-//! ends.
+//! exactly the rate they need. The attack lasts for the second third of the run.
 //!
 //! | attack | requests | source address |
 //! |---|---|---|
@@ -30,8 +29,7 @@ use crate::study::{Case, Declared, Measure, Measured, Study};
 /// Rates of the attack's small and large requests.
 const SMALL: Rate = Rate::from_bits_per_sec(80_000);
 const LARGE: Rate = Rate::from_bytes_per_sec(20_000_000);
-/// Source address of the framing attack: one of the honest hosts; and an address that none of them
-/// has.
+/// Source address of the framing attack, an honest host's; and an address that none of them has.
 const VICTIM: u32 = 0;
 const ATTACKER: u32 = 1 << 30;
 /// Honest flows that begin so soon after the start or the end of the attack are not counted for

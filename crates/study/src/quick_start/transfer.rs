@@ -132,8 +132,7 @@ impl Sequence {
         for (family, events) in [("sent", &self.sent), ("acked", &self.acked)] {
             let mut after = 0;
             for (at, bytes) in events {
-                // Packets of one instant are placed a microsecond apart, so that each has a name of
-                // its own.
+                // Packets of one instant are placed a microsecond apart, each with its own name.
                 let micros = (at.as_nanos() / 1000).max(after);
                 after = micros + 1;
                 let name = format!("{family}/{}.{:06}", micros / 1_000_000, micros % 1_000_000);

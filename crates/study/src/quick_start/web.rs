@@ -24,8 +24,7 @@ use crate::carrier::{Detail, Observer, model};
 use crate::setup::Setup;
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 
-/// Pages of a session, objects of a page, their gaps, and the shape of their sizes (Quick-Start
-/// §5).
+/// Pages of a session, objects of a page, their gaps, and their sizes' shape (Quick-Start §5).
 const PAGES: u32 = 30;
 const OBJECTS: u32 = 10;
 const OBJECT_GAP: Span = Span::from_millis(10);

@@ -24,8 +24,7 @@ pub enum Population {
     Uniform,
     /// Fast paths with deep buffers, of which a part loses packets at random, in bursts.
     Random,
-    /// Round trips as in the first draw, and lines as in the third: no loss is the sender's own
-    /// doing.
+    /// Round trips as in the first draw, lines as in the third: no loss is due to the sender.
     Lines,
     /// Servers as in the first draw to a home with DSL of about 6 Mbit/s behind Wi-Fi (HB §4.2.2).
     DslWifi,
@@ -96,8 +95,7 @@ impl PathSpec {
 const RTT_MS: (f64, f64) = (0.2, 400.0);
 /// Hosts (HB §4.1).
 const HOSTS: u64 = 100;
-/// Typical round-trip times between continents in milliseconds: North and South America, Europe,
-/// Asia, Australia.
+/// Typical RTTs between continents in ms: North and South America, Europe, Asia, Australia.
 const BETWEEN: [[f64; 5]; 5] = [
     [50.0, 150.0, 110.0, 190.0, 200.0],
     [150.0, 40.0, 220.0, 320.0, 310.0],

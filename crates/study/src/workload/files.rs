@@ -223,8 +223,7 @@ mod tests {
         assert!((sizes.share_of_bytes(Bytes::new(1000)) - 3000.0 / 53_000.0).abs() < 1e-9);
     }
 
-    /// Between anchors the share grows with the logarithm: from 1 kB to 100 kB half of the flows
-    /// are below 10 kB.
+    /// Between anchors the share grows with the logarithm: of 1 to 100 kB half are below 10 kB.
     #[test]
     fn a_cumulative_share_is_joined_as_the_measured_distributions_are() {
         let sizes = sizes("size_bytes,cumulative_share\n1000,0\n100000,1\n").expect("fine");

@@ -100,8 +100,7 @@ impl ClientEndpoint {
             };
             match error {
                 Ok(error) if is_refusal(&error) => return,
-                // An unreachable network or the like: it may become reachable within the time
-                // limit.
+                // An unreachable network or the like: it may return within the time limit.
                 Ok(_) => {}
                 Err(_) => std::future::pending().await,
             }

@@ -104,8 +104,7 @@ async fn a_response_in_progress_completes_after_goaway() {
     let mut control = connection.open_uni().await.expect("a stream");
     control.write_all(&[0, 4, 0]).await.expect("sent");
     let (mut ask, mut answer) = connection.open_bi().await.expect("a stream");
-    // RFC 9204 §4.5: no dynamic entries; GET and https by their numbers, authority and path by
-    // name.
+    // RFC 9204 §4.5: no dynamic entries; GET and https by number, authority and path by name.
     let mut fields = vec![0, 0, 0xc0 | 17, 0xc0 | 23];
     for (name, value) in [(0x50, "localhost"), (0x51, "/bytes/1000000")] {
         fields.extend([name, value.len() as u8]);

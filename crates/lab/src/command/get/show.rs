@@ -82,8 +82,7 @@ fn summary(args: &GetArgs, samples: &[Sample]) -> Table {
     for scheme in schemes {
         let of: Vec<&Sample> = samples.iter().filter(|sample| sample.scheme.as_deref() == scheme).collect();
         let times: Vec<f64> = of.iter().map(|sample| ms(sample.visit.complete())).collect();
-        // On the first connection the server had no record of this client, if it was its first at
-        // all.
+        // On the first connection the server had no record, if it was this client's first at all.
         let (first, others) = match times.as_slice() {
             [first, others @ ..] if !others.is_empty() => (*first, others),
             [first, ..] => (*first, times.as_slice()),

@@ -191,8 +191,7 @@ fn queue(record: &ParsedLog) -> Svg {
     figure.svg()
 }
 
-/// Of neighbouring points the lowest and the highest, where more cannot be distinguished: no peak
-/// is lost.
+/// Of neighbouring points that cannot be distinguished the lowest and the highest: no peak is lost.
 fn envelope(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     if points.len() <= MAX_MARKS {
         return points;
@@ -221,8 +220,7 @@ mod tests {
         ParsedLine { at, direction: Direction::Down, number, bytes: 1500, event }
     }
 
-    /// Eight packets arrive at once at 100 ms; at 150 ms one arrives alone, and another during its
-    /// transmission.
+    /// Eight packets arrive at 100 ms; at 150 ms one arrives, and another during its transmission.
     fn record() -> ParsedLog {
         let mut entries = vec![];
         for number in 0..8_u64 {

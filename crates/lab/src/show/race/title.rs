@@ -8,8 +8,7 @@ use crate::options::SizeName;
 use crate::setup::Setup;
 use crate::show::counted;
 
-/// Conditions that are at the beginning of every title, or that only set the length of the
-/// measurement.
+/// Conditions at the beginning of every title, or that only set the length of the measurement.
 const OMITTED: [&str; 9] =
     ["rate", "trace", "rtt", "size", "load", "arrivals", "duration", "warm-up", "drain"];
 

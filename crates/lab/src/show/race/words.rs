@@ -10,8 +10,7 @@ use crate::verdict::{Harm, HarmedFlows, IdenticalSchemes};
 
 /// So many names are listed before the others are only counted.
 const MAX_NAMES: usize = 4;
-/// With so few seeds or fewer, Student's t makes intervals nearly twice as wide as with the default
-/// of eight.
+/// With so few seeds Student's t makes intervals nearly twice as wide as with the default of eight.
 const FEW_SEEDS: usize = 3;
 
 /// Mark behind the name of the fastest scheme whose harm does not show.

@@ -16,8 +16,7 @@ struct Row<'a> {
     paper: String,
     /// The judge of the figure, and its verdict.
     judge: (&'a str, Verdict),
-    /// Verdict and number under each of [`SetUps::variants`]; `None` where its study has no such
-    /// variant.
+    /// Verdict and number under each of [`SetUps::variants`]; `None`: its study has none such.
     found: Vec<Option<(Verdict, String)>>,
 }
 

@@ -220,8 +220,7 @@ fn an_entry_costs_some_hundred_bytes() {
     assert_eq!(size_of::<Entry>(), 96, "a credit costs nothing");
 }
 
-/// The simplest store: a list, most recently used first. Live connections are counted by their
-/// leases.
+/// The simplest store: a list, most recently used first. Leases count live connections.
 #[derive(Default)]
 struct Model {
     capacity: usize,

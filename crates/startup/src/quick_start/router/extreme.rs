@@ -1,5 +1,4 @@
-//! Extreme Quick-Start: tracks each grant until it is used, and the share of grants that each host
-//! uses.
+//! Extreme Quick-Start: tracks each grant until it is used, and the share that each host uses.
 //!
 //! Source: QS §7.2 and §8 with its Equation 4.
 //!
@@ -12,8 +11,7 @@
 //!
 //! A grant counts in full until the flow's first packet arrives. The time until then is the flow's
 //! RTT at the router, so rate x RTT bytes are expected. Each byte that arrives reduces the grant by
-//! its share, since the meter counts it from then on. After 5/4 RTT the rest is not expected any
-//! more.
+//! its share, since the meter counts it from then on. After 5/4 RTT the rest is given up.
 //!
 //! # Deviations
 //!
@@ -25,8 +23,7 @@
 //! - Equation 4 cannot recover from zero: a host at score zero is granted nothing, so it cannot use
 //!   a grant and its score never rises. A reduced request is never less than [`Params::least`]
 //!   (unless less was requested): one flow that uses it raises the score. A floor under the score
-//!   instead, tried first, leaves an attacker whose request is many times the link as strong as
-//!   ever.
+//!   instead leaves an attacker whose request is many times the link as strong.
 //! - The measurement interval of 1.5 s is for flows that never send; for others the end of the
 //!   Quick-Start phase is known.
 //!
@@ -58,8 +55,7 @@ pub struct Params {
     pub scores: bool,
     /// The gain w of Equation 4. 0.2: QS §8.
     pub gain: Ratio,
-    /// Lower bound of a request reduced by the score. 80 kbit/s, the least rate in RFC 4782's four
-    /// bits: ours.
+    /// Lower bound of a request reduced by the score. 80 kbit/s, RFC 4782's least rate: ours.
     pub least: Rate,
     /// Limit each request to an equal share while others are granted nothing. On: QS §7.2.
     pub fair: bool,

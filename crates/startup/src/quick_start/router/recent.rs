@@ -72,8 +72,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a list of all grants: those within the memory count, those older than it by a
-        /// bin do not.
+        /// Against a list of all grants: those within the memory count, those a bin older do not.
         #[test]
         fn a_grant_counts_for_the_memory_and_a_bin_more_at_most(
             bins in 1_u8..=16,

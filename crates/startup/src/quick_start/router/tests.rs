@@ -158,8 +158,7 @@ fn a_host_that_does_not_use_its_grant_gets_less_next_time() {
     assert_eq!(ask(&mut router, 3_300, 4, 7, 8_000), 1_856, "used: on the way back");
 }
 
-/// A host that repeatedly does not use its grants keeps the least rate and no more; one used grant
-/// raises it.
+/// A host that uses none of its grants keeps the least rate; one used grant raises it.
 #[test]
 fn a_host_that_requests_too_much_is_reduced_and_can_recover() {
     let params = extreme::Params { fair: false, ..extreme::Params::default() };

@@ -3,8 +3,7 @@
 //! Source: QS §7.1, Equation 3 and the paragraph after it.
 //!
 //! The measure is the time during which the transmitter was busy. A first-in-first-out link is busy
-//! without a break until all accepted data is sent, so acceptance times and sizes suffice: no event
-//! per packet sent.
+//! without a break until all accepted data is sent, so acceptance times and sizes suffice.
 //!
 //! # Deviations
 //!

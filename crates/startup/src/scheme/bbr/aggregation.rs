@@ -22,8 +22,7 @@ pub struct Aggregation {
 }
 
 impl Aggregation {
-    /// An ack with a rate sample; `btl_bw` is the estimate after it; an aggregate is capped at
-    /// `window`.
+    /// An ack with a rate sample; `btl_bw` is the estimate after it; `window` caps an aggregate.
     pub fn on_ack(&mut self, ack: &Ack, begins_round: bool, btl_bw: Rate, window: Bytes) {
         if begins_round {
             self.rounds += 1;

@@ -373,8 +373,7 @@ fn a_hint_is_the_first_estimate_and_starts_probe_bw() {
     let params = Params { begins_from_hint: true, ..Params::default() };
     let mut bbr = Bbr::new(params);
     let plan = bbr.establish(&Prior { hint, ..prior_with(1, 60) });
-    // 1 MB/s, less one percent, over the recorded 60 ms: twice 60 kB, and three quanta of two
-    // segments.
+    // 1 MB/s, less one percent, over the recorded 60 ms: twice 60 kB, and three quanta of two.
     assert_eq!(
         plan.allowance,
         Allowance { window: MSS * 126, pace: Some(Rate::from_bytes_per_sec(990_000)) }

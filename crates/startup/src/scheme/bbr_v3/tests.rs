@@ -62,8 +62,7 @@ fn it_finds_the_bandwidth_drains_its_queue_and_cruises() {
     let _ = cruising();
 }
 
-/// LossLowerBounds: no less than the bytes delivered in the last round, and 0.7 of the bound at
-/// most.
+/// LossLowerBounds: at least the bytes delivered in the last round, at most 0.7 of the bound.
 #[test]
 fn losses_lower_the_short_term_bounds_once_a_round() {
     for (rate, bw, why) in [(100, 175_000, "0.7 x 250 kB/s"), (200, 200_000, "what was delivered")] {
@@ -151,8 +150,7 @@ fn a_loss_of_two_percent_is_not_too_much() {
     }
 }
 
-/// ProbeInflightLongtermUpward: 1, 2, 4 segments more in successive rounds, each spread over a
-/// window of acks.
+/// ProbeInflightLongtermUpward: 1, 2, 4 segments more in successive rounds, over a window of acks.
 #[test]
 fn the_long_term_bound_rises_ever_faster_while_probing() {
     let mut bbr = probing(40);

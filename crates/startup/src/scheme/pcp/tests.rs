@@ -178,8 +178,7 @@ fn a_mark_refuses_the_train_and_halves_the_rate() {
 }
 
 /// A link of `capacity` with an unlimited queue, an RTT of 100 ms, and a sender that always has
-/// data. Returns the base rate after `seconds`, the longest queueing delay, and the bytes
-/// delivered.
+/// data. Returns the base rate after `seconds`, the longest queueing delay, and bytes delivered.
 fn run(capacity: Rate, seconds: u64) -> (Rate, Span, Bytes) {
     let mut pcp = established();
     let (mut estimator, mut rtt) = (RateEstimator::default(), Rtt::default());

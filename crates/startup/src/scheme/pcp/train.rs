@@ -54,8 +54,7 @@ impl Train {
         self.left_at.is_some()
     }
 
-    /// True if a packet sent at `sent_at` is of the train or later: its loss refutes the probed
-    /// rate.
+    /// True if a packet sent at `sent_at` is of the train or later: its loss refutes the rate.
     pub fn has_begun(&self, sent_at: Time) -> bool {
         self.left_at.is_some_and(|(first, _)| sent_at >= first)
     }

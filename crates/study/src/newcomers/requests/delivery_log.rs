@@ -31,8 +31,7 @@ pub struct DeliveryLog {
 }
 
 impl DeliveryLog {
-    /// Records from `from` on; the sender of flow number `watched` is observed until it leaves slow
-    /// start.
+    /// Records from `from` on; flow number `watched` is observed until it leaves slow start.
     #[must_use]
     pub fn new(from: Time, watched: u64) -> Self {
         Self { from, delivered: vec![], dropped: vec![], reports: vec![], watched, left_slow_start: None }

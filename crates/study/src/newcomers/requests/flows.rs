@@ -1,5 +1,4 @@
-//! Arrival schedule: warm-up flows, long flows, newcomers; the run ends as soon as the newcomers
-//! are complete.
+//! Arrival schedule: warm-up flows, long flows, newcomers; the run ends when these are complete.
 //!
 //! A *warm-up flow* is a fetch over the empty path before anything else. It leaves the sender a
 //! record of the path, as an earlier visit does (Blitzstart §3: the RTT "from a previous
@@ -38,8 +37,7 @@ pub enum Role {
 
 /// Parts of a long flow that are written and not read: one in flight, the next queued.
 const WRITTEN_PARTS: u32 = 2;
-/// The first part of a long flow: only its completion reports the flow's identifier to the
-/// workload.
+/// First part of a long flow: its completion reports the flow's identifier to the workload.
 const FIRST: Bytes = Bytes::new(20_000);
 
 /// The flows of a run.

@@ -39,8 +39,7 @@ fn number(measured: &Measured, name: &str) -> f64 {
 #[test]
 fn a_newcomer_on_an_empty_path_takes_its_round_trip_and_its_bytes() {
     let found = run(&setup("background = 0"), "", mix("blitzstart"), 1);
-    // 70 kB with headers at 8 Mbit/s are 73 ms, and the window of one BDP leaves over 75 % of a
-    // round trip.
+    // 70 kB with headers at 8 Mbit/s are 73 ms, and the window of a BDP leaves over 75 % of an RTT.
     let request = number(&found, "request");
     assert!((100.0..200.0).contains(&request), "{request} ms");
     assert_eq!((number(&found, "lost"), number(&found, "inflation")), (0.0, 0.0));

@@ -73,8 +73,7 @@ pub fn draw(statistics: PageStatistics) -> Vec<Vec<Object>> {
         .iter()
         .map(|shape| {
             let count = libm::round(shape * scale).max(2.0) as usize;
-            // Larger pages draw on more hosts; half of the objects are the first host's, as the
-            // document is.
+            // Larger pages draw on more hosts; the first has half of the objects and the document.
             let hosts = libm::round(1.0 + (hosts - 1.0) * count as f64 / objects).max(1.0) as u64;
             (0..count)
                 .map(|number| {

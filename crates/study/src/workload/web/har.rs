@@ -1,5 +1,4 @@
-//! Reads a page from a HAR file (HTTP Archive 1.2), as browsers' developer tools and WebPageTest
-//! save it.
+//! Reads a page from a HAR file (HTTP Archive 1.2), as saved by developer tools and WebPageTest.
 //!
 //! Source: J. Odvarko et al., "HTTP Archive (HAR) format", W3C draft of 2012-08-14 (HAR below);
 //! fields that begin with an underscore are the browsers' own.
@@ -7,8 +6,7 @@
 //! **Which size.** The size of an object is its bytes on the network, headers included:
 //!
 //! 1. `response._transferSize`, if known: Chrome and its relatives count exactly that.
-//! 2. Otherwise `response.bodySize` (the compressed body) plus `response.headersSize`, if that is
-//!    known.
+//! 2. Otherwise `response.bodySize` (the compressed body) plus `response.headersSize`, if known.
 //! 3. Otherwise the header `Content-Length`, plus `headersSize`.
 //! 4. Otherwise `response.content.size` (the unpacked body) less `content.compression`, plus
 //!    `headersSize`. It counts as an estimate if the body may have been compressed and the file
@@ -208,8 +206,7 @@ impl std::error::Error for HarError {
 pub fn read(path: &Path, page: Option<&str>) -> Result<Page, HarError> {
     let content = || {
         let mut content = Vec::new();
-        // Read one byte more than allowed, to detect a file that is too large, whatever its
-        // metadata.
+        // A byte more than allowed shows a file that is too large, whatever its metadata.
         File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut content)?;
         Ok(content)
     };
@@ -263,8 +260,7 @@ struct CheckedEntry {
     verdict: Result<(String, Bytes), Reason>,
 }
 
-/// Bytes assumed for a redirect of unknown size: a status line and the headers that most servers
-/// send along.
+/// Bytes assumed for a redirect of unknown size: a status line and most servers' headers.
 const REDIRECT: u64 = 500;
 
 /// The id of the page selected.
@@ -507,8 +503,7 @@ fn absolute(scheme: &str, url: &str, location: &str) -> Option<String> {
     }
 }
 
-/// Scheme, host and port of a URL that begins with `scheme`; `None` without a host or with an
-/// invalid port.
+/// Scheme, host and port of a URL that begins with `scheme`; `None` without host or valid port.
 fn origin(scheme: &str, url: &str) -> Option<String> {
     let rest = url.get(scheme.len()..)?.strip_prefix("://")?;
     let authority = rest.split(['/', '?', '#', '\\']).next()?;

@@ -1,5 +1,4 @@
-//! The JSON of a HAR file, as far as it is used: every key may be missing, and each error names its
-//! key.
+//! The used JSON of a HAR file: every key may be missing, and each error names its key.
 
 use std::fmt;
 use std::marker::PhantomData;
