@@ -18,17 +18,21 @@
 //! | `PREFIX{PEER}` | a record, the 64 bytes of [`crate::slot`] | [`Options::lifetime`] |
 //! | `PREFIX{PEER}:lease` | number of the host that starts from it | [`Options::lease`] |
 //!
-//! The braces keep both keys in one slot of a cluster (Redis Cluster Specification, Hash tags). The
-//! newest record wins, whichever host writes last. A record that misled a start is replaced by an
-//! empty one, which all hosts refuse to start from. A host that finds a lease of another one counts
-//! that as one more connection that is open beside it: the record is shared, as between connections
-//! of one host.
+//! The braces keep both keys in one slot of a cluster (Redis Cluster Specification, Hash tags).
+//! Every request has the keys of one peer alone, and goes to the node that has its slot.
+//!
+//! The newest record wins, whichever host writes last. A record that misled a start is replaced by
+//! an empty one, which all hosts refuse to start from. A host that finds a lease of another one
+//! counts that as one more connection that is open beside it: the record is shared, as between
+//! connections of one host.
 //!
 //! # Failures
 //!
 //! While the server is away, slow or full, starts go on from the local table; [`Counters`] says so.
 //! Writes wait, one for each peer and [`Options::capacity`] at most; peers that are looked up are
-//! not queued. A server that comes back empty gets a peer's record when it is looked up next.
+//! not queued. A server that comes back empty gets a peer's record when it is looked up next. Where
+//! only some nodes of a cluster are away, that is so for their peers alone. A node that does not
+//! answer delays the others' answers once, by [`Options::timeout`]: it is tried again beside them.
 //!
 //! # Limits
 //!
@@ -36,9 +40,13 @@
 //!   their starts are further apart than [`Options::lease`], or if the server is away.
 //! - The credit of a peer ([`Revision`]) is adjusted by each host for itself; the larger one is
 //!   kept where two meet.
-//! - One server or a proxy before a cluster: a cluster's redirections are not followed.
+//! - While a slot moves from one node of a cluster to another, its peers are looked up without
+//!   their lease.
 
+mod address;
+mod cluster;
 mod link;
+mod node;
 mod worker;
 
 use core::net::IpAddr;
@@ -52,7 +60,8 @@ use headstart_startup::history::{Lease, Record, RecordUpdate, Revision, SharedCr
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::history::History;
-pub use link::{Address, AddressError, LinkError, Remote};
+pub use address::{Address, AddressError};
+pub use link::{LinkError, Remote};
 use worker::Shared;
 pub use worker::{Counters, State};
 

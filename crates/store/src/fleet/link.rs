@@ -1,22 +1,18 @@
-//! The server's address and the commands that it is sent.
+//! The commands that the server is sent, and its answers.
 
 use core::fmt;
 use core::net::IpAddr;
-use core::str::FromStr;
 use core::time::Duration;
-use std::path::{Path, PathBuf};
 
-use headstart_host::read_text_at_most;
 use headstart_startup::history::Record;
-use redis::{Client, Connection, ConnectionInfo, IntoConnectionInfo, Pipeline, TlsCertificates, Value};
+use redis::{Cmd, Value};
 
 use super::Options;
+use super::address::Address;
+use super::cluster::Cluster;
+use super::node::Node;
 use crate::slot::{self, Slot};
 
-/// First bytes of every key, unless the address has others.
-const PREFIX: &str = "headstart:";
-/// Most bytes of a file with a password or a certificate.
-const MAX_FILE_BYTES: usize = 1 << 20;
 /// Keys that are read in one step of a listing.
 const LISTED: usize = 1000;
 
@@ -51,135 +47,9 @@ if held and #held == 64 and struct.unpack('<I8', held, 17) > struct.unpack('<I8'
 end
 return redis.call('DEL', KEYS[1])";
 
-/// Address of a fleet's history: `valkey://HOST:PORT/DATABASE`, `valkeys://` for TLS,
-/// `valkey+unix:///PATH` for a socket of this host (`redis` instead of `valkey` as well).
-///
-/// Before the host: `USER:PASSWORD@`. After a question mark, separated by `&`:
-///
-/// | parameter | meaning |
-/// |---|---|
-/// | `password-file=FILE` | the password is the file's first line: others see command lines |
-/// | `ca=FILE` | certificates (PEM) to trust, instead of the system's |
-/// | `certificate=FILE`, `key=FILE` | this host's own, where the server asks for one |
-/// | `prefix=TEXT` | first bytes of every key: `headstart:` if it is left out |
-#[derive(Clone)]
-pub struct Address {
-    client: Box<Client>,
-    prefix: String,
-    shown: String,
-}
-
-impl fmt::Debug for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Address({self})")
-    }
-}
-
-/// Without the password.
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown)
-    }
-}
-
-/// Why an address is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AddressError(String);
-
-impl fmt::Display for AddressError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl core::error::Error for AddressError {}
-
-/// Schemes of an address.
-const SCHEMES: [&str; 6] =
-    ["valkey://", "valkeys://", "redis://", "rediss://", "valkey+unix://", "redis+unix://"];
-
-impl Address {
-    /// True if `text` is meant as an address, and not as the name of a file.
-    #[must_use]
-    pub fn is_meant_by(text: &str) -> bool {
-        text.contains("://")
-    }
-}
-
-impl FromStr for Address {
-    type Err = AddressError;
-
-    fn from_str(text: &str) -> Result<Self, AddressError> {
-        let (place, parameters) = text.split_once('?').unwrap_or((text, ""));
-        // A password must not reach a log.
-        let shown = match (place.split_once("://"), place.rsplit_once('@')) {
-            (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
-            _ => place.to_owned(),
-        };
-        let refuse = |found: &str| {
-            AddressError(format!(
-                "found {found}, expected {SCHEMES:?} and a server, such as `valkey://localhost:6379/`"
-            ))
-        };
-        // A fragment would switch off the check of the server's name.
-        if !SCHEMES.iter().any(|scheme| place.starts_with(scheme)) || place.contains('#') {
-            return Err(refuse(&format!("`{shown}`")));
-        }
-        let mut info =
-            place.into_connection_info().map_err(|error| refuse(&format!("`{shown}` ({error})")))?;
-        let (mut prefix, mut ca, mut certificate, mut key) = (PREFIX.to_owned(), None, None, None);
-        for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
-            match parameter.split_once('=') {
-                Some(("prefix", text)) if !text.contains(['{', '}', '*', '?', '[', ']', '\\']) => {
-                    text.clone_into(&mut prefix)
-                }
-                Some(("password-file", file)) => {
-                    let text = read(Path::new(file))?;
-                    let redis = info.redis_settings().clone().set_password(text.lines().next().unwrap_or(""));
-                    info = info.set_redis_settings(redis);
-                }
-                Some(("ca", file)) => ca = Some(PathBuf::from(file)),
-                Some(("certificate", file)) => certificate = Some(PathBuf::from(file)),
-                Some(("key", file)) => key = Some(PathBuf::from(file)),
-                _ => {
-                    return Err(AddressError(format!(
-                        "found `{parameter}`, expected password-file, ca, certificate, key or prefix"
-                    )));
-                }
-            }
-        }
-        Ok(Self { client: Box::new(client(info, ca, certificate, key)?), prefix, shown })
-    }
-}
-
-fn read(file: &Path) -> Result<String, AddressError> {
-    read_text_at_most(file, MAX_FILE_BYTES)
-        .map_err(|error| AddressError(format!("{}: {error}", file.display())))
-}
-
-fn client(
-    info: ConnectionInfo,
-    ca: Option<PathBuf>,
-    certificate: Option<PathBuf>,
-    key: Option<PathBuf>,
-) -> Result<Client, AddressError> {
-    let bytes = |file: Option<PathBuf>| file.map(|file| read(&file).map(String::into_bytes)).transpose();
-    let client_tls = match (bytes(certificate)?, bytes(key)?) {
-        (Some(client_cert), Some(client_key)) => Some(redis::ClientTlsConfig { client_cert, client_key }),
-        (None, None) => None,
-        _ => return Err(AddressError("found one of certificate and key, expected both or none".to_owned())),
-    };
-    let root_cert = bytes(ca)?;
-    let made = match (&client_tls, &root_cert) {
-        (None, None) => Client::open(info),
-        _ => Client::build_with_tls(info, TlsCertificates { client_tls, root_cert }),
-    };
-    made.map_err(|error| AddressError(format!("found an address that cannot be used ({error})")))
-}
-
 /// Why an exchange with the server failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinkError(String);
+pub struct LinkError(pub(super) String);
 
 impl fmt::Display for LinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -193,6 +63,8 @@ impl core::error::Error for LinkError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     None,
+    /// The node that would have it is away.
+    Away,
     /// The value is no record of that peer.
     Damaged,
     Record {
@@ -207,19 +79,37 @@ pub(super) enum Answer {
 pub(super) struct Answers {
     /// In the order of the peers that were asked for.
     pub records: Vec<Answer>,
-    /// Peers whose record was not written, and the reason.
-    pub refused: Vec<IpAddr>,
-    pub reason: Option<String>,
+    /// Peers whose record was not written.
+    pub unwritten: Vec<IpAddr>,
+    /// Writes of these that the server refused: the node of the others is away.
+    pub refused: u64,
+    /// Its reason.
+    pub full: Option<String>,
+}
+
+/// A command about a peer.
+pub(super) struct Request {
+    pub peer: IpAddr,
+    pub command: Cmd,
+    /// The same for one key, where a cluster cannot have both at once.
+    pub instead: Option<Cmd>,
+}
+
+/// The server's answer to a request, or the reason why the peer's node has none.
+pub(super) type Reply = Result<Value, LinkError>;
+
+/// A server, or a cluster of them.
+enum Way {
+    One(Box<Node>),
+    Cluster(Box<Cluster>),
 }
 
 /// A connection to the server.
 pub struct Remote {
-    connection: Connection,
+    way: Way,
     prefix: String,
     shown: String,
-    look_up: String,
-    write: String,
-    remove: String,
+    scripts: Scripts,
 }
 
 impl fmt::Debug for Remote {
@@ -228,41 +118,61 @@ impl fmt::Debug for Remote {
     }
 }
 
+/// Names of the scripts on the server: their hashes, the same on every node of a cluster.
+#[derive(Clone, Debug)]
+pub(super) struct Scripts {
+    look_up: String,
+    write: String,
+    remove: String,
+}
+
+impl Scripts {
+    pub fn load(node: &mut Node) -> Result<Self, LinkError> {
+        let mut load = |script: &str| node.ask(redis::cmd("SCRIPT").arg("LOAD").arg(script));
+        Ok(Self { look_up: load(LOOK_UP)?, write: load(WRITE)?, remove: load(REMOVE)? })
+    }
+}
+
 impl Remote {
     /// Connects and hands over the scripts. No step waits longer than `timeout`, nor does any
     /// later answer.
     ///
     /// # Errors
-    /// If the server is away, does not answer, or refuses name, password or commands.
+    /// If the server is away, does not answer, or refuses name, password or commands. Of a cluster,
+    /// if that is so for all nodes.
     pub fn connect(address: &Address, timeout: Duration) -> Result<Self, LinkError> {
-        let failed = |error: redis::RedisError| LinkError(format!("{address}: {error}"));
-        let mut connection = address.client.get_connection_with_timeout(timeout).map_err(failed)?;
-        connection.set_read_timeout(Some(timeout)).map_err(failed)?;
-        connection.set_write_timeout(Some(timeout)).map_err(failed)?;
-        let mut load = |script: &str| -> Result<String, LinkError> {
-            redis::cmd("SCRIPT").arg("LOAD").arg(script).query(&mut connection).map_err(failed)
+        let (way, scripts) = if address.is_cluster {
+            let (cluster, scripts) = Cluster::connect(address, timeout)?;
+            (Way::Cluster(Box::new(cluster)), scripts)
+        } else {
+            let client = address.clients.first().ok_or_else(|| LinkError(format!("{address}: no server")))?;
+            let (node, scripts) = Node::connect(client, &address.to_string(), timeout)?;
+            (Way::One(Box::new(node)), scripts)
         };
-        let (look_up, write, remove) = (load(LOOK_UP)?, load(WRITE)?, load(REMOVE)?);
-        let (prefix, shown) = (address.prefix.clone(), address.shown.clone());
-        Ok(Self { connection, prefix, shown, look_up, write, remove })
+        Ok(Self { way, prefix: address.prefix.clone(), shown: address.to_string(), scripts })
+    }
+
+    /// Nodes of a cluster that are away.
+    pub(super) fn missing(&self) -> Option<String> {
+        match &self.way {
+            Way::One(_) => None,
+            Way::Cluster(cluster) => cluster.missing(),
+        }
     }
 
     fn key(&self, peer: IpAddr) -> String {
         format!("{}{{{peer}}}", self.prefix)
     }
 
-    fn failed(&self, error: &redis::RedisError) -> LinkError {
-        LinkError(format!("{}: {error}", self.shown))
-    }
-
-    /// The answers in order, errors of single commands among them.
-    fn query(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, LinkError> {
-        // Not by the pipeline's own method: it waits for every answer, even after the first one
-        // that did not come in time.
-        let packed = pipeline.get_packed_pipeline();
-        self.connection.send_packed_command(&packed).map_err(|error| self.failed(&error))?;
-        let answers: Result<_, _> = (0..pipeline.len()).map(|_| self.connection.recv_response()).collect();
-        answers.map_err(|error| self.failed(&error))
+    /// The replies in order.
+    fn query(&mut self, requests: &[Request]) -> Result<Vec<Reply>, LinkError> {
+        match &mut self.way {
+            Way::Cluster(cluster) => cluster.query(requests),
+            Way::One(node) => {
+                node.send(requests.iter().map(|request| &request.command))?;
+                requests.iter().map(|_| node.receive().map(Ok)).collect()
+            }
+        }
     }
 
     /// Looks peers up for `host` and writes records, in one go.
@@ -273,76 +183,122 @@ impl Remote {
         writes: &[(IpAddr, Record)],
         options: &Options,
     ) -> Result<Answers, LinkError> {
-        let mut pipeline = redis::pipe();
+        let mut requests = Vec::with_capacity(wanted.len() + writes.len());
         for peer in wanted {
             let key = self.key(*peer);
             let lease = format!("{key}:lease");
-            pipeline.cmd("EVALSHA").arg(&self.look_up).arg(2).arg(key).arg(lease);
-            pipeline.arg(host).arg(millis(options.lease));
+            let mut command = redis::cmd("EVALSHA");
+            command.arg(&self.scripts.look_up).arg(2).arg(&key).arg(lease);
+            command.arg(host).arg(millis(options.lease));
+            requests.push(Request { peer: *peer, command, instead: Some(get(&key)) });
         }
-        self.add_writes(&mut pipeline, writes, options.lifetime);
-        let mut values = self.query(&pipeline)?.into_iter();
+        requests.extend(self.writes(writes, options.lifetime));
+        let mut replies = self.query(&requests)?.into_iter();
         let mut answers = Answers::default();
         for peer in wanted {
-            let answer = match values.next() {
-                Some(Value::Array(parts)) => answer(*peer, &parts),
-                Some(Value::ServerError(error)) => return Err(self.unexpected(&error)),
+            let answer = match replies.next() {
+                Some(Ok(Value::Array(parts))) => answer(*peer, &parts),
+                // Without its lease, while its slot moves.
+                Some(Ok(Value::Nil)) => Answer::None,
+                Some(Ok(bytes @ Value::BulkString(_))) => answer(*peer, &[bytes, Value::Int(0)]),
+                Some(Ok(Value::ServerError(error))) => return Err(self.unexpected(&error)),
+                Some(Err(_)) => Answer::Away,
                 _ => Answer::Damaged,
             };
             answers.records.push(answer);
         }
         for (peer, _) in writes {
-            if let Some(Value::ServerError(error)) = values.next() {
-                if !matches!(error.code(), "OOM" | "READONLY" | "MISCONF") {
-                    return Err(self.unexpected(&error));
+            match replies.next() {
+                Some(Ok(Value::ServerError(error))) => {
+                    if !matches!(error.code(), "OOM" | "READONLY" | "MISCONF") {
+                        return Err(self.unexpected(&error));
+                    }
+                    answers.unwritten.push(*peer);
+                    answers.refused += 1;
+                    answers.full = Some(format!("{}: {error:?}", self.shown));
                 }
-                answers.refused.push(*peer);
-                answers.reason = Some(format!("{}: {error:?}", self.shown));
+                Some(Err(_)) => answers.unwritten.push(*peer),
+                _ => {}
             }
         }
         Ok(answers)
     }
 
     fn unexpected(&self, error: &redis::ServerError) -> LinkError {
-        LinkError(format!("{}: {} {}", self.shown, error.code(), error.details().unwrap_or("")))
+        match error.code() {
+            "MOVED" | "ASK" => self.is_of_a_cluster(),
+            code => LinkError(format!("{}: {code} {}", self.shown, error.details().unwrap_or(""))),
+        }
     }
 
-    fn add_writes(&self, pipeline: &mut Pipeline, writes: &[(IpAddr, Record)], lifetime: Duration) {
-        for (peer, record) in writes {
-            pipeline.cmd("EVALSHA").arg(&self.write).arg(1).arg(self.key(*peer));
-            pipeline.arg(&slot::emit(*peer, record)[..]).arg(millis(lifetime));
-        }
+    fn is_of_a_cluster(&self) -> LinkError {
+        LinkError(format!(
+            "{}: found a node of a cluster, expected an address as `valkey+cluster://HOST:PORT/`",
+            self.shown
+        ))
+    }
+
+    fn writes(&self, writes: &[(IpAddr, Record)], lifetime: Duration) -> Vec<Request> {
+        let request = |(peer, record): &(IpAddr, Record)| {
+            let mut command = redis::cmd("EVALSHA");
+            command.arg(&self.scripts.write).arg(1).arg(self.key(*peer));
+            command.arg(&slot::emit(*peer, record)[..]).arg(millis(lifetime));
+            Request { peer: *peer, command, instead: None }
+        };
+        writes.iter().map(request).collect()
     }
 
     /// All records on the server, in no order, some hundred at a time: what is not a record is
     /// counted. A record that is written meanwhile may be missing or come twice.
     ///
     /// # Errors
-    /// If the server cannot be asked.
+    /// If the server cannot be asked; of a cluster, if any node cannot.
     pub fn records(&mut self, each: &mut dyn FnMut(IpAddr, Record)) -> Result<u64, LinkError> {
+        let nodes = match &mut self.way {
+            Way::One(node) => {
+                // Its own part alone would pass for all.
+                let told: Result<String, _> = node.ask(redis::cmd("INFO").arg("cluster"));
+                if told.is_ok_and(|told| told.contains("cluster_enabled:1")) {
+                    return Err(self.is_of_a_cluster());
+                }
+                1
+            }
+            Way::Cluster(cluster) => cluster.serving()?,
+        };
+        let mut damaged = 0;
+        for number in 0..nodes {
+            damaged += self.records_of(number, each)?;
+        }
+        Ok(damaged)
+    }
+
+    fn records_of(&mut self, number: usize, each: &mut dyn FnMut(IpAddr, Record)) -> Result<u64, LinkError> {
         let (mut cursor, mut damaged) = (0_u64, 0);
         loop {
             let mut scan = redis::cmd("SCAN");
             scan.arg(cursor).arg("MATCH").arg(format!("{}{{*}}", self.prefix)).arg("COUNT").arg(LISTED);
-            let (next, keys): (u64, Vec<String>) =
-                scan.query(&mut self.connection).map_err(|error| self.failed(&error))?;
-            if !keys.is_empty() {
-                // Not MGET: the keys may be in several slots of a cluster.
-                let mut pipeline = redis::pipe();
-                for key in &keys {
-                    pipeline.cmd("GET").arg(key);
+            let (next, keys): (u64, Vec<String>) = match &mut self.way {
+                Way::One(node) => node.ask(&scan)?,
+                Way::Cluster(cluster) => cluster.node(number)?.ask(&scan)?,
+            };
+            // Not MGET: the keys may be in several slots of a cluster.
+            let mut requests = vec![];
+            for key in &keys {
+                match key[self.prefix.len()..].trim_matches(['{', '}']).parse() {
+                    Ok(peer) => requests.push(Request { peer, command: get(key), instead: None }),
+                    Err(_) => damaged += 1,
                 }
-                for (key, value) in keys.iter().zip(self.query(&pipeline)?) {
-                    let peer = key[self.prefix.len()..].trim_matches(['{', '}']).parse().ok();
-                    match (value, peer) {
-                        // It has expired since.
-                        (Value::Nil, _) => {}
-                        (Value::BulkString(bytes), Some(peer)) => match parse(peer, &bytes) {
-                            Some(record) => each(peer, record),
-                            None => damaged += 1,
-                        },
-                        _ => damaged += 1,
-                    }
+            }
+            let replies = self.query(&requests)?;
+            for (Request { peer, .. }, reply) in requests.iter().zip(replies) {
+                match reply? {
+                    // It has expired since.
+                    Value::Nil => {}
+                    Value::BulkString(bytes) => match parse(*peer, &bytes) {
+                        Some(record) => each(*peer, record),
+                        None => damaged += 1,
+                    },
+                    _ => damaged += 1,
                 }
             }
             if next == 0 {
@@ -355,12 +311,11 @@ impl Remote {
     /// Writes records that are newer than those of the server.
     ///
     /// # Errors
-    /// If the server refuses one, or cannot be reached; those before it are written.
+    /// If the server refuses one, or cannot be reached; others may be written.
     pub fn put(&mut self, records: &[(IpAddr, Record)], lifetime: Duration) -> Result<(), LinkError> {
         for part in records.chunks(LISTED) {
-            let mut pipeline = redis::pipe();
-            self.add_writes(&mut pipeline, part, lifetime);
-            self.check(&pipeline)?;
+            let requests = self.writes(part, lifetime);
+            self.check(&requests)?;
         }
         Ok(())
     }
@@ -368,27 +323,35 @@ impl Remote {
     /// Removes the records of peers, unless there is a newer one by now.
     ///
     /// # Errors
-    /// If the server refuses, or cannot be reached; those before it are removed.
+    /// If the server refuses, or cannot be reached; others may be removed.
     pub fn remove(&mut self, records: &[(IpAddr, Record)]) -> Result<(), LinkError> {
         for part in records.chunks(LISTED) {
-            let mut pipeline = redis::pipe();
-            for (peer, record) in part {
-                pipeline.cmd("EVALSHA").arg(&self.remove).arg(1).arg(self.key(*peer));
-                pipeline.arg(&slot::emit(*peer, record)[..]);
-            }
-            self.check(&pipeline)?;
+            let request = |(peer, record): &(IpAddr, Record)| {
+                let mut command = redis::cmd("EVALSHA");
+                command.arg(&self.scripts.remove).arg(1).arg(self.key(*peer));
+                command.arg(&slot::emit(*peer, record)[..]);
+                Request { peer: *peer, command, instead: None }
+            };
+            let requests: Vec<Request> = part.iter().map(request).collect();
+            self.check(&requests)?;
         }
         Ok(())
     }
 
-    fn check(&mut self, pipeline: &Pipeline) -> Result<(), LinkError> {
-        for value in self.query(pipeline)? {
-            if let Value::ServerError(error) = value {
+    fn check(&mut self, requests: &[Request]) -> Result<(), LinkError> {
+        for reply in self.query(requests)? {
+            if let Value::ServerError(error) = reply? {
                 return Err(self.unexpected(&error));
             }
         }
         Ok(())
     }
+}
+
+fn get(key: &str) -> Cmd {
+    let mut command = redis::cmd("GET");
+    command.arg(key);
+    command
 }
 
 fn millis(time: Duration) -> u64 {

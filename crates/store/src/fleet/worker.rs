@@ -11,7 +11,8 @@ use hashbrown::{HashMap, HashSet};
 use headstart_host::{Deadline, locked, unix_now};
 use headstart_startup::history::Record;
 
-use super::link::{Address, Answer, LinkError, Remote};
+use super::address::Address;
+use super::link::{Answer, Answers, LinkError, Remote};
 use super::{Options, emptied, not_from_the_future};
 use crate::history::History;
 
@@ -27,6 +28,11 @@ const SWEEP: Duration = Duration::from_millis(500);
 /// First pause after a failure; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Time after which nodes of a cluster that are away are looked for, if nothing else is to do.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// Wait for what need not happen.
+const FOREVER: Duration = Duration::from_secs(3600);
 
 /// State of the way to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +42,8 @@ pub enum State {
     Away,
     /// It answers.
     Up,
+    /// A part of a cluster's nodes answers; peers of the others are as if it were away.
+    Part,
     /// It answers, and refuses writes: out of memory, or read-only.
     Full,
 }
@@ -94,7 +102,12 @@ impl Counters {
             "server",
             "gauge",
             "State of the history server.",
-            &[("up", is(State::Up)), ("full", is(State::Full)), ("away", is(State::Away))],
+            &[
+                ("up", is(State::Up)),
+                ("part", is(State::Part)),
+                ("full", is(State::Full)),
+                ("away", is(State::Away)),
+            ],
         );
         family(
             "lookups_total",
@@ -144,11 +157,17 @@ struct Queue {
     /// Until then the table of leases is not searched for those that are over.
     swept: Option<Deadline>,
     changed: HashMap<IpAddr, Change, RandomState>,
+    /// Those that the server refused, or whose node is away: none of them is before another one.
+    parked: HashMap<IpAddr, Change, RandomState>,
+    /// Until then they are not tried again.
+    parked_until: Option<Deadline>,
     /// Writes under way.
     writing: usize,
     /// When the writes that wait are due.
     due: Option<Deadline>,
     is_away: bool,
+    /// Some nodes of a cluster are away.
+    is_part: bool,
     hurries: bool,
     stops: bool,
 }
@@ -171,12 +190,37 @@ enum Change {
 impl Queue {
     /// Keeps a change that is newer than one that waits already.
     fn put(&mut self, peer: IpAddr, change: Change, options: &Options) -> bool {
-        if self.changed.len() >= options.capacity && !self.changed.contains_key(&peer) {
+        let is_older = self.parked.remove(&peer).is_some() || self.changed.contains_key(&peer);
+        if !is_older && self.unwritten() >= options.capacity {
             return false;
         }
         self.changed.insert(peer, change);
         self.due.get_or_insert_with(|| Deadline::after(options.interval));
         true
+    }
+
+    /// Keeps a change for later: a server that is full or away stays so for a while.
+    fn park(&mut self, peer: IpAddr, change: Change, options: &Options) -> bool {
+        // There is no later.
+        if self.stops || self.unwritten() >= options.capacity {
+            return self.stops;
+        }
+        self.parked.insert(peer, change);
+        self.parked_until.get_or_insert_with(|| Deadline::after(options.timeout));
+        true
+    }
+
+    fn unpark(&mut self) {
+        self.parked_until = None;
+        if self.parked.is_empty() {
+            return;
+        }
+        self.changed.extend(self.parked.drain());
+        self.due = Some(Deadline::after(Duration::ZERO));
+    }
+
+    fn unwritten(&self) -> usize {
+        self.changed.len() + self.parked.len()
     }
 
     fn keep_lease(&mut self, peer: IpAddr, lease: KnownLease) {
@@ -254,7 +298,7 @@ impl Shared {
     pub fn counters(&self) -> Counters {
         let waiting = {
             let queue = locked(&self.queue);
-            queue.changed.len() + queue.writing
+            queue.unwritten() + queue.writing
         };
         Counters { waiting, ..locked(&self.counters).clone() }
     }
@@ -266,7 +310,7 @@ impl Shared {
 
     pub fn is_idle(&self) -> bool {
         let queue = locked(&self.queue);
-        queue.pending.is_empty() && queue.changed.is_empty() && queue.writing == 0
+        queue.pending.is_empty() && queue.unwritten() == 0 && queue.writing == 0
     }
 
     pub fn wait_for_progress(&self, wait: Duration) {
@@ -275,7 +319,10 @@ impl Shared {
     }
 
     pub fn stop(&self) {
-        locked(&self.queue).stops = true;
+        let mut queue = locked(&self.queue);
+        queue.stops = true;
+        queue.unpark();
+        drop(queue);
         self.wake.notify_all();
     }
 
@@ -306,16 +353,25 @@ impl Shared {
 
     fn connect(&self, address: &Address) -> Result<Remote, LinkError> {
         let remote = Remote::connect(address, self.options.timeout)?;
-        locked(&self.queue).is_away = false;
+        let missing = remote.missing();
+        let mut queue = locked(&self.queue);
+        (queue.is_away, queue.is_part) = (false, missing.is_some());
+        drop(queue);
         let mut counters = locked(&self.counters);
-        (counters.state, counters.last_error) = (State::Up, None);
+        counters.state = if missing.is_some() { State::Part } else { State::Up };
+        counters.last_error = missing;
         Ok(remote)
     }
 
-    /// Waits for work. None if it is time to stop and nothing waits.
+    /// Waits for work, which may be none while nodes are away. None if it is time to stop and
+    /// nothing waits.
     fn next_batch(&self) -> Option<Batch> {
         let mut queue = locked(&self.queue);
+        let look_again = Deadline::after(LOOK_AGAIN);
         loop {
+            if queue.parked_until.is_some_and(|until| until.left().is_none()) {
+                queue.unpark();
+            }
             let is_due = queue.hurries || queue.stops || queue.due.is_some_and(|due| due.left().is_none());
             let writes = is_due && !queue.changed.is_empty();
             if writes || !queue.wanted.is_empty() {
@@ -325,7 +381,11 @@ impl Shared {
                 return None;
             }
             queue.hurries = false;
-            let wait = queue.due.and_then(Deadline::left).unwrap_or(Duration::from_secs(3600));
+            let may_look = if queue.is_part { look_again.left() } else { Some(FOREVER) };
+            let Some(mut wait) = may_look else { break };
+            for deadline in [queue.due, queue.parked_until] {
+                wait = wait.min(deadline.and_then(Deadline::left).unwrap_or(FOREVER));
+            }
             queue = self.wake.wait_timeout(queue, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
         let count = queue.wanted.len().min(BATCH);
@@ -354,49 +414,57 @@ impl Shared {
             })
             .collect();
         let answered = remote.exchange(self.host, &batch.wanted, &writes, &self.options);
-        let mut refused = None;
+        let missing = remote.missing();
+        let is_part = missing.is_some();
+        let mut unwritten = HashSet::with_hasher(RandomState::new());
         if let Ok(answers) = &answered {
             for (peer, answer) in batch.wanted.iter().zip(&answers.records) {
                 self.take(*peer, answer);
             }
-            let mut counters = locked(&self.counters);
-            counters.asked += batch.wanted.len() as u64;
-            counters.refused += answers.refused.len() as u64;
-            counters.written += (writes.len() - answers.refused.len()) as u64;
-            if let Some(reason) = &answers.reason {
-                (counters.state, counters.last_error) = (State::Full, Some(reason.clone()));
-                refused = Some(answers.refused.clone());
-            } else if !writes.is_empty() {
-                (counters.state, counters.last_error) = (State::Up, None);
-            }
+            unwritten.extend(answers.unwritten.iter().copied());
+            self.count(answers, writes.len(), missing);
         }
         let mut queue = locked(&self.queue);
-        queue.writing = 0;
+        (queue.writing, queue.is_part) = (0, is_part);
         for peer in &batch.wanted {
             queue.pending.remove(peer);
         }
         let mut lost = 0;
         for (peer, change) in batch.changed {
-            let again = match &refused {
-                _ if answered.is_err() => true,
-                Some(refused) => refused.contains(&peer),
-                None => false,
+            if queue.changed.contains_key(&peer) {
+                continue;
+            }
+            let has_room = if answered.is_err() {
+                queue.put(peer, change, &self.options)
+            } else {
+                !unwritten.contains(&peer) || queue.park(peer, change, &self.options)
             };
-            if again && !queue.changed.contains_key(&peer) && !queue.put(peer, change, &self.options) {
-                lost += 1;
-            }
-        }
-        if refused.is_some() {
-            // Not at once: a server that is full stays so for a while.
-            (queue.due, queue.hurries) = (Some(Deadline::after(self.options.timeout)), false);
-            if queue.stops {
-                queue.changed.clear();
-            }
+            lost += u64::from(!has_room);
         }
         drop(queue);
         locked(&self.counters).lost += lost;
         self.progress.notify_all();
         answered.map(drop)
+    }
+
+    fn count(&self, answers: &Answers, writes: usize, missing: Option<String>) {
+        let skipped = answers.records.iter().filter(|answer| **answer == Answer::Away).count();
+        let mut counters = locked(&self.counters);
+        counters.asked += (answers.records.len() - skipped) as u64;
+        counters.skipped += skipped as u64;
+        counters.refused += answers.refused;
+        counters.written += (writes - answers.unwritten.len()) as u64;
+        let before = counters.state;
+        if let Some(reason) = &answers.full {
+            (counters.state, counters.last_error) = (State::Full, Some(reason.clone()));
+        } else if before == State::Full && writes == 0 {
+            // Only a write can tell.
+        } else if missing.is_some() {
+            counters.failures += u64::from(before != State::Part);
+            (counters.state, counters.last_error) = (State::Part, missing);
+        } else if writes > 0 || before == State::Part {
+            (counters.state, counters.last_error) = (State::Up, None);
+        }
     }
 
     /// Takes the server's answer into the local table.
@@ -409,6 +477,7 @@ impl Shared {
                     self.mark_written(peer);
                 }
             }
+            Answer::Away => {}
             Answer::Damaged => locked(&self.counters).damaged += 1,
             Answer::Record { record, other_host } => {
                 let record = not_from_the_future(*record, unix_now());

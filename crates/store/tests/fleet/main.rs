@@ -1,5 +1,6 @@
 //! One history for several hosts, against a real server: found, away, killed, hung, full.
 
+mod cluster;
 #[path = "../common/mod.rs"]
 mod common;
 mod server;
@@ -312,6 +313,12 @@ fn addresses_that_cannot_be_are_refused_with_what_is_expected() {
         ("valkey://localhost/?speed=9", "password-file"),
         ("valkey://localhost/?prefix={", "prefix"),
         ("valkeys://localhost/?key=/dev/null", "both or none"),
+        ("valkey://one:6379,other:6379/", "valkey+cluster://"),
+        ("valkey+cluster://user:secret@one,other/1", "a cluster has only one"),
+        ("valkey+cluster://user:x/secret@one/", "a cluster has only one"),
+        ("valkey+cluster://one:port,other/", "valkey://localhost:6379/"),
+        ("valkey+cluster://one,,other/", "valkey://localhost:6379/"),
+        ("valkey+cluster+unix:///socket", "valkey://localhost:6379/"),
         ("valkey://localhost/?password-file=/nowhere", "/nowhere"),
     ] {
         let refused = text.parse::<Address>().expect_err(text).to_string();

@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// Test timeout, generous for a loaded host.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Stands for a free port among options.
+pub const FREE_PORT: &str = "FREE PORT";
+
 /// The server's program, if one is installed.
 pub fn program() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
@@ -42,7 +45,11 @@ impl Server {
         let free = || TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port").port();
         for _ in 0..20 {
             let port = free();
-            let mut options: Vec<String> = options.iter().map(|&text| text.to_owned()).collect();
+            let filled_in = |text: &&str| match *text {
+                FREE_PORT => free().to_string(),
+                text => text.to_owned(),
+            };
+            let mut options: Vec<String> = options.iter().map(filled_in).collect();
             let (plain, tls) = if over_tls { (0, port) } else { (port, 0) };
             options.extend(["--port".into(), plain.to_string()]);
             if over_tls {
@@ -99,27 +106,45 @@ impl Server {
         format!("valkey://127.0.0.1:{}/", self.port)
     }
 
-    /// The rest of the line of a report that begins with `name`.
-    pub fn report(&self, command: &str, name: &str) -> String {
+    /// The lines of the answer to one command as text, while there are any: its end is not seen.
+    fn answer(&self, command: &str) -> impl Iterator<Item = String> {
         let address = SocketAddr::from(([127, 0, 0, 1], self.port));
         let mut stream = TcpStream::connect(address).expect("it answers");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("set");
         stream.write_all(format!("{command}\r\n").as_bytes()).expect("sent");
-        let lines = BufReader::new(stream).lines().map_while(Result::ok);
-        lines
-            .filter_map(|line| line.strip_prefix(name).map(str::to_owned))
+        BufReader::new(stream).lines().map_while(Result::ok)
+    }
+
+    /// The rest of the line of a report that begins with `name`.
+    pub fn report(&self, command: &str, name: &str) -> String {
+        self.answer(command)
+            .filter_map(|line| line.trim_end().strip_prefix(name).map(str::to_owned))
             .next()
             .expect("a line of that name")
     }
 
+    /// The value of an option that it was started with.
+    pub fn option(&self, name: &str) -> &str {
+        let at = self.options.iter().position(|option| option == name).expect("an option of that name");
+        &self.options[at + 1]
+    }
+
+    /// Errors with that code that it has answered with.
+    pub fn errors(&self, code: &str) -> u64 {
+        let name = format!("errorstat_{code}:count=");
+        let told = self.answer("INFO errorstats cluster");
+        let mut told = told.take_while(|line| !line.starts_with("cluster_enabled"));
+        told.find_map(|line| line.strip_prefix(&name)?.trim_end().parse().ok()).unwrap_or(0)
+    }
+
     /// One command as text; the first line of the answer.
     pub fn command(&self, text: &str) -> String {
-        let address = SocketAddr::from(([127, 0, 0, 1], self.port));
-        let mut stream = TcpStream::connect(address).expect("it answers");
-        stream.set_read_timeout(Some(TIMEOUT)).expect("set");
-        stream.write_all(format!("{text}\r\n").as_bytes()).expect("sent");
-        let mut line = String::new();
-        BufReader::new(stream).read_line(&mut line).expect("an answer");
-        line.trim_end().to_owned()
+        self.answer(text).next().expect("an answer").trim_end().to_owned()
+    }
+
+    /// One command as text, whose answer is a string of one line.
+    pub fn text(&self, command: &str) -> String {
+        self.answer(command).nth(1).expect("an answer").trim_end().to_owned()
     }
 }
 
