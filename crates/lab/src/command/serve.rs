@@ -483,6 +483,7 @@ fn history_of(args: &ServeArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
                 .context("cannot start the thread that reaches the history's server")?;
             eprintln!("headstart: peers are remembered at {address}");
             let counted = fleet.clone();
+            tokio::spawn(tell_of_fleet(fleet.clone()));
             return Ok((Arc::new(FleetStore(fleet)), Box::new(move || counted.counters().render())));
         }
     };
@@ -492,6 +493,25 @@ fn history_of(args: &ServeArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
     }
     eprintln!("headstart: {} peers remembered in {}", loaded.records, file.display());
     Ok((Arc::new(PersistentStore(history)), none))
+}
+
+/// Prints why the history's server is away, and when it is back.
+#[cfg(feature = "fleet")]
+async fn tell_of_fleet(fleet: Fleet) {
+    let mut told = fleet::State::Up;
+    let mut seconds = tokio::time::interval(std::time::Duration::from_secs(1));
+    loop {
+        seconds.tick().await;
+        let counters = fleet.counters();
+        match counters.last_error {
+            _ if counters.state == told => continue,
+            // Not reached yet.
+            None if counters.state == fleet::State::Away => continue,
+            None => eprintln!("headstart: the history's server answers again"),
+            Some(error) => eprintln!("headstart: the history's server: {error}"),
+        }
+        told = counters.state;
+    }
 }
 
 fn open_access_log(options: &OperationOptions) -> Result<Option<AccessLog>> {

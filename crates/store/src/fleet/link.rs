@@ -146,7 +146,12 @@ impl Remote {
             (Way::Cluster(Box::new(cluster)), scripts)
         } else {
             let client = address.clients.first().ok_or_else(|| LinkError(format!("{address}: no server")))?;
-            let (node, scripts) = Node::connect(client, &address.to_string(), timeout)?;
+            let (mut node, scripts) = Node::connect(client, &address.to_string(), timeout)?;
+            // A part of the peers would pass for all. A user who may not ask is told by MOVED.
+            let told: Result<String, _> = node.ask(redis::cmd("INFO").arg("cluster"));
+            if told.is_ok_and(|told| told.contains("cluster_enabled:1")) {
+                return Err(is_of_a_cluster(&address.to_string()));
+            }
             (Way::One(Box::new(node)), scripts)
         };
         Ok(Self { way, prefix: address.prefix.clone(), shown: address.to_string(), scripts })
@@ -226,16 +231,9 @@ impl Remote {
 
     fn unexpected(&self, error: &redis::ServerError) -> LinkError {
         match error.code() {
-            "MOVED" | "ASK" => self.is_of_a_cluster(),
+            "MOVED" | "ASK" => is_of_a_cluster(&self.shown),
             code => LinkError(format!("{}: {code} {}", self.shown, error.details().unwrap_or(""))),
         }
-    }
-
-    fn is_of_a_cluster(&self) -> LinkError {
-        LinkError(format!(
-            "{}: found a node of a cluster, expected an address as `valkey+cluster://HOST:PORT/`",
-            self.shown
-        ))
     }
 
     fn writes(&self, writes: &[(IpAddr, Record)], lifetime: Duration) -> Vec<Request> {
@@ -255,14 +253,7 @@ impl Remote {
     /// If the server cannot be asked; of a cluster, if any node cannot.
     pub fn records(&mut self, each: &mut dyn FnMut(IpAddr, Record)) -> Result<u64, LinkError> {
         let nodes = match &mut self.way {
-            Way::One(node) => {
-                // Its own part alone would pass for all.
-                let told: Result<String, _> = node.ask(redis::cmd("INFO").arg("cluster"));
-                if told.is_ok_and(|told| told.contains("cluster_enabled:1")) {
-                    return Err(self.is_of_a_cluster());
-                }
-                1
-            }
+            Way::One(_) => 1,
             Way::Cluster(cluster) => cluster.serving()?,
         };
         let mut damaged = 0;
@@ -346,6 +337,12 @@ impl Remote {
         }
         Ok(())
     }
+}
+
+fn is_of_a_cluster(shown: &str) -> LinkError {
+    LinkError(format!(
+        "{shown}: found a node of a cluster, expected an address as `valkey+cluster://HOST:PORT/`"
+    ))
 }
 
 fn get(key: &str) -> Cmd {

@@ -138,14 +138,12 @@ fn a_cluster_is_one_history() {
 
     // Its nodes are no servers of their own.
     let url = cluster.nodes[0].url();
-    let plain = host_at(&url, quick());
-    plain.prefetch(cluster.peers_of(1, 1)[0]);
-    until("it is refused", || {
-        plain.counters().last_error.is_some_and(|told| told.contains("valkey+cluster://"))
-    });
-    let mut remote = Remote::connect(&url.parse().expect("an address"), TIMEOUT).expect("it answers");
-    let refused = remote.records(&mut |_, _| {}).expect_err("a part of the records").to_string();
+    let refused =
+        Remote::connect(&url.parse().expect("an address"), TIMEOUT).expect_err("a part").to_string();
     assert!(refused.contains("valkey+cluster://"), "{refused}");
+    let plain = Fleet::open(url.parse().expect("an address"), quick()).expect("a thread");
+    until("it is refused", || plain.counters().last_error.as_ref() == Some(&refused));
+    assert_eq!(plain.counters().state, State::Away);
 }
 
 #[test]
