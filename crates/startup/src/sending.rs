@@ -1,7 +1,7 @@
 //! A sender's account of its packets: makes the events of a scheme from a transport's reports.
 //!
 //! A transport reports packets sent, acknowledged and lost, with their times. From these a
-//! [`Sender`] makes the [`Ack`], [`Congestion`] and [`Timeout`] of the contract. It keeps ledger,
+//! [`Sender`] makes the events of the contract, by a [`Moment`] as every sender. It keeps ledger,
 //! RTT and delivery-rate samples, recovery periods, counters, and the record for the next
 //! connection.
 //!
@@ -18,6 +18,7 @@
 mod cached_controller;
 mod first_answer;
 mod ledger;
+mod moment;
 mod tally;
 
 use alloc::boxed::Box;
@@ -27,9 +28,10 @@ use headstart_units::{Bytes, Rate, Span, Time};
 pub use cached_controller::CachedController;
 pub use first_answer::FirstAnswer;
 pub use ledger::{Ledger, OpenPacket, Packet, ResolvedPacket};
+pub use moment::{AckState, Delivered, Losses, Moment};
 pub use tally::Tally;
 
-use crate::event::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
+use crate::event::Transmission;
 use crate::history::{FlightOutcome, Record};
 use crate::path::{PacketTrain, RateEstimator, Rtt, SendStamp};
 use crate::repair::Segments;
@@ -46,8 +48,7 @@ struct Batch {
     is_any: bool,
     /// The transport's smoothed RTT before this ack.
     smoothed: Span,
-    bytes: Bytes,
-    first_flight: Bytes,
+    delivered: Delivered,
     packets: u64,
     /// One past the highest ordinal.
     newest: u64,
@@ -55,14 +56,6 @@ struct Batch {
     stamp: SendStamp,
     /// End of that packet, as an offset in the bytes sent.
     end: Bytes,
-}
-
-/// Losses detected and not passed to the scheme yet.
-#[derive(Clone, Copy, Debug, Default)]
-struct Losses {
-    bytes: Bytes,
-    first_flight: Bytes,
-    newest_sent_at: Time,
 }
 
 /// A packet that left.
@@ -99,6 +92,7 @@ pub struct Sender {
     train: PacketTrain,
     ledger: Ledger,
     batch: Batch,
+    /// Losses detected and not passed to the scheme yet.
     losses: Losses,
     /// Start of the current recovery period.
     recovering_since: Option<Time>,
@@ -110,6 +104,7 @@ pub struct Sender {
     /// Lost bytes not retransmitted yet.
     retransmission_debt: Bytes,
     first_flight: Bytes,
+    first_flight_delivered: Bytes,
     first_answer: FirstAnswer,
     tally: Tally,
 }
@@ -134,6 +129,7 @@ impl Sender {
             limited_below: 0,
             retransmission_debt: Bytes::ZERO,
             first_flight: Bytes::ZERO,
+            first_flight_delivered: Bytes::ZERO,
             first_answer: FirstAnswer::default(),
             tally: Tally::default(),
         }
@@ -185,13 +181,7 @@ impl Sender {
         let transmission =
             if is_retransmission { Transmission::Retransmission } else { Transmission::Original };
         if self.controller.needs_sent_events() {
-            let sent = Sent {
-                now,
-                bytes,
-                in_flight: self.ledger.in_flight(),
-                transmission,
-                is_app_limited: bytes < self.packet,
-            };
+            let sent = self.moment(now).sent(bytes, transmission, bytes < self.packet);
             self.controller.update(|controller| controller.on_sent(&sent));
         }
         Departure { ordinal, offset, transmission }
@@ -235,10 +225,7 @@ impl Sender {
 
     #[inline]
     fn add_to_batch(&mut self, packet: &ResolvedPacket) -> bool {
-        self.batch.bytes += packet.bytes;
-        if packet.is_first_flight {
-            self.batch.first_flight += packet.bytes;
-        }
+        self.batch.delivered.add(packet.bytes, packet.is_first_flight);
         self.batch.packets += 1;
         // Later packets carry later stamps: the rate is sampled once per batch, from the latest, at
         // the end of the batch.
@@ -262,27 +249,22 @@ impl Sender {
     /// The acknowledgement is complete: passes it to the scheme, if it delivered a packet.
     pub fn end_of_acks(&mut self, now: Time, sample: Option<Span>, is_all_sent: bool) -> Option<Delivery> {
         let batch = core::mem::take(&mut self.batch);
+        let delivered = Delivered { rtt_sample: sample, ..batch.delivered };
         self.last_ack_at = now;
-        if batch.bytes.is_zero() {
+        if delivered.bytes.is_zero() {
             return None;
         }
-        self.tally.delivered += batch.bytes;
-        self.first_answer.on_delivered(now, batch.bytes);
+        self.tally.delivered += delivered.bytes;
+        self.first_flight_delivered += delivered.first_flight;
+        self.first_answer.on_delivered(now, delivered.bytes);
         if self.recovering_since.is_some_and(|since| batch.stamp.sent_at > since) {
             self.recovering_since = None;
         }
-        self.rate.on_delivered(now, batch.bytes, &batch.stamp);
+        self.rate.on_delivered(now, delivered.bytes, &batch.stamp);
         let rate = self.rate.sample(now, self.rtt.min);
         self.fastest = self.rate.fastest().rate();
-        let ack = Ack {
-            now,
+        let state = AckState {
             newest_sent_at: batch.stamp.sent_at,
-            newly_acked: batch.bytes,
-            first_flight_acked: batch.first_flight,
-            rtt_sample: sample,
-            rtt: self.rtt,
-            in_flight: self.ledger.in_flight(),
-            delivered: self.rate.delivered(),
             rate,
             is_window_limited: batch.newest <= self.limited_below,
             in_recovery: self.recovering_since.is_some(),
@@ -290,9 +272,10 @@ impl Sender {
             marked: Bytes::ZERO,
             stamped: None,
         };
+        let ack = self.moment(now).ack(&delivered, &state);
         self.train.on_ack(&ack, self.packet);
         self.controller.update(|controller| controller.on_ack(&ack));
-        Some(Delivery { packets: batch.packets, bytes: batch.bytes, end: batch.end })
+        Some(Delivery { packets: batch.packets, bytes: delivered.bytes, end: batch.end })
     }
 
     /// A packet was declared lost; [`Self::end_of_losses`] follows. `None` if it is not one of the
@@ -309,11 +292,7 @@ impl Sender {
             self.tally.copied_lost += packet.bytes;
             return Some(packet);
         }
-        self.losses.bytes += packet.bytes;
-        if packet.is_first_flight {
-            self.losses.first_flight += packet.bytes;
-        }
-        self.losses.newest_sent_at = self.losses.newest_sent_at.max(packet.stamp.sent_at);
+        self.losses.add(packet.bytes, packet.is_first_flight, packet.stamp.sent_at);
         Some(packet)
     }
 
@@ -335,21 +314,12 @@ impl Sender {
             return false;
         }
         let opens_episode = self.opens_episode(now, sent_at);
-        let congestion = Congestion {
-            lost: losses.bytes,
-            first_flight_lost: losses.first_flight,
-            newest_lost_sent_at: losses.newest_sent_at,
-            ..self.congestion(now, Signal::Loss, opens_episode, losses.bytes)
-        };
+        let prior_in_flight = self.ledger.in_flight() + losses.bytes;
+        let congestion = self.moment(now).loss(&losses, prior_in_flight, opens_episode);
         self.controller.update(|controller| controller.on_congestion(&congestion));
         if is_persistent {
             self.tally.timeouts += 1;
-            let timeout = Timeout {
-                now,
-                prior_in_flight: self.ledger.in_flight() + losses.bytes,
-                delivered: self.rate.delivered(),
-                consecutive: 1,
-            };
+            let timeout = self.moment(now).timeout(prior_in_flight, 1);
             self.controller.update(|controller| controller.on_timeout(&timeout));
         }
         true
@@ -359,8 +329,8 @@ impl Sender {
     pub fn on_mark(&mut self, now: Time, sent_at: Time) {
         self.tally.marks += 1;
         let opens_episode = self.opens_episode(now, sent_at);
-        let signal = self.congestion(now, Signal::CongestionExperienced, opens_episode, Bytes::ZERO);
-        self.controller.update(|controller| controller.on_congestion(&signal));
+        let mark = self.moment(now).mark(self.ledger.in_flight(), opens_episode);
+        self.controller.update(|controller| controller.on_congestion(&mark));
         // A mark is no loss: it cannot be spurious.
         self.before_recovery = None;
     }
@@ -377,19 +347,14 @@ impl Sender {
         opens
     }
 
-    fn congestion(&self, now: Time, signal: Signal, opens_episode: bool, lost: Bytes) -> Congestion {
-        Congestion {
+    #[inline]
+    fn moment(&self, now: Time) -> Moment<'_> {
+        Moment {
             now,
-            signal,
-            opens_episode,
-            lost: Bytes::ZERO,
-            first_flight_lost: Bytes::ZERO,
-            newest_lost_sent_at: Time::ZERO,
-            prior_in_flight: self.ledger.in_flight() + lost,
+            rtt: &self.rtt,
             in_flight: self.ledger.in_flight(),
             delivered: self.rate.delivered(),
-            first_flight_delivered: self.tally.delivered.min(self.first_flight),
-            rtt: self.rtt,
+            first_flight_delivered: self.first_flight_delivered,
         }
     }
 

@@ -32,10 +32,8 @@ use std::ops::Range;
 use headstart_startup::history::{FlightOutcome, Record};
 use headstart_startup::path::{RateEstimator, SendStamp};
 use headstart_startup::repair::{Repair, Segments};
-use headstart_startup::{
-    Ack, Congestion, Controller, Prior, Progress, Rtt, Scheme, Sent, Signal, Startup as _, Timeout,
-    Transmission, base,
-};
+use headstart_startup::sending::{AckState, Delivered, Losses, Moment};
+use headstart_startup::{Controller, Prior, Progress, Rtt, Scheme, Startup as _, Transmission, base};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use self::buffers::Buffer;
@@ -500,6 +498,17 @@ impl Sender {
     /// Number of transmissions so far.
     pub fn transmissions(&self) -> u32 {
         self.flights.end()
+    }
+
+    #[inline]
+    fn moment(&self, now: Time) -> Moment<'_> {
+        Moment {
+            now,
+            rtt: &self.rtt,
+            in_flight: self.in_flight,
+            delivered: self.rate.delivered(),
+            first_flight_delivered: self.first_flight_delivered,
+        }
     }
 
     fn snapshot(&self, event: SenderEvent) -> crate::record::SenderTrace {

@@ -19,7 +19,7 @@ impl Sender {
         // The segment that triggered the ack first: its transmission is known.
         if self.segments.get(ack.trigger).is_some_and(|segment| !segment.is(DELIVERED)) {
             if let Some(flight) = self.flights.get(ack.transmission) {
-                newly.rtt_sample = Some(now.since(flight.stamp.sent_at));
+                newly.data.rtt_sample = Some(now.since(flight.stamp.sent_at));
             }
             self.deliver(now, ack.trigger, Some(ack.transmission), &mut newly);
         }
@@ -45,10 +45,10 @@ impl Sender {
         }
         self.lost_hint = self.lost_hint.max(self.segments.base());
 
-        if newly.bytes.is_zero() {
+        if newly.data.bytes.is_zero() {
             return;
         }
-        if let Some(sample) = newly.rtt_sample {
+        if let Some(sample) = newly.data.rtt_sample {
             self.rtt.update(sample);
         }
         let rate = self.rate.sample(now, self.rtt.min);
@@ -63,13 +63,9 @@ impl Sender {
         self.detect_after(now, prior_in_flight, config, recorder);
         if echo.is_marked && self.segments.base() >= self.cwr_until {
             self.cwr_until = self.segments.end();
-            let opens_episode = self.state == State::Open;
+            let mark = self.moment(now).mark(prior_in_flight, self.state == State::Open);
             self.repair.on_congestion();
-            self.controller.on_congestion(&Congestion {
-                signal: Signal::CongestionExperienced,
-                opens_episode,
-                ..self.congestion(now, prior_in_flight)
-            });
+            self.controller.on_congestion(&mark);
         }
         let is_advance = self.segments.base() > prior_base;
         // RFC 5681 §3.2 step 1: a duplicate ack allows a packet, but the window stays. QUIC has no
@@ -79,29 +75,24 @@ impl Sender {
         let marked = if echo.marks == self.marks {
             Bytes::ZERO
         } else {
-            self.newly_marked(echo.marks, newly.bytes, config.mss)
+            self.newly_marked(echo.marks, newly.data.bytes, config.mss)
         };
-        self.controller.on_ack(&Ack {
-            now,
+        let state = AckState {
             newest_sent_at: self.newest_sent_at,
-            newly_acked: newly.bytes,
-            first_flight_acked: newly.first_flight,
-            rtt_sample: newly.rtt_sample,
-            rtt: self.rtt,
-            in_flight: self.in_flight,
-            delivered: self.rate.delivered(),
             rate,
             is_window_limited: may_grow && was_limit,
             in_recovery: matches!(self.state, State::Recovery { .. }),
             is_all_sent: false,
             marked,
             stamped: echo.stamp.rate(),
-        });
+        };
+        let event = self.moment(now).ack(&newly.data, &state);
+        self.controller.on_ack(&event);
         if matches!(self.state, State::Recovery { .. }) && config.prr {
             let ssthresh = self.controller.allowance().window;
             let is_safe = config.prr_slow_start || is_advance && self.counts.lost == prior_lost;
             let grain = if config.as_linux { config.mss } else { Bytes::new(1) };
-            self.prr.on_ack(newly.bytes, self.in_flight, ssthresh, config.mss, grain, is_safe);
+            self.prr.on_ack(newly.data.bytes, self.in_flight, ssthresh, config.mss, grain, is_safe);
         }
         if self.repair.is_active() {
             let board = board!(self);
@@ -109,7 +100,7 @@ impl Sender {
         }
         self.rearm(now, true, config);
         recorder.sender(now, || {
-            self.snapshot(SenderEvent::Acked { acknowledged: self.acknowledged, newly: newly.bytes })
+            self.snapshot(SenderEvent::Acked { acknowledged: self.acknowledged, newly: newly.data.bytes })
         });
     }
 
@@ -138,7 +129,7 @@ impl Sender {
             self.lost_pending -= 1;
         }
         segment.flags = (segment.flags | DELIVERED) & !(IN_FLIGHT | LOST);
-        newly.bytes += payload;
+        newly.data.bytes += payload;
         self.delivered_beyond += 1;
         let was_retransmitted = segment.is(RETRANSMITTED);
         let is_first_flight = segment.is(FIRST_FLIGHT);
@@ -174,7 +165,7 @@ impl Sender {
             self.rack_rtt = now.since(sent_at);
         }
         if is_first_flight && flight.is_original {
-            newly.first_flight += payload;
+            newly.data.first_flight += payload;
             self.first_flight_delivered += payload;
         }
         if is_credible {
@@ -188,9 +179,7 @@ impl Sender {
 /// Data delivered by one ack.
 #[derive(Clone, Copy, Debug, Default)]
 struct NewlyAcked {
-    bytes: Bytes,
-    first_flight: Bytes,
-    rtt_sample: Option<Span>,
+    data: Delivered,
     /// Rank of the highest segment delivered before this ack.
     highest_before: u32,
 }

@@ -27,13 +27,7 @@ impl Sender {
         }
         self.counts.first_flight_lost += losses.first_flight.get();
         let opens_episode = self.state == State::Open;
-        let congestion = Congestion {
-            opens_episode,
-            lost: losses.bytes,
-            first_flight_lost: losses.first_flight,
-            newest_lost_sent_at: losses.newest_sent_at,
-            ..self.congestion(now, prior_in_flight)
-        };
+        let congestion = self.moment(now).loss(&losses, prior_in_flight, opens_episode);
         self.controller.on_congestion(&congestion);
         self.repair.on_congestion();
         if opens_episode {
@@ -52,12 +46,8 @@ impl Sender {
         let span = losses.newest_sent_at.since(losses.oldest_sent_at);
         if config.probe == Probe::Quic && span > self.quic_probe_timeout(config) * 3 {
             self.counts.timeouts += 1;
-            self.controller.on_timeout(&Timeout {
-                now,
-                prior_in_flight,
-                delivered: self.rate.delivered(),
-                consecutive: 1,
-            });
+            let timeout = self.moment(now).timeout(prior_in_flight, 1);
+            self.controller.on_timeout(&timeout);
         }
     }
 
@@ -201,41 +191,11 @@ impl Sender {
         segment.flags = (segment.flags | LOST) & !IN_FLIGHT;
         let payload = Bytes::new(u64::from(segment.payload));
         let offset = segment.offset;
-        if segment.is(FIRST_FLIGHT) && is_original {
-            losses.first_flight += payload;
-        }
+        losses.add(payload, segment.is(FIRST_FLIGHT) && is_original, sent_at);
         self.in_flight -= payload;
         self.lost_pending += 1;
         self.lost_hint = self.lost_hint.min(number);
         self.counts.lost += 1;
-        losses.oldest_sent_at = if losses.bytes.is_zero() { sent_at } else { losses.oldest_sent_at };
-        losses.newest_sent_at = losses.newest_sent_at.max(sent_at);
-        losses.bytes += payload;
         recorder.sender(now, || self.snapshot(SenderEvent::Lost { offset, payload }));
     }
-
-    pub(super) fn congestion(&self, now: Time, prior_in_flight: Bytes) -> Congestion {
-        Congestion {
-            now,
-            signal: Signal::Loss,
-            opens_episode: false,
-            lost: Bytes::ZERO,
-            first_flight_lost: Bytes::ZERO,
-            newest_lost_sent_at: Time::ZERO,
-            prior_in_flight,
-            in_flight: self.in_flight,
-            delivered: self.rate.delivered(),
-            first_flight_delivered: self.first_flight_delivered,
-            rtt: self.rtt,
-        }
-    }
-}
-
-/// Result of one pass of loss detection.
-#[derive(Clone, Copy, Debug, Default)]
-struct Losses {
-    bytes: Bytes,
-    first_flight: Bytes,
-    oldest_sent_at: Time,
-    newest_sent_at: Time,
 }

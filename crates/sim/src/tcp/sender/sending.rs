@@ -160,25 +160,11 @@ impl Sender {
             self.prr.on_sent(bytes);
         }
         self.counted(now, departure.payload);
-        if self.controller.needs_sent_events() {
-            self.controller.on_sent(&Sent {
-                now,
-                bytes,
-                in_flight: self.in_flight,
-                transmission: if is_new { Transmission::Original } else { Transmission::Retransmission },
-                is_app_limited: self.sent == self.written,
-            });
-        }
+        let transmission = if is_new { Transmission::Original } else { Transmission::Retransmission };
+        self.report_sent(now, departure.segment, bytes, transmission, recorder);
         if is_new || self.rto_at == Time::NEVER {
             self.rearm(now, false, config);
         }
-        recorder.sender(now, || {
-            self.snapshot(SenderEvent::Sent {
-                offset: self.segments[departure.segment].offset,
-                payload: bytes,
-                transmission: if is_new { Transmission::Original } else { Transmission::Retransmission },
-            })
-        });
         Some(departure)
     }
 
@@ -308,23 +294,34 @@ impl Sender {
         }
         self.counted(now, segment.payload);
         let bytes = Bytes::new(u64::from(segment.payload));
+        self.report_sent(now, number, bytes, Transmission::Copy, recorder);
+        Some(Departure { segment: number, transmission, payload: segment.payload, is_pushed: false })
+    }
+
+    /// A packet left: tells the scheme, if it asks, and the recorder.
+    #[inline]
+    fn report_sent(
+        &mut self,
+        now: Time,
+        segment: u32,
+        payload: Bytes,
+        transmission: Transmission,
+        recorder: &mut impl Recorder,
+    ) {
         if self.controller.needs_sent_events() {
-            self.controller.on_sent(&Sent {
-                now,
-                bytes,
-                in_flight: self.in_flight,
-                transmission: Transmission::Copy,
-                is_app_limited: self.sent == self.written,
-            });
+            self.pass_sent(now, payload, transmission);
         }
         recorder.sender(now, || {
-            self.snapshot(SenderEvent::Sent {
-                offset: segment.offset,
-                payload: bytes,
-                transmission: Transmission::Copy,
-            })
+            let offset = self.segments[segment].offset;
+            self.snapshot(SenderEvent::Sent { offset, payload, transmission })
         });
-        Some(Departure { segment: number, transmission, payload: segment.payload, is_pushed: false })
+    }
+
+    /// Few schemes ask for it.
+    #[cold]
+    fn pass_sent(&mut self, now: Time, payload: Bytes, transmission: Transmission) {
+        let sent = self.moment(now).sent(payload, transmission, self.sent == self.written);
+        self.controller.on_sent(&sent);
     }
 
     #[inline]

@@ -105,12 +105,8 @@ impl Sender {
         self.backoff += 1;
         self.counts.timeouts += 1;
         self.repair.on_congestion();
-        self.controller.on_timeout(&Timeout {
-            now,
-            prior_in_flight,
-            delivered: self.rate.delivered(),
-            consecutive: self.backoff,
-        });
+        let timeout = self.moment(now).timeout(prior_in_flight, self.backoff);
+        self.controller.on_timeout(&timeout);
         self.rto_at = now + self.rto(config);
         self.next_send_at = self.next_send_at.min(now);
         recorder.sender(now, || self.snapshot(SenderEvent::Timeout));
