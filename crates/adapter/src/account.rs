@@ -185,8 +185,12 @@ impl Account {
     }
 
     /// Updates the outcome as if the connection ended now, and releases the reservation of the
-    /// first flight once that is over.
+    /// first flight once that is over. An older event than the last, of a controller that another
+    /// has replaced, has no effect, and none has one after the end.
     pub fn publish(&mut self, now: Time, sender: &Sender, store: Option<&dyn Store>, is_client: bool) {
+        if self.is_closed || now < self.report.last_at {
+            return;
+        }
         let outcome = self.outcome(now, sender, is_client);
         self.report.last_at = now;
         self.report.tally = *sender.tally();

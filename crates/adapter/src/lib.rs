@@ -36,6 +36,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`account`] | one connection: judges its inputs, keeps its report, writes its record |
+//! | [`publication`] | the events after which the account is brought up to date |
 //! | [`gates`] | conditions for the use of a record; percentage and kill switch |
 //! | [`limits`] | caps on hints: per connection, per address, in total |
 //! | [`store`] | records by peer, shared by all connections |
@@ -52,6 +53,7 @@ pub mod gates;
 pub mod guard;
 pub mod limits;
 pub mod metrics;
+pub mod publication;
 pub mod sequential;
 pub mod sizes;
 pub mod start_report;
@@ -63,6 +65,7 @@ pub use gates::{Gates, Rollout};
 pub use guard::Guard;
 pub use limits::{Limits, Policy};
 pub use metrics::Metrics;
+pub use publication::Publication;
 pub use start_report::StartReport;
 pub use store::{Sharded, Store};
 

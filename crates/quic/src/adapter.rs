@@ -22,7 +22,7 @@
 //! | `cached_metrics` | the adapter's metrics, cached while they cannot change |
 //! | `events` | the stack's reports, for the sender |
 //! | `repairs` | copies |
-//! | `outcome` | the record written at the end |
+//! | `outcome` | phases, and the account with the record written at the end |
 //!
 //! # Deviations
 //!
@@ -49,9 +49,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use headstart_adapter::EpochCache;
 use headstart_adapter::epoch::span;
 use headstart_adapter::sizes::{INITIAL_PACKETS, MINIMUM_PACKETS, SLACK};
+use headstart_adapter::{EpochCache, Publication};
 use headstart_startup::catalogue::Needs;
 use headstart_startup::sending::Sender;
 use headstart_startup::{Controller, FlightPlan, Prior, Scheme, Startup as _};
@@ -124,6 +124,7 @@ pub struct Adapter {
     bucket: Bucket,
     started_at: Time,
     phase: &'static str,
+    publication: Publication,
     duplicator: Option<Duplicator>,
 }
 
@@ -154,6 +155,7 @@ impl Adapter {
             bucket: Bucket::default(),
             started_at: cache.last(),
             phase: "",
+            publication: Publication::default(),
             duplicator: None,
             shared,
         };
@@ -409,6 +411,7 @@ impl Clone for Adapter {
             bucket: self.bucket,
             started_at: self.started_at,
             phase: self.phase,
+            publication: self.publication,
             duplicator: None,
         }
     }
@@ -416,6 +419,9 @@ impl Clone for Adapter {
 
 impl Drop for Adapter {
     fn drop(&mut self) {
+        if !self.is_unused_clone {
+            self.publish();
+        }
         self.shared.unregister_controller();
     }
 }

@@ -1,6 +1,6 @@
 //! A connection that was accepted or initiated and is not established yet.
 
-use noq::ConnectionError;
+use noq::{ConnectionError, PathId};
 
 use crate::shared::Handle;
 
@@ -20,8 +20,16 @@ impl PendingConnection {
     /// [`ConnectionError`] if the handshake fails.
     pub async fn established(self) -> Result<(noq::Connection, Handle), ConnectionError> {
         let connection = self.connecting.await?;
-        let (closed, handle) = (connection.on_closed(), self.handle.clone());
-        tokio::spawn(async move { handle.finish_with(&closed.await.reason) });
+        let (closed, weak, handle) = (connection.on_closed(), connection.weak_handle(), self.handle.clone());
+        tokio::spawn(async move {
+            let reason = closed.await.reason;
+            let connection = weak.upgrade();
+            // A connection that is gone has dropped its controller, which wrote the record.
+            if connection.is_some() || matches!(reason, ConnectionError::TransportError(_)) {
+                handle.update(connection.and_then(|it| it.congestion_state(PathId::ZERO)));
+                handle.finish_with(&reason);
+            }
+        });
         Ok((connection, self.handle))
     }
 }

@@ -1,5 +1,6 @@
 //! State shared by the parts of one connection: TLS session, congestion controller, and handle.
 
+use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -9,8 +10,9 @@ use headstart_host::locked;
 use headstart_startup::base;
 use headstart_startup::prior::Hint;
 use headstart_units::Bytes;
-use noq_proto::{ConnectionError, Side};
+use noq_proto::{ConnectionError, Side, congestion};
 
+use crate::adapter::Adapter;
 use crate::choice::Choice;
 use crate::copies::{CopyPolicy, DuplicateSender, SentPackets};
 use crate::epoch::Epoch;
@@ -211,7 +213,8 @@ impl Handle {
         self.0.hint()
     }
 
-    /// The report so far.
+    /// The report so far: as of the last loss, change of the scheme's phase, or acknowledgement
+    /// that left nothing in flight. [`Self::update`] brings it up to date.
     #[must_use]
     pub fn report(&self) -> StartReport {
         locked(&self.0.account).report.clone()
@@ -226,6 +229,15 @@ impl Handle {
     #[must_use]
     pub fn take_journal(&self) -> Vec<JournalEntry> {
         self.0.journal.take()
+    }
+
+    /// Brings report and record up to date, with the `congestion_state()` of the connection's path:
+    /// before [`Self::report`] or [`Self::finish`] while data is in flight.
+    pub fn update(&self, state: Option<Box<dyn congestion::Controller>>) {
+        let adapter = state.map(|state| Box::<dyn Any>::downcast::<Adapter>(state.into_any()));
+        if let Some(Ok(mut adapter)) = adapter {
+            adapter.publish();
+        }
     }
 
     /// Writes the record now: the application has finished with the connection. Otherwise it is

@@ -34,7 +34,7 @@ use std::time::Instant;
 use headstart_adapter::epoch::span;
 use headstart_adapter::gates::NothingToGain;
 use headstart_adapter::sizes::{self, INITIAL_PACKETS, MINIMUM_PACKETS, SLACK};
-use headstart_adapter::{EpochCache, Inputs};
+use headstart_adapter::{EpochCache, Inputs, Publication};
 use headstart_host::locked;
 use headstart_startup::catalogue::Needs;
 use headstart_startup::sending::{CachedController, Sender, Tally};
@@ -120,10 +120,9 @@ pub struct Adapter {
     burst: Bytes,
     /// The flight has left, as of the last event.
     is_flight_out: bool,
-    /// The account was brought up to date after the end of the first flight.
-    is_settled: bool,
     started_at: Time,
     phase: &'static str,
+    publication: Publication,
 }
 
 /// Packets for which the window has room beyond a flight of which less than a packet is left. They
@@ -163,9 +162,9 @@ impl Adapter {
             began_small: false,
             burst: Bytes::ZERO,
             is_flight_out: false,
-            is_settled: false,
             started_at: cache.last(),
             phase: "",
+            publication: Publication::default(),
             shared,
         };
         if !is_first {
@@ -472,11 +471,10 @@ impl Adapter {
         }
         let is_all_sent = app_limited && self.is_all_sent();
         if self.sender.end_of_acks(now, sample, is_all_sent).is_some() {
+            self.publication.on_event(now);
             self.note_phase(now);
-            if !self.is_settled && self.sender.is_first_flight_over() {
+            if self.publication.is_due(&self.sender) {
                 self.publish();
-                let scheme = self.sender.controller().scheme();
-                self.is_settled = !scheme.reserves_credit() || scheme.credit_revision().is_some();
             }
         }
         self.refresh_window();
@@ -514,7 +512,9 @@ impl Adapter {
             self.handshake_retransmitted = true;
         }
         if matches!(self.stage, Stage::Started) && self.sender.end_of_losses(now, sent, is_persistent) {
+            self.publication.on_event(now);
             self.note_phase(now);
+            self.publish();
         }
     }
 
@@ -525,18 +525,16 @@ impl Adapter {
         // Nearly always it is the same string.
         if !std::ptr::eq(phase, self.phase) && phase != self.phase && !self.is_late {
             self.phase = phase;
-            let mut account = locked(&self.shared.account);
-            account.note_phase(now.since(self.started_at), phase);
-            account.publish(now, &self.sender, self.shared.rules.store(), false);
+            locked(&self.shared.account).note_phase(now.since(self.started_at), phase);
+            self.publish();
         }
     }
 
-    /// Brings the account up to date: at changes of the phase, after the first flight and at the
-    /// end, so that no lock is taken for each acknowledgement.
-    pub(crate) fn publish(&self) {
-        if !self.is_late {
-            let rules = &self.shared.rules;
-            locked(&self.shared.account).publish(self.event_clock.last(), &self.sender, rules.store(), false);
+    /// Brings the account up to date with the latest acknowledgement or loss.
+    pub(crate) fn publish(&mut self) {
+        if let Some(at) = self.publication.take().filter(|_| !self.is_late) {
+            let store = self.shared.rules.store();
+            locked(&self.shared.account).publish(at, &self.sender, store, false);
         }
     }
 
@@ -577,6 +575,7 @@ impl congestion::Controller for Adapter {
             self.lost(now, sent, Bytes::new(lost_bytes), is_persistent);
         } else if matches!(self.stage, Stage::Started) {
             self.sender.on_mark(now, sent);
+            self.publication.on_event(now);
             self.note_phase(now);
         }
         self.refresh_window();

@@ -132,7 +132,7 @@ impl Handle {
     /// `congestion_state()` this is. Otherwise it is written when quinn drops the connection, three
     /// probe timeouts after its end.
     pub fn finish(&self, state: Box<dyn congestion::Controller>) {
-        if let Ok(adapter) = Box::<dyn Any>::downcast::<Adapter>(state.into_any()) {
+        if let Ok(mut adapter) = Box::<dyn Any>::downcast::<Adapter>(state.into_any()) {
             adapter.publish();
         }
         self.0.close();

@@ -9,7 +9,7 @@ use headstart_quic::{Handle, StartReport};
 use headstart_units::hash::by_words;
 use noq_proto::{
     Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, EcnCodepoint, Endpoint,
-    EndpointConfig, TimeSource,
+    EndpointConfig, PathId, TimeSource,
 };
 
 use crate::datagram::Datagram;
@@ -35,9 +35,11 @@ impl End {
         }
     }
 
-    pub fn report(&mut self, report: &mut StartReport, lost_packets: &mut u64) {
-        *report = self.handle.as_ref().map(Handle::report).unwrap_or_default();
-        *lost_packets = self.connection.stats().lost_packets;
+    /// The report as of the latest acknowledgement.
+    pub fn report(&self) -> StartReport {
+        let Some(handle) = &self.handle else { return StartReport::default() };
+        handle.update(self.connection.congestion_state(PathId::ZERO).map(|state| state.clone_box()));
+        handle.report()
     }
 
     pub fn next_datagram(&mut self, instant: Instant) -> Option<Datagram> {

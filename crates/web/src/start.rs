@@ -10,7 +10,7 @@ use headstart_startup::catalogue::Name;
 use headstart_startup::history::{Lease, RecordUpdate, Revision, SharedCredit, SharedRecord};
 use headstart_store::History;
 use headstart_units::Bytes;
-use noq::{Connecting, Connection, ConnectionError, Incoming};
+use noq::{Connecting, Connection, ConnectionError, Incoming, PathId};
 
 use crate::admission::{Admission, Session};
 
@@ -126,7 +126,8 @@ impl Session for FastStartSession {
         Some(&self.scheme)
     }
 
-    fn closed(&self, _: &Connection, reason: &ConnectionError) {
+    fn closed(&self, connection: &Connection, reason: &ConnectionError) {
+        self.handle.update(connection.congestion_state(PathId::ZERO));
         self.handle.finish_with(reason);
         if let Some(listener) = &self.listener {
             listener(&self.handle.report());

@@ -163,6 +163,7 @@ async fn serve(endpoint: Endpoint, setups: Arc<Vec<ServerSetup>>, event_sender: 
             let Some((event_sender, clock)) = locked(&event_sender).clone() else { return };
             let established_at = clock.now();
             let flow = answer(&connection, &handle).await;
+            handle.update(connection.congestion_state(noq::PathId::ZERO));
             handle.finish();
             let (report, path) = (handle.report(), connection.path_stats(noq::PathId::ZERO));
             let mut counters = counters(&report, established_at);

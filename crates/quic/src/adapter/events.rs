@@ -64,7 +64,11 @@ impl Adapter {
         let Some(delivery) = self.sender.end_of_acks(now, sample, is_all_sent) else { return };
         self.journal(now, SenderEvent::Acked { acknowledged: delivery.end.get(), newly: delivery.bytes });
         self.copy_after_acks(now, delivery.packets, app_limited);
-        self.after_event(now);
+        self.publication.on_event(now);
+        if self.note_phase(now) | self.publication.is_due(&self.sender) {
+            self.publish();
+        }
+        self.refresh_cached_metrics();
     }
 
     /// A packet was declared lost; [`Self::lost`] follows.
@@ -83,13 +87,13 @@ impl Adapter {
     pub(super) fn lost(&mut self, now: Time, sent: Time, is_persistent: bool) {
         let has_begun = matches!(self.start_state, StartState::Started);
         if !has_begun || !self.sender.end_of_losses(now, sent, is_persistent) {
-            return self.publish(now);
+            self.publication.on_event(now);
+            return self.publish();
         }
-        self.report_congestion_to_repair();
         if is_persistent {
             self.journal(now, SenderEvent::Timeout);
         }
-        self.after_event(now);
+        self.after_congestion(now);
     }
 
     /// A packet arrived with a congestion mark.
@@ -98,13 +102,14 @@ impl Adapter {
             return;
         }
         self.sender.on_mark(now, sent);
-        self.report_congestion_to_repair();
-        self.after_event(now);
+        self.after_congestion(now);
     }
 
-    fn after_event(&mut self, now: Time) {
+    fn after_congestion(&mut self, now: Time) {
+        self.report_congestion_to_repair();
         self.note_phase(now);
-        self.publish(now);
+        self.publication.on_event(now);
+        self.publish();
         self.refresh_cached_metrics();
     }
 

@@ -7,14 +7,16 @@ use noq_proto::Side;
 use super::Adapter;
 
 impl Adapter {
-    /// Notes the scheme's phase if it has changed.
+    /// Notes the scheme's phase, and is true, if it has changed.
     #[inline]
-    pub(super) fn note_phase(&mut self, now: Time) {
+    pub(super) fn note_phase(&mut self, now: Time) -> bool {
         let phase = self.sender.controller().phase();
         // Nearly always it is the same string.
-        if !std::ptr::eq(phase, self.phase) && phase != self.phase && !self.is_late {
+        let is_new = !std::ptr::eq(phase, self.phase) && phase != self.phase && !self.is_late;
+        if is_new {
             self.note_new_phase(now, phase);
         }
+        is_new
     }
 
     #[cold]
@@ -34,12 +36,11 @@ impl Adapter {
         locked(&self.shared.account).note_migration();
     }
 
-    /// Publishes the outcome as it would be if the connection ended now.
-    pub(super) fn publish(&self, now: Time) {
-        if !self.is_late {
-            let rules = &self.shared.rules;
-            let is_client = rules.side == Side::Client;
-            locked(&self.shared.account).publish(now, &self.sender, rules.store(), is_client);
-        }
+    /// Brings the account up to date with the latest acknowledgement or loss.
+    pub(crate) fn publish(&mut self) {
+        let Some(at) = self.publication.take().filter(|_| !self.is_late) else { return };
+        let rules = &self.shared.rules;
+        let is_client = rules.side == Side::Client;
+        locked(&self.shared.account).publish(at, &self.sender, rules.store(), is_client);
     }
 }

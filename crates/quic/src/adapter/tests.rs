@@ -335,3 +335,102 @@ fn the_first_packet_of_a_paced_flight_does_not_wait_after_small_packets() {
         assert!(rate <= mbit.as_bytes_per_sec(), "after {small} small packets: {rate}");
     }
 }
+
+/// Ends of a connection, after its last acknowledgement.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// The stack drops the controller.
+    Drop,
+    /// The application finishes with the connection's state.
+    Finish,
+    /// Every acknowledgement was published.
+    Published,
+}
+
+/// A long answer, with packets in flight at every acknowledgement, and at the end too unless it
+/// `is_complete`. Gives the record, the report, and the time of the last acknowledgement.
+fn long_answer(end: End, is_complete: bool) -> (Record, crate::StartReport, Time) {
+    let rate = Rate::from_mbit_per_sec(25);
+    let (shared, mut adapter, begun) =
+        after_handshake("wise-start", Gates::OPEN, rate, Duration::from_millis(50));
+    let time = |at| shared.rules.epoch.time(at);
+    let sent_at = |number: u64| begun + Duration::from_micros(384 * number);
+    let handle = crate::Handle(Arc::clone(&shared));
+    let (packets, mut published) = (600, 0);
+    // 50 ms at 384 us for each packet, which are the link's 25 Mbit/s at first and less later on.
+    for number in 0..packets + 130 {
+        if number < packets {
+            adapter.on_packet_sent(sent_at(number), 1200, 1 + number);
+        }
+        let Some(acked) = number.checked_sub(130).filter(|acked| is_complete || acked + 9 < packets) else {
+            continue;
+        };
+        let now = sent_at(number) + Duration::from_micros(acked);
+        adapter.acked(time(sent_at(acked)), Bytes::new(1200), 1 + acked, false, || Span::from_millis(50));
+        let in_flight = adapter.sender.ledger().in_flight();
+        let before = handle.report().last_at;
+        adapter.end_of_acks(time(now), in_flight, false, Some(1 + acked));
+        published += u64::from(handle.report().last_at != before);
+        if matches!(end, End::Published) {
+            adapter.publication.on_event(time(now));
+            adapter.publish();
+        }
+    }
+    let last_ack_at = adapter.sender.last_ack_at();
+    match end {
+        End::Drop => {}
+        End::Finish => handle.update(Some(adapter.clone_box())),
+        End::Published => published = 0,
+    }
+    assert!(published < 10, "{end:?}: the account was locked at {published} acknowledgements");
+    if matches!(end, End::Drop) {
+        drop(adapter);
+    } else {
+        handle.finish();
+    }
+    let (known, _) = shared.rules.store().expect("it keeps records").open(shared.key);
+    (known.expect("a record").record, handle.report(), last_ack_at)
+}
+
+#[test]
+fn without_a_lock_for_each_acknowledgement_the_record_is_as_of_the_last() {
+    for is_complete in [true, false] {
+        let (record, report, last_ack_at) = long_answer(End::Published, is_complete);
+        assert_eq!((record.saved_at, report.last_at), (last_ack_at, last_ack_at));
+        for end in [End::Drop, End::Finish] {
+            let ended = long_answer(end, is_complete);
+            assert_eq!((ended.0, ended.1.tally), (record, report.tally), "{end:?}, complete: {is_complete}");
+            assert_eq!(ended.1.to_string(), report.to_string(), "{end:?}, complete: {is_complete}");
+        }
+    }
+}
+
+/// The stack keeps the old path's controller after the peer's port has changed, and drops it later.
+#[test]
+fn the_controller_of_an_old_path_changes_nothing_at_its_end() {
+    let rate = Rate::from_mbit_per_sec(25);
+    let (shared, mut old, now) = after_handshake("iw10", Gates::OPEN, rate, Duration::from_millis(50));
+    let time = |at| shared.rules.epoch.time(at);
+    for number in 1..=4 {
+        old.on_packet_sent(now, 1200, number);
+    }
+    let ack = |adapter: &mut Adapter, number, millis| {
+        adapter.acked(time(now), Bytes::new(1200), number, false, || Span::from_millis(50));
+        let in_flight = adapter.sender.ledger().in_flight();
+        adapter.end_of_acks(time(now + Duration::from_millis(millis)), in_flight, false, Some(number));
+    };
+    ack(&mut old, 1, 50);
+    ack(&mut old, 2, 51);
+    let mut new = old.clone();
+    new.on_packet_sent(now + Duration::from_millis(52), 1200, 5);
+    ack(&mut new, 3, 60);
+    new.publish();
+    let handle = crate::Handle(Arc::clone(&shared));
+    let delivered = handle.report().tally.delivered;
+    assert_eq!(delivered, Bytes::new(3_600));
+    drop(old);
+    assert_eq!(handle.report().tally.delivered, delivered);
+    drop(new);
+    let (known, _) = shared.rules.store().expect("it keeps records").open(shared.key);
+    assert!(handle.report().migrated && known.is_some_and(|known| known.record.saved_at == Time::ZERO));
+}

@@ -109,7 +109,7 @@ impl Flow {
         FlowEnd {
             connected_at: self.request_side.connected_at,
             lost_packets: end.as_mut().map_or(0, |end| end.connection.stats().lost_packets),
-            report: end.and_then(|end| end.handle.as_ref()).map(Handle::report).unwrap_or_default(),
+            report: end.map(|end| end.report()).unwrap_or_default(),
             failure: self.response_side.lost.as_ref().map(ToString::to_string),
         }
     }
@@ -118,7 +118,7 @@ impl Flow {
     pub fn report(&mut self, now: Time) -> FlowReport {
         let (mut report, mut lost, mut min_rtt) = (StartReport::default(), 0, Span::ZERO);
         if let Some(end) = &mut self.sender.end {
-            end.report(&mut report, &mut lost);
+            (report, lost) = (end.report(), end.connection.stats().lost_packets);
             let measured = end.connection.rtt(PathId::ZERO).map(epoch::span).unwrap_or_default();
             min_rtt = if report.min_rtt.is_zero() { measured } else { report.min_rtt };
         }
