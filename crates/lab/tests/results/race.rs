@@ -1,14 +1,9 @@
 //! Output of `race` for its user: verdict, title, missing results and their reasons.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("race").join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).expect("the folder for tests can be made");
-    folder
-}
+use super::folder;
 
 fn race(name: &str, arguments: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_headstart"))
@@ -16,7 +11,7 @@ fn race(name: &str, arguments: &str) -> Output {
         .args(arguments.split_whitespace())
         .args(["--out", "out"])
         .env("COLUMNS", "200")
-        .current_dir(folder(name))
+        .current_dir(folder("race", name))
         .output()
         .expect("headstart starts")
 }
@@ -110,7 +105,7 @@ fn no_arrival_at_all_is_an_error_with_a_remedy() {
         "{said}"
     );
     assert!(output.stdout.is_empty());
-    assert!(!folder("nothing").join("out/report.html").exists());
+    assert!(!folder("race", "nothing").join("out/report.html").exists());
 }
 
 #[test]

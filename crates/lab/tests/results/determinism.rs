@@ -2,26 +2,10 @@
 //! interruptions of a sweep.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Output;
 
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("determinism").join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("the folder for tests can be made");
-    folder
-}
-
-fn headstart(folder: &Path, arguments: &str) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_headstart"))
-        .args(arguments.split_whitespace())
-        .current_dir(folder)
-        .output()
-        .expect("headstart starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments}: {said}");
-    output
-}
+use super::{folder, headstart};
 
 fn bytes(path: &Path) -> Vec<u8> {
     fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -43,7 +27,7 @@ const QUIC: &str = "race --transport quic --schemes iw10,halfback,wise-start,bbr
 fn a_race_over_quic_writes_the_same_bytes_with_any_number_of_threads() {
     for crypto in ["tls", "null"] {
         let runs = [1, 2].map(|threads| {
-            let folder = folder(&format!("quic {crypto} {threads}"));
+            let folder = folder("determinism", &format!("quic {crypto} {threads}"));
             headstart(&folder, &format!("{QUIC} --crypto {crypto} --threads {threads}"));
             folder.join("out")
         });
@@ -61,7 +45,7 @@ const RACE: &str = "race --schemes iw10,halfback,wise-start,pcp --duration 4s --
 #[test]
 fn a_race_writes_the_same_bytes_with_any_number_of_threads() {
     let runs = [(1, 1), (2, 2), (3, 2)].map(|(number, threads)| {
-        let folder = folder(&format!("race {number}"));
+        let folder = folder("determinism", &format!("race {number}"));
         let output = headstart(&folder, &format!("{RACE} --threads {threads}"));
         (folder.join("out"), String::from_utf8(output.stdout).expect("tables are UTF-8"))
     });
@@ -81,7 +65,7 @@ fn a_race_writes_the_same_bytes_with_any_number_of_threads() {
 
 #[test]
 fn another_seed_gives_another_race() {
-    let folder = folder("seeds");
+    let folder = folder("determinism", "seeds");
     for seed in [1, 2] {
         headstart(
             &folder,
@@ -101,7 +85,7 @@ fn before(output: &Output) -> String {
 
 #[test]
 fn an_interrupted_sweep_resumes() {
-    let folder = folder("sweep");
+    let folder = folder("determinism", "sweep");
     let out = folder.join("out");
     let first = headstart(&folder, SWEEP);
     assert_eq!(before(&first), "");
@@ -125,7 +109,7 @@ fn an_interrupted_sweep_resumes() {
 
 #[test]
 fn an_extended_sweep_runs_only_what_is_new() {
-    let folder = folder("extended");
+    let folder = folder("determinism", "extended");
     headstart(&folder, "sweep --schemes iw10 --load 10%,20% --duration 2s --repeats 1 --out out");
     let said =
         headstart(&folder, "sweep --schemes iw10 --load 10%,20%,30% --duration 2s --repeats 1 --out out");

@@ -4,33 +4,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shards").join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("the folder for tests can be made");
-    folder
-}
-
-fn run(program: &Path, folder: &Path, arguments: &str) -> Output {
-    Command::new(program)
-        .args(arguments.split_whitespace())
-        .current_dir(folder)
-        .output()
-        .expect("headstart starts")
-}
-
-fn this() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_headstart"))
-}
-
-fn headstart(folder: &Path, arguments: &str) -> String {
-    let output = run(this(), folder, arguments);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{arguments}: {said}");
-    said
-}
+use super::{folder, headstart, program, run};
 
 /// The one line with which a command refuses its input.
 fn refusal(program: &Path, folder: &Path, arguments: &str) -> String {
@@ -54,7 +30,7 @@ const SWEEP: &str =
 
 #[test]
 fn merged_shards_are_the_bytes_of_one_process() {
-    let (whole, parts) = (folder("whole"), folder("parts"));
+    let (whole, parts) = (folder("shards", "whole"), folder("shards", "parts"));
     headstart(&whole, SWEEP);
     for shard in ["3/3", "1/3", "2/3"] {
         headstart(&parts, &format!("{SWEEP} --shard {shard}"));
@@ -78,53 +54,53 @@ fn merged_shards_are_the_bytes_of_one_process() {
 
 #[test]
 fn missing_shards_are_named() {
-    let folder = folder("missing");
-    let said = refusal(this(), &folder, "merge s");
+    let folder = folder("shards", "missing");
+    let said = refusal(program(), &folder, "merge s");
     assert!(said.contains("no complete shard in s.shards") && said.contains("sweep --shard"), "{said}");
     for shard in ["2/4", "4/4"] {
         headstart(&folder, &format!("{SWEEP} --shard={shard}"));
     }
-    let said = refusal(this(), &folder, "merge s");
+    let said = refusal(program(), &folder, "merge s");
     assert!(said.contains("found 2 complete shards of 4, expected 1, 3 as well"), "{said}");
     assert!(!folder.join("s").exists(), "nothing is written");
 }
 
 #[test]
 fn shards_of_another_plan_or_program_are_refused() {
-    let folder = folder("other");
+    let folder = folder("shards", "other");
     let input = |every: u32| (1..=400).map(|n| format!("{}\n", n * every)).collect::<String>();
     let line = "sweep --schemes iw10 --load 10%,30% --duration 2s --repeats 1 --trace input --out s";
     fs::write(folder.join("input"), input(1)).expect("an input");
     headstart(&folder, &format!("{line} --shard 1/2"));
 
     headstart(&folder, &format!("{line} --seed 7 --shard 2/2"));
-    let said = refusal(this(), &folder, "merge s");
+    let said = refusal(program(), &folder, "merge s");
     assert!(said.contains("2-of-2") && said.contains("another plan") && said.contains("--seed 7"), "{said}");
 
     fs::write(folder.join("input"), input(3)).expect("an input");
     headstart(&folder, &format!("{line} --shard 2/2"));
-    let said = refusal(this(), &folder, "merge s");
+    let said = refusal(program(), &folder, "merge s");
     assert!(said.contains("another plan") && said.contains("the same files"), "{said}");
 
     // As if built from other sources: bytes after a program's end in its file are not executed.
     fs::write(folder.join("input"), input(1)).expect("an input");
     let other = folder.join("headstart");
-    fs::copy(this(), &other).expect("a copy");
+    fs::copy(program(), &other).expect("a copy");
     let mut bytes = fs::read(&other).expect("a program");
     bytes.push(0);
     fs::write(&other, bytes).expect("a program");
     assert!(run(&other, &folder, &format!("{line} --shard 2/2")).status.success());
-    let said = refusal(this(), &folder, "merge s");
+    let said = refusal(program(), &folder, "merge s");
     assert!(said.contains("2-of-2") && said.contains("another program"), "{said}");
 
     headstart(&folder, &format!("{line} --shard 2/2"));
     fs::write(folder.join("input"), input(2)).expect("an input");
-    let said = refusal(this(), &folder, "merge s");
+    let said = refusal(program(), &folder, "merge s");
     assert!(said.contains("expected the same files"), "{said}");
 
     fs::write(folder.join("input"), input(1)).expect("an input");
     headstart(&folder, &format!("{line} --shard 1/3"));
-    let said = refusal(this(), &folder, "merge s");
+    let said = refusal(program(), &folder, "merge s");
     assert!(said.contains("one of 3 shards beside some of 2"), "{said}");
     fs::remove_dir_all(folder.join("s.shards/1-of-3")).expect("it is there");
     headstart(&folder, "merge s");
@@ -132,14 +108,14 @@ fn shards_of_another_plan_or_program_are_refused() {
 
 #[test]
 fn a_shard_that_lost_runs_is_refused() {
-    let folder = folder("damaged");
+    let folder = folder("shards", "damaged");
     for shard in ["1/2", "2/2"] {
         headstart(&folder, &format!("{SWEEP} --shard {shard}"));
     }
     let store = folder.join("s.shards/2-of-2/runs.jsonl");
     let text = fs::read_to_string(&store).expect("a store");
     fs::write(&store, &text[..text.len() - 100]).expect("a damaged store");
-    let output = run(this(), &folder, "merge s");
+    let output = run(program(), &folder, "merge s");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("lack runs of 1 points"), "{said}");
     headstart(&folder, &format!("{SWEEP} --shard 2/2"));
@@ -152,8 +128,8 @@ fn the_scripts_for_clusters_are_scripts() {
     let status = Command::new("bash").arg("-n").arg(&script).status().expect("bash starts");
     assert!(status.success(), "{}", script.display());
     // Without Slurm, its variables given by hand, it runs the shard and the merge.
-    let folder = folder("slurm");
-    let path = this().parent().expect("a folder").display().to_string();
+    let folder = folder("shards", "slurm");
+    let path = program().parent().expect("a folder").display().to_string();
     let submit = |variables: &[(&str, &str)]| {
         let output = Command::new("bash")
             .arg(&script)

@@ -5,29 +5,14 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kept").join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("the folder for tests can be made");
-    folder
+use super::{folder, headstart, program, run, text};
+
+/// All that it printed.
+fn printed(output: Output) -> String {
+    text(output.stdout) + &text(output.stderr)
 }
 
-fn run(program: &Path, folder: &Path, arguments: &str) -> Output {
-    Command::new(program)
-        .args(arguments.split_whitespace())
-        .current_dir(folder)
-        .output()
-        .expect("headstart starts")
-}
-
-fn headstart(folder: &Path, arguments: &str) -> String {
-    let output = run(Path::new(env!("CARGO_BIN_EXE_headstart")), folder, arguments);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{arguments}: {said}");
-    String::from_utf8_lossy(&output.stdout).into_owned() + &said
-}
-
-fn text(path: PathBuf) -> String {
+fn file(path: PathBuf) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -53,18 +38,18 @@ fn a_file_with_changed_content_is_a_new_run() {
         [("--trace input", trace(1), trace(3)), ("--har input", har(40_000), har(400_000))]
     {
         for (name, command) in COMMANDS {
-            let folder = folder(&format!("content {name} {option}"));
+            let folder = folder("kept", &format!("content {name} {option}"));
             let line = format!("{command} {option}");
             let table = folder.join(format!("out/{name}.csv"));
             fs::write(folder.join("input"), &before).expect("an input");
             headstart(&folder, &line);
-            let first = text(table.clone());
+            let first = file(table.clone());
             fs::write(folder.join("input"), &after).expect("an input");
             headstart(&folder, &line);
-            assert_ne!(text(table.clone()), first, "{line}: the old numbers");
+            assert_ne!(file(table.clone()), first, "{line}: the old numbers");
             fs::write(folder.join("input"), &before).expect("an input");
             headstart(&folder, &line);
-            assert_eq!(text(table), first, "{line}");
+            assert_eq!(file(table), first, "{line}");
         }
     }
 }
@@ -72,7 +57,7 @@ fn a_file_with_changed_content_is_a_new_run() {
 #[test]
 fn a_changed_program_repeats_all_runs() {
     for (name, command) in COMMANDS {
-        let folder = folder(&format!("program {name}"));
+        let folder = folder("kept", &format!("program {name}"));
         // As if it had been built from other sources: bytes after the end of a program in its file
         // are not executed.
         let other = folder.join("headstart");
@@ -81,9 +66,9 @@ fn a_changed_program_repeats_all_runs() {
         bytes.push(0);
         fs::write(&other, bytes).expect("a program");
 
-        let all = headstart(&folder, command);
+        let all = printed(headstart(&folder, command));
         assert!(!all.contains("were there before"), "{all}");
-        let again = headstart(&folder, command);
+        let again = printed(headstart(&folder, command));
         assert!(again.contains("were there before"), "{again}");
         let output = run(&other, &folder, command);
         let said = String::from_utf8_lossy(&output.stderr);
@@ -94,23 +79,23 @@ fn a_changed_program_repeats_all_runs() {
 #[test]
 fn damaged_lines_are_ignored_and_their_runs_repeated() {
     for (name, command) in COMMANDS {
-        let folder = folder(&format!("damaged {name}"));
+        let folder = folder("kept", &format!("damaged {name}"));
         headstart(&folder, command);
         let (table, kept) = (folder.join(format!("out/{name}.csv")), folder.join("out/runs.jsonl"));
-        let (whole, lines) = (text(table.clone()), text(kept.clone()));
+        let (whole, lines) = (file(table.clone()), file(kept.clone()));
         // As if it had been interrupted in the middle of a line, after another was damaged.
         let damaged = lines.replacen("\"result\":{", "\"result\":[", 1);
         fs::write(&kept, &damaged[..damaged.len() - 100]).expect("a damaged store");
-        let said = headstart(&folder, command);
+        let said = printed(headstart(&folder, command));
         assert!(said.contains("before"), "{said}");
-        assert_eq!(text(table), whole, "{name}");
-        assert!(text(kept) == lines, "{name}: the store is whole again");
+        assert_eq!(file(table), whole, "{name}");
+        assert!(file(kept) == lines, "{name}: the store is whole again");
     }
 }
 
 #[test]
 fn a_second_run_in_one_folder_is_refused_while_the_first_goes_on() {
-    let folder = folder("two at once");
+    let folder = folder("kept", "two at once");
     let mut first = Command::new(env!("CARGO_BIN_EXE_headstart"))
         .args("race --schemes iw10 --duration 100000s --repeats 2 --out out".split_whitespace())
         .current_dir(&folder)
@@ -124,7 +109,7 @@ fn a_second_run_in_one_folder_is_refused_while_the_first_goes_on() {
     lines.read_line(&mut said).expect("a line");
     assert!(said.contains("the same command goes on from there"), "{said}");
     for line in [COMMANDS[0].1, COMMANDS[1].1, "trace iw10 --out out"] {
-        let output = run(Path::new(env!("CARGO_BIN_EXE_headstart")), &folder, line);
+        let output = run(program(), &folder, line);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{line}: {said}");
         assert_eq!(said.lines().count(), 1, "{said}");
@@ -173,7 +158,7 @@ fn ctrl_c_reports_the_stored_runs_and_the_same_command_resumes() {
         ),
         ("trace iw10 --flow 1 --duration 1000000s --out out", "tracing", None),
     ] {
-        let folder = folder(&format!("interrupted {}", line.split(' ').next().unwrap_or_default()));
+        let folder = folder("kept", &format!("interrupted {}", line.split(' ').next().unwrap_or_default()));
         let (code, said) = interrupted(&folder, line, work);
         assert_eq!(code, Some(130), "{said}");
         assert!(
@@ -191,8 +176,8 @@ fn ctrl_c_reports_the_stored_runs_and_the_same_command_resumes() {
             "{said}"
         );
         let kept = last.split(' ').nth(2).and_then(|count| count.parse::<usize>().ok()).expect("a count");
-        assert!(text(folder.join("out/runs.jsonl")).lines().count() >= kept && kept > 1, "{said}");
-        let again = headstart(&folder, shorter);
+        assert!(file(folder.join("out/runs.jsonl")).lines().count() >= kept && kept > 1, "{said}");
+        let again = printed(headstart(&folder, shorter));
         assert!(again.contains("there before"), "{again}");
     }
 }
@@ -200,8 +185,8 @@ fn ctrl_c_reports_the_stored_runs_and_the_same_command_resumes() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_the_finished_runs_of_a_paper_and_the_same_command_resumes() {
-    let folder = folder("interrupted paper");
-    let runs = || text(folder.join("out/headstart/runs.jsonl")).lines().count();
+    let folder = folder("kept", "interrupted paper");
+    let runs = || file(folder.join("out/headstart/runs.jsonl")).lines().count();
     let mut left_before = usize::MAX;
     for _ in 0..2 {
         let (code, said) = interrupted(&folder, "reproduce headstart --threads 1 --out out", "reproducing");
@@ -233,7 +218,7 @@ fn a_full_disk_loses_no_finished_table() {
         ("race --schemes iw10 --duration 3s --repeats 2 --format json --out out", "\"mean_ms\""),
         ("trace iw10 --out out", "Complete after"),
     ] {
-        let folder = folder(&format!("full disk {line}"));
+        let folder = folder("kept", &format!("full disk {line}"));
         let script = format!("trap '' XFSZ; ulimit -f 2; exec \"$0\" {line}");
         let output = Command::new("bash")
             .args(["-c", &script, env!("CARGO_BIN_EXE_headstart")])

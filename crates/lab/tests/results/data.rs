@@ -2,30 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("data").join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("the folder for tests can be made");
-    folder
-}
-
-fn run(folder: &Path, arguments: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_headstart"))
-        .args(arguments.split_whitespace())
-        .current_dir(folder)
-        .output()
-        .expect("headstart starts")
-}
-
-fn headstart(folder: &Path, arguments: &str) -> String {
-    let output = run(folder, arguments);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments}: {said}");
-    String::from_utf8(output.stdout).expect("tables are UTF-8")
-}
+use super::{folder, headstart, program, run, text};
 
 /// A file's rows, each by the names of its columns.
 fn rows(path: &Path) -> Vec<BTreeMap<String, String>> {
@@ -61,7 +40,7 @@ const RACE: &str =
 
 #[test]
 fn every_column_has_a_description_and_no_other_exists() {
-    let folder = folder("dictionary");
+    let folder = folder("data", "dictionary");
     headstart(&folder, &format!("{RACE} --flows flows.csv"));
     headstart(
         &folder,
@@ -95,7 +74,7 @@ fn every_column_has_a_description_and_no_other_exists() {
 
 #[test]
 fn a_figure_names_its_axes_and_their_units() {
-    let folder = folder("figure");
+    let folder = folder("data", "figure");
     headstart(&folder, "reproduce wisestart --quick --figure figure-2 --out out");
     let out = folder.join("out/wisestart");
     let claims = columns(&out.join("claims.csv"));
@@ -108,7 +87,7 @@ fn a_figure_names_its_axes_and_their_units() {
 
 #[test]
 fn conditions_are_numbers_in_the_unit_of_their_column() {
-    let folder = folder("conditions");
+    let folder = folder("data", "conditions");
     headstart(&folder, &format!("{RACE} --rate 12.5mbit --rtt 20ms --buffer 104p"));
     let json: serde_json::Value =
         serde_json::from_slice(&fs::read(folder.join("out/race.json")).expect("written")).expect("JSON");
@@ -137,7 +116,7 @@ fn conditions_are_numbers_in_the_unit_of_their_column() {
 /// so are the counts.
 #[test]
 fn the_rows_of_flows_add_up_to_the_table() {
-    let folder = folder("flows");
+    let folder = folder("data", "flows");
     headstart(&folder, &format!("{RACE} --flows flows.csv"));
     let flows = rows(&folder.join("flows.csv"));
     let seeds = rows(&folder.join("out/seeds.csv"));
@@ -177,7 +156,7 @@ fn the_rows_of_flows_add_up_to_the_table() {
 
 #[test]
 fn flows_are_the_same_bytes_whatever_the_threads_and_after_an_interruption() {
-    let folder = folder("threads");
+    let folder = folder("data", "threads");
     let line = |threads: u32, out: &str| {
         format!(
             "sweep --schemes iw10,halfback --load 10%,40% --duration 3s --drain 2s --repeats 2 --threads {threads} --out {out} --flows {out}.csv"
@@ -205,7 +184,7 @@ fn flows_are_the_same_bytes_whatever_the_threads_and_after_an_interruption() {
 
 #[test]
 fn a_page_is_a_row_and_its_connections_are_others() {
-    let folder = folder("pages");
+    let folder = folder("data", "pages");
     headstart(
         &folder,
         "race --pages archive2014 --schemes iw10 --duration 20s --repeats 1 --load 30% --out out --flows flows.csv",
@@ -225,11 +204,11 @@ fn a_page_is_a_row_and_its_connections_are_others() {
 #[cfg(feature = "parquet")]
 #[test]
 fn a_parquet_file_has_its_magic_numbers() {
-    let folder = folder("parquet");
+    let folder = folder("data", "parquet");
     headstart(&folder, &format!("{RACE} --flows flows.parquet"));
     let bytes = fs::read(folder.join("flows.parquet")).expect("written");
     for line in [&format!("{RACE} --format parquet"), "paths --format parquet", "schemes --format parquet"] {
-        let printed = run(&folder, line).stdout;
+        let printed = run(program(), &folder, line).stdout;
         let ends = [&printed[..4], &printed[printed.len() - 4..]];
         assert_eq!(ends, [b"PAR1", b"PAR1"], "{line}: {} bytes", printed.len());
     }
@@ -239,11 +218,11 @@ fn a_parquet_file_has_its_magic_numbers() {
 #[cfg(not(feature = "parquet"))]
 #[test]
 fn without_the_parquet_feature_the_message_names_it() {
-    let folder = folder("no parquet");
+    let folder = folder("data", "no parquet");
     let race = format!("{RACE} --flows flows.parquet");
     let other = [format!("{RACE} --format parquet"), "sweep --format parquet".to_owned()];
     for line in [race].into_iter().chain(other).chain(["schemes --format parquet".to_owned()]) {
-        let output = run(&folder, &line);
+        let output = run(program(), &folder, &line);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{line}: {said}");
         assert!(said.contains("cargo install --path crates/lab --features parquet"), "{line}: {said}");
@@ -252,11 +231,11 @@ fn without_the_parquet_feature_the_message_names_it() {
 
 #[test]
 fn a_file_of_flows_that_cannot_be_written_is_refused_before_anything_runs() {
-    let folder = folder("refused");
+    let folder = folder("data", "refused");
     for (name, word) in
         [("nowhere/flows.csv", "nowhere/flows.csv"), ("flows.txt", "expected a name that ends in .csv")]
     {
-        let output = run(&folder, &format!("{RACE} --flows {name}"));
+        let output = run(program(), &folder, &format!("{RACE} --flows {name}"));
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(word) && said.contains("flows"), "{said}");
@@ -266,7 +245,7 @@ fn a_file_of_flows_that_cannot_be_written_is_refused_before_anything_runs() {
 
 /// The measures of one scheme, alone on 15 Mbit/s and 60 ms.
 fn measured(name: &str, options: &str) -> BTreeMap<String, String> {
-    let folder = folder(name);
+    let folder = folder("data", name);
     headstart(&folder, &format!("race --repeats 4 --peers 1000 --out out {options}"));
     rows(&folder.join("out/race.csv")).remove(0)
 }
@@ -333,7 +312,7 @@ fn equal_flows_are_fair_and_sizes_fall_into_their_bins() {
 /// Two sizes with known weights, and three flows at known times.
 #[test]
 fn sizes_and_arrivals_from_files_are_used() {
-    let folder = folder("own");
+    let folder = folder("data", "own");
     fs::write(folder.join("sizes.csv"), "size_bytes,weight\n1448,1\n14480,1\n").expect("a file");
     headstart(
         &folder,
@@ -349,7 +328,7 @@ fn sizes_and_arrivals_from_files_are_used() {
     fs::write(folder.join("starts.csv"), "start_s,size_bytes\n0.25,1448\n1,100000\n1.5,14480\n99,1\n")
         .expect("a file");
     let line = "race --schemes iw10,halfback --arrivals starts.csv --duration 4s --repeats 2 --out starts --flows a.csv";
-    let said = headstart(&folder, line);
+    let said = text(headstart(&folder, line).stdout);
     assert!(said.contains("1 of 4 flows begin after --duration 4 s"), "{said}");
     for run in ["alone", "reference"] {
         let found: Vec<(String, String)> = rows(&folder.join("a.csv"))
@@ -373,25 +352,25 @@ fn sizes_and_arrivals_from_files_are_used() {
         ("none.csv", "", "none.csv: found nothing, expected the header"),
     ] {
         fs::write(folder.join(file), text).expect("a file");
-        let output = run(&folder, &format!("race --size {file}"));
+        let output = run(program(), &folder, &format!("race --size {file}"));
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && said.contains(words), "{said}");
     }
     headstart(&folder, "examples");
     let line =
         "race --schemes iw10 --arrivals starts.csv --trace drive.down --duration 4s --repeats 2 --out traced";
-    let said = headstart(&folder, line).split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = text(headstart(&folder, line).stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("its share of the mean rate of all of drive.down"), "{said}");
-    let output = run(&folder, "race --arrivals starts.csv --load 10%");
+    let output = run(program(), &folder, "race --arrivals starts.csv --load 10%");
     assert_eq!(output.status.code(), Some(2), "the load is what the file makes of it");
-    let output = run(&folder, "race --arrivals starts.csv --duration 100ms");
+    let output = run(program(), &folder, "race --arrivals starts.csv --duration 100ms");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(2) && said.contains("--arrivals: found no flow"), "{said}");
 }
 
 #[test]
 fn diff_ends_as_diff_does() {
-    let folder = folder("diff");
+    let folder = folder("data", "diff");
     let line = "--schemes iw10,halfback --duration 10s --load 20%";
     for (out, options) in [
         ("a", "--repeats 4"),
@@ -409,13 +388,13 @@ fn diff_ends_as_diff_does() {
         ("diff sweep sweep --measures mean_ms,harm", 0, "0 of 4 differ"),
         ("diff a few --common", 0, "left out: few: found no row of iw10 with the seeds 4"),
     ] {
-        let output = run(&folder, arguments);
+        let output = run(program(), &folder, arguments);
         let said = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
         let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains(words), "{arguments}: {said}");
     }
-    let output = run(&folder, "diff a slow --measures mean_ms --format csv");
+    let output = run(program(), &folder, "diff a slow --measures mean_ms --format csv");
     assert_eq!(output.status.code(), Some(1));
     let rows = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut rows = rows.lines();
@@ -428,7 +407,7 @@ fn diff_ends_as_diff_does() {
         assert!(number(5) <= number(4) && number(4) <= number(6), "{row}");
         assert_eq!((cells[1], cells[7], cells[8]), ("mean_ms", "4", "1"), "{row}");
     }
-    let output = run(&folder, "diff a a --format json");
+    let output = run(program(), &folder, "diff a a --format json");
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(document["rows"].as_array().map(Vec::len), Some(10));
     for (arguments, words) in [
@@ -437,7 +416,7 @@ fn diff_ends_as_diff_does() {
         ("diff a nothing", "nothing: found no seeds.csv"),
         ("diff a a --measures speed", "--measures: found `speed`"),
     ] {
-        let output = run(&folder, arguments);
+        let output = run(program(), &folder, arguments);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && said.contains(words), "{arguments}: {said}");
     }
@@ -447,9 +426,9 @@ fn diff_ends_as_diff_does() {
 /// packets were sent.
 #[test]
 fn a_trace_is_qlog_as_the_draft_has_it() {
-    let folder = folder("qlog");
-    let said =
-        headstart(&folder, "trace halfback --buffer 20p --size 300kB --loss 2% --out t --qlog flow.sqlog");
+    let folder = folder("data", "qlog");
+    let line = "trace halfback --buffer 20p --size 300kB --loss 2% --out t --qlog flow.sqlog";
+    let said = text(headstart(&folder, line).stdout);
     assert!(said.contains("qlog: flow.sqlog"), "{said}");
     let text = fs::read_to_string(folder.join("flow.sqlog")).expect("written");
     let mut records = text.split('\u{1e}').skip(1).map(|record| {
@@ -500,7 +479,7 @@ fn a_trace_is_qlog_as_the_draft_has_it() {
     for (name, words) in
         [("flow.txt", "ends in .qlog or .sqlog"), ("nowhere/flow.sqlog", "a folder that does not exist")]
     {
-        let output = run(&folder, &format!("trace iw10 --qlog {name}"));
+        let output = run(program(), &folder, &format!("trace iw10 --qlog {name}"));
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && said.contains(words), "{said}");
     }
@@ -510,9 +489,9 @@ fn a_trace_is_qlog_as_the_draft_has_it() {
 /// an event.
 #[test]
 fn a_trace_has_the_qlog_version_of_qvis() {
-    let folder = folder("qvis");
+    let folder = folder("data", "qvis");
     let line = "trace halfback --buffer 20p --size 300kB --loss 2% --out t --qlog";
-    let said = headstart(&folder, &format!("{line} flow.qlog"));
+    let said = text(headstart(&folder, &format!("{line} flow.qlog")).stdout);
     assert!(said.contains("qlog: flow.qlog"), "{said}");
     let text = fs::read_to_string(folder.join("flow.qlog")).expect("written");
     let file: serde_json::Value = serde_json::from_str(&text).expect("one document");
@@ -539,16 +518,16 @@ fn a_trace_has_the_qlog_version_of_qvis() {
     ] {
         assert!(names.contains(name), "no {name}: {names:?}");
     }
-    let _ = headstart(&folder, &format!("{line} flow.sqlog"));
+    headstart(&folder, &format!("{line} flow.sqlog"));
     let sequence = fs::read_to_string(folder.join("flow.sqlog")).expect("written");
     assert_eq!(sequence.lines().count(), events.len() + 1, "the same events, and a head");
 }
 
 #[test]
 fn a_sweep_writes_a_report_with_crossings() {
-    let folder = folder("report");
+    let folder = folder("data", "report");
     let line = "sweep --schemes iw10,halfback --load 10%..70%:30% --rtt 20ms,60ms --duration 10s --repeats 3 --out out";
-    let said = headstart(&folder, line);
+    let said = text(headstart(&folder, line).stdout);
     assert!(said.contains("Report: out/report.html") && said.contains("6 points"), "{said}");
     let html = fs::read_to_string(folder.join("out/report.html")).expect("written");
     for part in ["Along load<", "Along rtt<", "Over load and rtt", "Where the order crosses", "All points"] {
