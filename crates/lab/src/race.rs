@@ -158,26 +158,21 @@ pub fn estimate(setup: &Setup) -> Estimate {
     Estimate::of(setup, u64::from(setup.run.repeats) * runs)
 }
 
-/// Work of the race that is not stored yet.
+/// Work of `jobs` that is not stored yet.
 #[must_use]
-pub fn work(setup: &Setup, store: &JobStore, flows: Option<&Flows>) -> Work {
-    runner::work(setup, &jobs(setup), store, flows.map(Flows::parts))
+pub fn work(setup: &Setup, jobs: &[Job], store: &JobStore, flows: Option<&Flows>) -> Work {
+    runner::work(setup, jobs, store, flows.map(Flows::parts))
 }
 
-/// The same of [`point`].
-#[must_use]
-pub fn work_of_point(setup: &Setup, store: &JobStore, flows: Option<&Flows>) -> Work {
-    runner::work(setup, &untraced(setup), store, flows.map(Flows::parts))
-}
-
-/// The keys under which the runs of [`point`] are stored.
+/// The keys under which the runs of [`untraced`] are stored.
 #[must_use]
 pub fn keys(setup: &Setup) -> Vec<String> {
     runner::keys(setup, &untraced(setup))
 }
 
-/// The race's runs without the trace of a flow, whose results cannot be stored.
-fn untraced(setup: &Setup) -> Vec<Job> {
+/// [`jobs`] without the trace of a flow, whose results cannot be stored: a point of a sweep.
+#[must_use]
+pub fn untraced(setup: &Setup) -> Vec<Job> {
     jobs(setup).into_iter().map(|job| Job { look_at: None, ..job }).collect()
 }
 
@@ -217,33 +212,11 @@ pub fn jobs(setup: &Setup) -> Vec<Job> {
     jobs
 }
 
-/// Runs the race; all flows of all runs are added to `flows`.
+/// Runs the race by its [`jobs`], traced or [`untraced`]; adds all flows of all runs to `flows`.
 ///
 /// # Errors
 /// If a run's packets do not add up, or flows cannot be written.
 pub fn race(
-    setup: &Setup,
-    store: &JobStore,
-    flows: Option<&mut Flows>,
-    progress: &Arc<Progress>,
-) -> Result<Race> {
-    race_of(setup, &jobs(setup), store, flows, progress)
-}
-
-/// The same as a point of a sweep, without the view of a flow: every run is stored.
-///
-/// # Errors
-/// As [`race`].
-pub fn point(
-    setup: &Setup,
-    store: &JobStore,
-    flows: Option<&mut Flows>,
-    progress: &Arc<Progress>,
-) -> Result<Race> {
-    race_of(setup, &untraced(setup), store, flows, progress)
-}
-
-fn race_of(
     setup: &Setup,
     jobs: &[Job],
     store: &JobStore,

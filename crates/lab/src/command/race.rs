@@ -97,8 +97,9 @@ pub fn measure(
     flows: &mut Option<Flows>,
     store: &JobStore,
 ) -> Result<(Race, Option<Vec<Capacity>>)> {
-    let progress = Progress::new("racing", race::work(setup, store, flows.as_ref()));
-    let result = race::race(setup, store, flows.as_mut(), &progress)?;
+    let jobs = race::jobs(setup);
+    let progress = Progress::new("racing", race::work(setup, &jobs, store, flows.as_ref()));
+    let result = race::race(setup, &jobs, store, flows.as_mut(), &progress)?;
     if let Some(reason) = show::race::reason_for_no_result(setup, &result) {
         flows.take().map(Flows::finish).transpose()?;
         bail!("{reason}");

@@ -151,12 +151,13 @@ pub fn measure<'a>(
     mut flows: Option<&mut Flows>,
     begin: impl Fn(usize, &Point),
 ) -> Result<Tables> {
-    let work = points.clone().map(|(_, setup)| race::work_of_point(setup, store, flows.as_deref()));
+    let work =
+        points.clone().map(|(_, setup)| race::work(setup, &race::untraced(setup), store, flows.as_deref()));
     let progress = Progress::new("sweeping", work.fold(Work::default(), Work::plus));
     let mut tables = Tables::default();
     for (number, (point, setup)) in points.enumerate() {
         begin(number, point);
-        let result = race::point(setup, store, flows.as_deref_mut(), &progress)?;
+        let result = race::race(setup, &race::untraced(setup), store, flows.as_deref_mut(), &progress)?;
         let around = ConditionColumns::new(setup, &point.varied);
         let (_, seeds) = result.seeds();
         tables.columns =
