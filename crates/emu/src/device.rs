@@ -272,3 +272,16 @@ fn route(index: u32, is_six: bool, scope: RtScope, kind: Rtn, to: Option<(IpAddr
         .build()
         .map_err(unbuilt)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_the_kernel_refuses_is_an_error_that_names_it() {
+        let netlink = Netlink::new().expect("every process may open a netlink socket");
+        // No device has this index, and without privileges none may be changed.
+        let error = netlink.set_up(i32::MAX as u32, None).expect_err("no device has this index");
+        assert!(error.to_string().starts_with("cannot bring the device up"), "{error}");
+    }
+}
