@@ -27,7 +27,7 @@ pub enum Scheme {
     CarefulResume,
     /// The window that the client's hint suggests.
     Blitzstart,
-    /// As much as a credit learnt at the price of a loss allows, over one round trip.
+    /// As much as a credit allows that each loss lowers, paced over one round trip.
     Headstart,
 }
 

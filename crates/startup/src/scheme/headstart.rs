@@ -80,7 +80,7 @@ pub const ABOUT: About = About {
     ..About::new(
         "headstart",
         Needs::Nothing,
-        "what a credit learnt at the price of a loss allows, paced over one RTT",
+        "as much as a credit allows that each loss lowers, paced over one RTT",
     )
 };
 
