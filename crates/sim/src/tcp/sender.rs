@@ -9,9 +9,12 @@
 //! |---|---|
 //! | `acks` | data that an acknowledgement delivers, and the calls of the scheme |
 //! | `buffers` | segments that leave together, as in Linux |
-//! | `detection` | loss detection: by time, by count, by report |
+//! | `detection` | the reaction to losses |
+//! | `linux` | Linux's rules beside those of the RFCs |
+//! | `probing` | probes when acks stop arriving: TCP's, QUIC's |
+//! | `recovery` | loss detection: by time, by count, by report |
 //! | `sending` | the next packet, within window and pace |
-//! | `timers` | retransmission timeout and probes |
+//! | `timers` | retransmission timeout |
 //!
 //! # Deviations
 //!
@@ -37,6 +40,8 @@ use headstart_startup::{Controller, Prior, Progress, Rtt, Scheme, Startup as _, 
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use self::buffers::Buffer;
+use self::probing::Probing as _;
+use self::recovery::Recovery as _;
 use super::config::{Detection, Pacing, Probe, TcpConfig};
 use super::prr::Prr;
 use super::udt::Udt;
@@ -294,6 +299,9 @@ macro_rules! board {
 mod acks;
 mod buffers;
 mod detection;
+mod linux;
+mod probing;
+mod recovery;
 mod sending;
 mod timers;
 
@@ -340,7 +348,7 @@ impl Sender {
     /// The application hands over a message of `bytes`. Returns true if the connection was idle for
     /// a retransmission timeout before.
     pub fn write(&mut self, now: Time, bytes: Bytes, config: &TcpConfig) -> bool {
-        if config.as_linux && self.waits_for_application(config) {
+        if config.is_limited_at_writes() && self.waits_for_application(config) {
             self.rate.on_app_limited(self.in_flight);
         }
         self.written += bytes.get();

@@ -68,9 +68,7 @@ impl Sender {
             self.controller.on_congestion(&mark);
         }
         let is_advance = self.segments.base() > prior_base;
-        // RFC 5681 §3.2 step 1: a duplicate ack allows a packet, but the window stays. QUIC has no
-        // duplicate acks.
-        let may_grow = is_advance || config.probe == Probe::Quic;
+        let may_grow = is_advance || config.probe.grows_without_advance();
         let was_limit = !config.window_validation || self.newest_delivered <= self.limited_below;
         let marked = if echo.marks == self.marks {
             Bytes::ZERO
@@ -91,7 +89,7 @@ impl Sender {
         if matches!(self.state, State::Recovery { .. }) && config.prr {
             let ssthresh = self.controller.allowance().window;
             let is_safe = config.prr_slow_start || is_advance && self.counts.lost == prior_lost;
-            let grain = if config.as_linux { config.mss } else { Bytes::new(1) };
+            let grain = config.reduction_grain();
             self.prr.on_ack(newly.data.bytes, self.in_flight, ssthresh, config.mss, grain, is_safe);
         }
         if self.repair.is_active() {

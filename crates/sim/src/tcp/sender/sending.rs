@@ -36,7 +36,7 @@ impl Sender {
         let departure = match self.choose(config) {
             Some(choice) => self.try_send(now, choice, config, recorder),
             None => {
-                if self.sent == self.written && !self.in_flight.is_zero() && !config.as_linux {
+                if self.sent == self.written && !self.in_flight.is_zero() && !config.is_limited_at_writes() {
                     self.rate.on_app_limited(self.in_flight);
                 }
                 None
@@ -64,40 +64,9 @@ impl Sender {
             }
         }
         if self.probe_due {
-            let range = self.segments.base()..self.segments.end();
-            let is_waiting = |number: &u32| self.segments[*number].is(IN_FLIGHT);
-            return match config.probe {
-                // RFC 8985 §7.3: the last one.
-                Probe::TailLoss | Probe::None => range.rev().find(is_waiting),
-                // RFC 9002 §6.2.4: data sent before; the oldest helps most.
-                Probe::Quic => range.clone().find(is_waiting),
-            }
-            .map(NextPacket::Retransmission);
+            return config.probe.choose(self).map(NextPacket::Retransmission);
         }
-        if config.detection == Detection::Rfc6675 && matches!(self.state, State::Recovery { .. }) {
-            return self.choose_beyond_rules();
-        }
-        None
-    }
-
-    /// RFC 6675 §4 NextSeg rules 3 and 4: segments below the highest delivered and not sent again
-    /// yet; then, once an episode, the last one that is missing.
-    #[cold]
-    fn choose_beyond_rules(&mut self) -> Option<NextPacket> {
-        let range = self.segments.base()..self.segments.end();
-        let highest = self.highest[0].saturating_sub(1);
-        let untried = |number: &u32| {
-            let segment = &self.segments[*number];
-            segment.is(IN_FLIGHT) && !segment.is(RETRANSMITTED)
-        };
-        if let Some(number) = range.clone().take_while(|number| *number < highest).find(untried) {
-            return Some(NextPacket::Retransmission(number));
-        }
-        if self.rescue_done {
-            return None;
-        }
-        self.rescue_done = true;
-        range.rev().find(|number| self.segments[*number].is(IN_FLIGHT)).map(NextPacket::Retransmission)
+        config.detection.choose_beyond(self).map(NextPacket::Retransmission)
     }
 
     #[inline]
@@ -118,23 +87,13 @@ impl Sender {
             NextPacket::Retransmission(number) => self.segments[number].payload,
         };
         let bytes = Bytes::new(u64::from(payload));
-        // UDT's loss list is limited by neither window nor pacer.
-        let is_free = self.probe_due
-            || matches!(
-                (config.detection, choice),
-                (Detection::Udt(Udt { asks_window: false, .. }), NextPacket::Retransmission(_))
-            );
-        let outstanding = match (config.detection, choice) {
-            (Detection::Udt(Udt { spans: true, .. }), NextPacket::New(_)) => {
-                Bytes::new(self.sent - self.acknowledged)
-            }
-            _ => self.in_flight,
-        };
+        let is_free = self.probe_due || config.detection.is_free(choice);
+        let outstanding = config.detection.outstanding(self, choice);
         if !is_free && outstanding + bytes > window && !outstanding.is_zero() {
             self.limited_below = self.flights.end();
             return None;
         }
-        let is_buffered = config.as_linux && !is_free && matches!(choice, NextPacket::New(_));
+        let is_buffered = config.has_buffers() && !is_free && matches!(choice, NextPacket::New(_));
         if is_buffered && self.defers(now, window, config) {
             self.limited_below = self.flights.end();
             return None;
@@ -236,27 +195,6 @@ impl Sender {
         Departure { segment: number, transmission, payload, is_pushed: false }
     }
 
-    /// The next segment of those that a timeout sends again although they arrived. Each waits for
-    /// the missing ones before it.
-    #[cold]
-    fn go_back(&mut self, now: Time) -> Option<Departure> {
-        self.back.start = self.back.start.max(self.segments.base());
-        let number = self.back.start;
-        let segment = self.segments.get(number).copied().filter(|_| !self.back.is_empty())?;
-        if !segment.is(DELIVERED) {
-            if !segment.is(LOST) {
-                self.back.start += 1;
-                return self.go_back(now);
-            }
-            return None;
-        }
-        self.back.start += 1;
-        let transmission = self.launch(now, number, true, false);
-        self.counts.retransmissions += 1;
-        self.counted(now, segment.payload);
-        Some(Departure { segment: number, transmission, payload: segment.payload, is_pushed: false })
-    }
-
     fn send_again(&mut self, now: Time, number: u32) -> Departure {
         let transmission = self.launch(now, number, false, false);
         let segment = &mut self.segments[number];
@@ -325,7 +263,7 @@ impl Sender {
     }
 
     #[inline]
-    fn launch(&mut self, now: Time, segment: u32, is_copy: bool, is_original: bool) -> u32 {
+    pub(super) fn launch(&mut self, now: Time, segment: u32, is_copy: bool, is_original: bool) -> u32 {
         let transmission = self.flights.end();
         let stamp = self.rate.on_sent(now, self.in_flight);
         self.flights.push(SentSegment { stamp, segment, is_copy, is_original, is_settled: false });
@@ -333,7 +271,7 @@ impl Sender {
     }
 
     #[inline]
-    fn counted(&mut self, now: Time, payload: u16) {
+    pub(super) fn counted(&mut self, now: Time, payload: u16) {
         self.counts.bytes_sent += u64::from(payload);
         self.counts.packets_sent += 1;
         self.last_sent_at = now;
@@ -342,7 +280,7 @@ impl Sender {
 
 /// The next packet to leave.
 #[derive(Clone, Copy, Debug)]
-enum NextPacket {
+pub(super) enum NextPacket {
     /// So many bytes of new data.
     New(u16),
     /// This segment again.
