@@ -1,6 +1,7 @@
 //! The same site over HTTP/1.1 and HTTP/2 on TCP, which advertise HTTP/3 (Alt-Svc, RFC 7838).
 
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -66,7 +67,7 @@ pub async fn serve(
     loop {
         let accepted = tokio::select! {
             () = shutdown.cancelled() => break,
-            accepted = listener.accept() => accepted,
+            accepted = accept(&listener) => accepted,
         };
         let (stream, remote) = match accepted {
             Ok(accepted) => accepted,
@@ -88,6 +89,15 @@ pub async fn serve(
     }
     connections.close();
     let _ = tokio::time::timeout(server_config.grace, connections.wait()).await;
+}
+
+/// A connection whose packets leave at once: the end of a small answer would wait for the ack of
+/// its beginning, which Linux delays by 40 ms.
+async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+    let (stream, remote) = listener.accept().await?;
+    // It fails only for a connection that has ended.
+    let _ = stream.set_nodelay(true);
+    Ok((stream, remote))
 }
 
 #[derive(Clone)]
@@ -128,5 +138,20 @@ impl Service {
             () = self.shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
         }
         connection.await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_end_of_an_answer_does_not_wait_for_an_ack() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (client, accepted) = tokio::join!(TcpStream::connect(address), accept(&listener));
+        let (stream, remote) = accepted.expect("a connection");
+        assert_eq!(remote, client.expect("a connection").local_addr().expect("an address"));
+        assert!(stream.nodelay().expect("an option"));
     }
 }
