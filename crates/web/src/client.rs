@@ -398,56 +398,114 @@ impl FetchPlan {
             rtt: path.as_ref().map(|path| path.rtt).unwrap_or_default(),
             lost: path.map(|path| path.lost_packets).unwrap_or_default(),
         });
-        connection.close(VarInt::from_u32(u32::try_from(Code::H3_NO_ERROR.value()).unwrap_or(0)), b"");
+        connection.close(no_error(), b"");
         visit
     }
 
     async fn fetch_all(&self, connection: &Connection, begin: Instant) -> Result<Vec<Page>, FetchError> {
-        let (mut driver, sender) = h3::client::builder()
-            .build::<_, _, Bytes>(adapter::Connection::new(connection.clone()))
-            .await
-            .map_err(|error| FetchError::Http(Box::new(error)))?;
-        // Reads the server's settings; ends with the connection, never before it: closing the
-        // control stream is an error to the server (RFC 9114 §6.2.1).
-        tokio::spawn(async move { driver.wait_idle().await });
-        let fetches = self.urls.iter().map(|url| self.fetch(sender.clone(), url, begin));
+        let sender = speak_http(connection).await?;
+        let fetches = self.urls.iter().map(|url| fetch(sender.clone(), url, begin, self.keep));
         join_all(fetches).await.into_iter().collect()
     }
+}
 
-    async fn fetch(
-        &self,
-        mut sender: h3::client::SendRequest<adapter::Opener, Bytes>,
-        url: &Uri,
-        begin: Instant,
-    ) -> Result<Page, FetchError> {
-        let http = |error: h3::error::StreamError| FetchError::Http(Box::new(error));
-        let request = Request::builder()
-            .method(Method::GET)
-            .uri(url)
-            .header(http::header::USER_AGENT, concat!("headstart/", env!("CARGO_PKG_VERSION")))
-            .body(())
-            .map_err(|_| FetchError::Url { found: url.to_string() })?;
-        let mut stream = sender.send_request(request).await.map_err(http)?;
-        match stream.finish().await {
-            // A server may refuse the rest of the request; its answer is valid (RFC 9114 §4.1).
-            Err(h3::error::StreamError::RemoteTerminate { code, .. }) if code == Code::H3_NO_ERROR => {}
-            done => done.map_err(http)?,
-        }
-        let answer = stream.recv_response().await.map_err(http)?;
-        let mut first_byte = None;
-        let mut bytes = 0;
-        let mut body = self.keep.then(Vec::new);
-        while let Some(mut chunk) = stream.recv_data().await.map_err(http)? {
-            first_byte.get_or_insert_with(|| begin.elapsed());
-            bytes += chunk.remaining() as u64;
-            if let Some(body) = &mut body {
-                body.extend_from_slice(&chunk.copy_to_bytes(chunk.remaining()));
-            }
-        }
-        let complete = begin.elapsed();
-        let first_byte = first_byte.unwrap_or(complete);
-        Ok(Page { status: answer.status(), scheme: scheme_of(&answer), bytes, first_byte, complete, body })
+/// A connection that stays open between pages.
+pub struct KeptConnection {
+    connection: Connection,
+    sender: RequestSender,
+}
+
+impl std::fmt::Debug for KeptConnection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KeptConnection").field("connection", &self.connection).finish_non_exhaustive()
     }
+}
+
+impl KeptConnection {
+    /// Connects to `remote`, a server of that name.
+    ///
+    /// # Errors
+    ///
+    /// If the connection fails.
+    pub async fn open(
+        endpoint: &ClientEndpoint,
+        config: noq::ClientConfig,
+        remote: SocketAddr,
+        host: &str,
+    ) -> Result<Self, FetchError> {
+        let failed = |source| FetchError::Connect { host: host.to_owned(), source };
+        let connecting = endpoint.endpoint().connect_with(config, remote, host).map_err(failed)?;
+        let connection = connecting.await.map_err(|source| FetchError::connection(host, source))?;
+        let sender = speak_http(&connection).await?;
+        Ok(Self { connection, sender })
+    }
+
+    /// Fetches a page, whose times count from now.
+    ///
+    /// # Errors
+    ///
+    /// If the connection fails.
+    pub async fn get(&self, url: &Uri) -> Result<Page, FetchError> {
+        fetch(self.sender.clone(), url, Instant::now(), false).await
+    }
+
+    /// False after the connection was closed or lost.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.connection.close_reason().is_none()
+    }
+
+    /// Closes it.
+    pub fn close(self) {
+        self.connection.close(no_error(), b"");
+    }
+}
+
+type RequestSender = h3::client::SendRequest<adapter::Opener, Bytes>;
+
+fn no_error() -> VarInt {
+    VarInt::from_u32(u32::try_from(Code::H3_NO_ERROR.value()).unwrap_or(0))
+}
+
+async fn speak_http(connection: &Connection) -> Result<RequestSender, FetchError> {
+    let (mut driver, sender) = h3::client::builder()
+        .build::<_, _, Bytes>(adapter::Connection::new(connection.clone()))
+        .await
+        .map_err(|error| FetchError::Http(Box::new(error)))?;
+    // Reads the server's settings; ends with the connection, never before it: closing the control
+    // stream is an error to the server (RFC 9114 §6.2.1).
+    tokio::spawn(async move { driver.wait_idle().await });
+    Ok(sender)
+}
+
+async fn fetch(mut sender: RequestSender, url: &Uri, begin: Instant, keep: bool) -> Result<Page, FetchError> {
+    let http = |error: h3::error::StreamError| FetchError::Http(Box::new(error));
+    let request = Request::builder()
+        .method(Method::GET)
+        .uri(url)
+        .header(http::header::USER_AGENT, concat!("headstart/", env!("CARGO_PKG_VERSION")))
+        .body(())
+        .map_err(|_| FetchError::Url { found: url.to_string() })?;
+    let mut stream = sender.send_request(request).await.map_err(http)?;
+    match stream.finish().await {
+        // A server may refuse the rest of the request; its answer is valid (RFC 9114 §4.1).
+        Err(h3::error::StreamError::RemoteTerminate { code, .. }) if code == Code::H3_NO_ERROR => {}
+        done => done.map_err(http)?,
+    }
+    let answer = stream.recv_response().await.map_err(http)?;
+    let mut first_byte = None;
+    let mut bytes = 0;
+    let mut body = keep.then(Vec::new);
+    while let Some(mut chunk) = stream.recv_data().await.map_err(http)? {
+        first_byte.get_or_insert_with(|| begin.elapsed());
+        bytes += chunk.remaining() as u64;
+        if let Some(body) = &mut body {
+            body.extend_from_slice(&chunk.copy_to_bytes(chunk.remaining()));
+        }
+    }
+    let complete = begin.elapsed();
+    let first_byte = first_byte.unwrap_or(complete);
+    Ok(Page { status: answer.status(), scheme: scheme_of(&answer), bytes, first_byte, complete, body })
 }
 
 /// Completes when the host reports the port unreachable, while the connection is not open yet.

@@ -1,7 +1,7 @@
 //! Pages over HTTP/3, from the client's side.
 
 use crate::common::{folder, start};
-use headstart_web::client;
+use headstart_web::client::{self, KeptConnection};
 use headstart_web::server::ServerConfig;
 use headstart_web::site::Site;
 use http::StatusCode;
@@ -14,6 +14,21 @@ async fn files_come_whole_several_at_once_over_one_connection() {
     assert_eq!(bodies, [b"<h1>home</h1>".as_slice(), &[7; 300_000], b"text"]);
     assert!(visit.pages.iter().all(|page| page.status == StatusCode::OK && page.scheme.is_none()));
     assert!(visit.established < visit.complete());
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kept_connection_fetches_one_page_after_the_other() {
+    let server = start(ServerConfig::default(), folder).await;
+    let endpoint = client::endpoint(server.address).expect("a socket");
+    let config = server.client(None, false);
+    let kept = KeptConnection::open(&endpoint, config, server.address, "localhost").await.expect("open");
+    for (path, bytes) in [("/", 13), ("/picture.png", 300_000), ("/", 13)] {
+        let page = kept.get(&server.plan(&[path]).urls[0]).await.expect("a page");
+        assert_eq!((page.status, page.bytes), (StatusCode::OK, bytes));
+        assert!(kept.is_open());
+    }
+    kept.close();
     server.stop().await;
 }
 
