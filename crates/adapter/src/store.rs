@@ -18,7 +18,7 @@ use std::sync::Mutex;
 
 use headstart_host::locked;
 use headstart_startup::history::{
-    self, Lease, MemoryStore, RecordUpdate, Revision, SharedCredit, SharedRecord,
+    self, FirstContacts, Lease, MemoryStore, RecordUpdate, Revision, SharedCredit, SharedRecord,
 };
 use headstart_units::Bytes;
 use headstart_units::hash::{FNV128, fnv128};
@@ -80,10 +80,9 @@ impl Sharded {
     pub fn new(capacity: usize) -> Self {
         let shards = SHARDS.min(capacity.max(1));
         let share = capacity.div_ceil(shards);
-        Self {
-            hasher: RandomState::new(),
-            shards: (0..shards).map(|_| Mutex::new(MemoryStore::new(share, RandomState::new()))).collect(),
-        }
+        let contacts = FirstContacts::default();
+        let shard = |_| Mutex::new(MemoryStore::shard(share, RandomState::new(), contacts.clone()));
+        Self { hasher: RandomState::new(), shards: (0..shards).map(shard).collect() }
     }
 
     fn shard(&self, peer: IpAddr) -> &Mutex<MemoryStore<RandomState>> {
@@ -203,6 +202,29 @@ mod tests {
             assert_eq!(store.open(peer(1)).0, None);
             store.close(second, RecordUpdate::Keep);
         }
+    }
+
+    #[test]
+    fn first_contacts_of_all_shards_share_one_credit() {
+        let store = Sharded::new(1000);
+        let credit = |peer: IpAddr| {
+            let (_, mut lease) = store.open(peer);
+            let mut credit = None;
+            store.reserve(&mut lease, &mut |shared| {
+                credit = shared.credit.map(Bytes::get);
+                Bytes::new(1)
+            });
+            let [start, earned, most, spent, least] = [50_000, 1000, 900_000, 0, 1].map(Bytes::new);
+            store.release(&mut lease, &Revision { start, earned, most, spent, least });
+            store.close(lease, RecordUpdate::Keep);
+            credit
+        };
+        assert_eq!(credit(peer(0)), None);
+        for number in 1..100 {
+            assert_eq!(credit(peer(number)), Some(50_000 + 1000 * u64::from(number)), "peer {number}");
+        }
+        store.flush();
+        assert_eq!(credit(peer(100)), None);
     }
 
     #[test]

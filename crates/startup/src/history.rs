@@ -15,7 +15,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::path::bdp;
 
-pub use memory::{Counters, FixedHash, MemoryStore, StoreChange};
+pub use memory::{Counters, FirstContacts, FixedHash, MemoryStore, StoreChange};
 
 /// A path record: the measurements of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use std::thread::{Builder, JoinHandle};
 use hashbrown::HashSet;
 use headstart_host::{locked, unix_now};
 use headstart_startup::history::{
-    Counters, Lease, MemoryStore, Record, RecordUpdate, Revision, SharedCredit, SharedRecord, Store,
-    StoreChange,
+    Counters, FirstContacts, Lease, MemoryStore, Record, RecordUpdate, Revision, SharedCredit, SharedRecord,
+    Store, StoreChange,
 };
 use headstart_units::Bytes;
 
@@ -308,10 +308,11 @@ impl Drop for Owner {
 impl Shared {
     fn new(capacity: usize, file: Option<Mutex<RecordFile>>, sync: bool) -> Self {
         let count = if capacity < MIN_SHARDED_CAPACITY { 1 } else { SHARDS };
+        let contacts = FirstContacts::default();
         let shard = |number| {
             // The first take what does not divide evenly, so that the sum is what was asked for.
             let capacity = capacity / count + usize::from(number < capacity % count);
-            let table = MemoryStore::new(capacity, RandomState::new());
+            let table = MemoryStore::shard(capacity, RandomState::new(), contacts.clone());
             let changed = ChangedPeers { peers: HashSet::default(), all: false, limit: capacity.max(1024) };
             Mutex::new(Shard { table, changed })
         };

@@ -236,3 +236,21 @@ fn concurrent_starts_count_each_other_across_clones() {
     history.close_connection(one, RecordUpdate::Keep);
     history.close_connection(two, RecordUpdate::Keep);
 }
+
+#[test]
+fn first_contacts_of_all_shards_share_one_credit() {
+    let history = History::in_memory(10_000);
+    let [start, earned, most, spent, least] = [50_000, 1000, 900_000, 0, 1].map(Bytes::new);
+    for number in 0..100 {
+        let (_, mut lease) = history.open_connection(peer(number));
+        let mut credit = None;
+        history.reserve_flight(&mut lease, &mut |shared| {
+            credit = shared.credit;
+            Bytes::new(1)
+        });
+        let expected = (number > 0).then(|| Bytes::new(50_000 + 1000 * u64::from(number)));
+        assert_eq!(credit, expected, "peer {number}");
+        history.release_flight(&mut lease, &Revision { start, earned, most, spent, least });
+        history.close_connection(lease, RecordUpdate::Keep);
+    }
+}

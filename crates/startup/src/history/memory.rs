@@ -18,7 +18,9 @@
 
 use core::hash::{BuildHasher, Hasher};
 use core::net::IpAddr;
+use core::sync::atomic::{AtomicU64, Ordering};
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use hashbrown::HashTable;
 use headstart_units::hash::{FNV64, fnv64};
@@ -113,14 +115,43 @@ pub struct MemoryStore<S = FixedHash> {
     counters: Counters,
     /// First flights under way, by peer.
     flights: HashTable<(IpAddr, Bytes)>,
-    /// The credit of first contacts.
-    first_contacts: Option<Bytes>,
+    first_contacts: FirstContacts,
+}
+
+/// The credit of first contacts, in bytes. Clones are the same credit: the shards of one store
+/// share it, so that first contacts with peers of different shards move it together.
+#[derive(Clone, Debug, Default)]
+pub struct FirstContacts(Arc<AtomicU64>);
+
+impl FirstContacts {
+    /// `None`: no flight has ended yet.
+    fn credit(&self) -> Option<Bytes> {
+        Some(Bytes::new(self.0.load(Ordering::Relaxed))).filter(|credit| !credit.is_zero())
+    }
+
+    /// Applies `revision`; returns the credit afterwards.
+    fn revise(&self, revision: &Revision) -> Bytes {
+        let revised = |credit| revision.of(Some(Bytes::new(credit)).filter(|credit| !credit.is_zero()));
+        let change = |credit| Some(revised(credit).get());
+        let before = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+        revised(before.unwrap_or_else(|unchanged| unchanged))
+    }
+
+    fn clear(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
 }
 
 impl<S: BuildHasher> MemoryStore<S> {
     /// Room for `capacity` peers; with zero nothing is stored. Memory grows with the peers stored.
     #[must_use]
     pub fn new(capacity: usize, hasher: S) -> Self {
+        Self::shard(capacity, hasher, FirstContacts::default())
+    }
+
+    /// As [`MemoryStore::new`], a part of a larger store whose parts share `first_contacts`.
+    #[must_use]
+    pub fn shard(capacity: usize, hasher: S, first_contacts: FirstContacts) -> Self {
         Self {
             capacity: capacity.min(NONE as usize),
             hasher,
@@ -132,7 +163,7 @@ impl<S: BuildHasher> MemoryStore<S> {
             writes: 0,
             counters: Counters::default(),
             flights: HashTable::new(),
-            first_contacts: None,
+            first_contacts,
         }
     }
 
@@ -173,7 +204,7 @@ impl<S: BuildHasher> MemoryStore<S> {
         self.table.clear();
         self.entries.clear();
         (self.newest, self.oldest, self.free) = (NONE, NONE, NONE);
-        self.first_contacts = None;
+        self.first_contacts.clear();
     }
 
     fn find(&self, peer: IpAddr) -> Option<u32> {
@@ -264,8 +295,7 @@ impl<S: BuildHasher> MemoryStore<S> {
     pub fn settle_flight(&mut self, lease: &mut Lease, revision: &Revision) -> StoreChange {
         self.end_flight(lease);
         if lease.reserved.is_none() {
-            lease.credit = revision.of(self.first_contacts);
-            self.first_contacts = Some(lease.credit);
+            lease.credit = self.first_contacts.revise(revision);
         }
         let Some(at) = self.find(lease.peer) else { return StoreChange::default() };
         let credit = &mut self.entries[at as usize].credit;
@@ -358,7 +388,7 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
         let peer = lease.peer;
         let credit = match lease.reserved.and_then(|_| self.find(peer)) {
             Some(at) => Some(self.entries[at as usize].credit).filter(|credit| !credit.is_zero()),
-            None => self.first_contacts,
+            None => self.first_contacts.credit(),
         };
         let hash = self.hasher.hash_one(peer);
         let under_way = self.flights.find(hash, |(other, _)| *other == peer);
