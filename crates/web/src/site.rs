@@ -10,8 +10,12 @@ use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_RANGE, LAST_MODIFIED, RANGE};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, IF_RANGE, LAST_MODIFIED, RANGE,
+};
+use http::request::Parts;
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
@@ -83,6 +87,7 @@ impl Site {
         let is_head = head.method == Method::HEAD;
         let path = head.uri.path().to_owned();
         let answer = match self {
+            _ if !names_one_host(&head) => plain(StatusCode::BAD_REQUEST, "found no valid host, or several"),
             Self::Folder(folder) => {
                 let request = Request::from_parts(head, Empty::<Bytes>::new());
                 if folder.compresses {
@@ -185,6 +190,26 @@ impl Folder {
             .body(full(page));
         answer.ok()
     }
+}
+
+/// True if the request has one valid `Host` (RFC 9112 §3.2), or none and may do without: HTTP/1.0,
+/// and HTTP/2 and 3 with `:authority`.
+fn names_one_host(head: &Parts) -> bool {
+    let mut hosts = head.headers.get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(host), None) => is_host(host),
+        (None, _) if head.version < Version::HTTP_11 => true,
+        (None, _) => head.version > Version::HTTP_11 && head.uri.authority().is_some(),
+        (Some(_), Some(_)) => false,
+    }
+}
+
+fn is_host(value: &HeaderValue) -> bool {
+    let Ok(authority) = Authority::try_from(value.as_bytes()) else { return false };
+    // The type also allows the name of a user before the host, and any text as port.
+    let Some(port) = authority.as_str().strip_prefix(authority.host()) else { return false };
+    let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    !authority.host().is_empty() && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
 }
 
 fn is_one_range_of_bytes(range: &HeaderValue) -> bool {

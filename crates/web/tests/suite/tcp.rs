@@ -98,6 +98,32 @@ async fn several_ranges_and_those_of_unknown_units_are_answered_with_the_whole_f
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_request_without_one_valid_host_is_refused_except_in_http_1_0() {
+    let server = start(ServerConfig::default(), folder).await;
+    for (version, fields, status) in [
+        ("1.1", "", 400),
+        ("1.1", "Host: h\r\nHost: h\r\n", 400),
+        ("1.1", "Host:\r\n", 400),
+        ("1.1", "Host: a b\r\n", 400),
+        ("1.1", "Host: h/path\r\n", 400),
+        ("1.1", "Host: user@h\r\n", 400),
+        ("1.1", "Host: h:port\r\n", 400),
+        ("1.1", "Host: [::1]:443\r\n", 200),
+        ("1.1", "Host: localhost:4433\r\n", 200),
+        ("1.0", "", 200),
+        ("1.0", "Host: h\r\nHost: h\r\n", 400),
+    ] {
+        let answer =
+            ask(&server, &format!("GET / HTTP/{version}\r\n{fields}Connection: close\r\n\r\n")).await;
+        let expected = format!("HTTP/{version} {status}");
+        assert!(answer.starts_with(&expected), "{version} {fields:?}: {answer}");
+    }
+    let absolute = ask(&server, "GET https://localhost/ HTTP/1.1\r\nConnection: close\r\n\r\n").await;
+    assert!(absolute.starts_with("HTTP/1.1 400"), "{absolute}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn http_2_is_preferred_by_clients_that_support_it() {
     let server = start(ServerConfig::default(), folder).await;
     let stream = dial(&server, &[b"http/1.1", b"h2"]).await;
