@@ -37,7 +37,8 @@ pub enum Site {
     Generated,
 }
 
-/// A folder whose files are served. Symbolic links in it are followed, outside of it too.
+/// A folder whose files are served. Symbolic links in it are followed, outside of it too. Names
+/// that begin with a dot are not found, except `.well-known` in the folder itself (RFC 8615).
 ///
 /// A client that accepts it gets `name.br`, `name.zst` or `name.gz` for `name`, if both are there.
 #[derive(Clone, Debug)]
@@ -88,6 +89,7 @@ impl Site {
         let path = head.uri.path().to_owned();
         let answer = match self {
             _ if !names_one_host(&head) => plain(StatusCode::BAD_REQUEST, "found no valid host, or several"),
+            Self::Folder(_) if is_hidden(&path) => plain(StatusCode::NOT_FOUND, "not found"),
             Self::Folder(folder) => {
                 let request = Request::from_parts(head, Empty::<Bytes>::new());
                 if folder.compresses {
@@ -210,6 +212,15 @@ fn is_host(value: &HeaderValue) -> bool {
     let Some(port) = authority.as_str().strip_prefix(authority.host()) else { return false };
     let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     !authority.host().is_empty() && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
+}
+
+/// True if a segment of the path begins with a dot, except `.well-known` as the first.
+fn is_hidden(path: &str) -> bool {
+    let decoded: Vec<u8> = percent_decode_str(path).collect();
+    let mut segments =
+        decoded.split(|byte| matches!(byte, b'/' | b'\\')).filter(|name| !name.is_empty()).peekable();
+    segments.next_if(|name| *name == b".well-known");
+    segments.any(|name| name.starts_with(b"."))
 }
 
 fn is_one_range_of_bytes(range: &HeaderValue) -> bool {

@@ -70,6 +70,40 @@ async fn nothing_outside_the_folder_is_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn names_that_begin_with_a_dot_are_found_only_in_well_known() {
+    let server = start(ServerConfig::default(), |files| {
+        for name in [".git", ".well-known", "inner/.well-known"] {
+            std::fs::create_dir_all(files.path().join(name)).expect("a folder");
+        }
+        for name in [".env", ".git/config", ".well-known/file", ".well-known/.env", "inner/.well-known/file"]
+        {
+            std::fs::write(files.path().join(name), "text").expect("a file");
+        }
+        folder(files)
+    })
+    .await;
+    let cases = [
+        ("/.env", 404),
+        ("/%2eenv", 404),
+        ("//.env", 404),
+        ("/.git/", 404),
+        ("/.git/config", 404),
+        ("/%2Egit%2fconfig", 404),
+        ("/.well-known/file", 200),
+        ("/.well-known/", 200),
+        ("/.well-known/.env", 404),
+        ("/.well-known/../.env", 404),
+        ("/inner/.well-known/file", 404),
+        ("/picture.png", 200),
+    ];
+    for (path, status) in cases {
+        let visit = server.fetch(&[path]).await;
+        assert_eq!(visit.pages[0].status.as_u16(), status, "{path}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn generated_files_are_bounded() {
     let server = start(ServerConfig::default(), |_| Site::Generated).await;
     let visit =
