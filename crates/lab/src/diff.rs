@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::statistics::{Interval, mean, mean_interval};
 
@@ -16,6 +16,8 @@ use crate::statistics::{Interval, mean, mean_interval};
 const NAMES: [&str; 2] = ["scheme", "seed"];
 /// A row for each scheme and seed, in the folder of a result.
 const FILE: &str = "seeds.csv";
+/// The column of the program that ran a row.
+const VERSION: &str = "headstart";
 /// Most rows without a partner that are listed.
 const MAX_LISTED: usize = 3;
 
@@ -56,7 +58,15 @@ impl RunFolder {
             order: vec![],
         };
         for record in reader.records() {
-            let record = record.with_context(|| path.display().to_string())?;
+            let record = record.map_err(|error| match error.kind() {
+                csv::ErrorKind::UnequalLengths { pos: Some(pos), len, .. } => anyhow!(
+                    "{}, line {}: found {len} fields, expected {} as in the header",
+                    path.display(),
+                    pos.line(),
+                    header.len()
+                ),
+                _ => anyhow!("{}: {error}", path.display()),
+            })?;
             let line = record.position().map_or(0, csv::Position::line);
             let fields: Vec<String> = record.iter().map(str::to_owned).collect();
             let number = fields[seed].parse().ok();
@@ -67,6 +77,16 @@ impl RunFolder {
                     fields[seed]
                 )
             })?;
+            for (column, field) in header.iter().zip(&fields).skip(seed + 1) {
+                ensure!(
+                    is_condition(column)
+                        || column == VERSION
+                        || field.is_empty()
+                        || field.parse::<f64>().is_ok(),
+                    "{}, line {line}: found `{field}` as {column}, expected a number or nothing",
+                    path.display()
+                );
+            }
             let key = fields[..=scheme].to_vec();
             if !side.rows.contains_key(&key) {
                 side.order.push(key.clone());
@@ -319,6 +339,10 @@ mod tests {
         assert!(text.contains("found no column `scheme`"), "{text}");
         let seed = refused("seed", "scheme,seed,mean_ms\niw10,x,100\n");
         assert!(seed.contains("line 2") && seed.contains("found the seed `x`"), "{seed}");
+        let number = refused("number", "scheme,seed,mean_ms\niw10,1,many\n");
+        assert!(number.contains("line 2: found `many` as mean_ms, expected a number"), "{number}");
+        let fields = refused("fields", "scheme,seed,mean_ms\niw10,1,1\niw10,2\n");
+        assert!(fields.contains("line 3: found 2 fields, expected 3"), "{fields}");
         let nowhere = compare(&one, Path::new("/nowhere"), &[], false).expect_err("nothing is there");
         assert!(format!("{nowhere:#}").contains("found no seeds.csv"), "{nowhere:#}");
         let unknown = compare(&one, &one, &["means".to_owned()], false).expect_err("no such measure");

@@ -63,7 +63,7 @@ pub struct EndOptions {
     #[arg(long, value_name = "COMMAND", requires = "command")]
     pub serve: Option<String>,
     /// Longest packet of the program's device
-    #[arg(long, default_value_t = 1500, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(576..))]
+    #[arg(long, default_value_t = 1500, value_name = "BYTES", value_parser = crate::options::whole(576..=u16::MAX))]
     pub mtu: u16,
     /// The program behind the path, after `--`
     #[arg(last = true, value_name = "COMMAND")]

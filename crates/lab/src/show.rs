@@ -22,7 +22,7 @@ fn cell(interval: &crate::race::Measured, decimals: u8) -> crate::table::Cell {
 }
 
 /// `1 flow`, `2 flows`.
-fn counted(count: impl Into<u64>, what: &str) -> String {
+pub(crate) fn counted(count: impl Into<u64>, what: &str) -> String {
     match count.into() {
         1 => format!("1 {what}"),
         count => format!("{count} {what}s"),

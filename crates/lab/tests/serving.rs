@@ -468,7 +468,7 @@ fn servers_share_a_history_and_do_without_it() {
             "{exported}"
         );
         assert!(lines[1].starts_with("127.0.0.1,"), "{exported}");
-        assert!(told(&["history", "show", store]).contains("1 peers"));
+        assert!(told(&["history", "show", store]).contains("1 peer"));
         assert!(told(&["history", "prune", store, "--older-than", "1 h"]).starts_with("0 of 1 "));
     }
     std::thread::sleep(Duration::from_millis(20));

@@ -14,6 +14,6 @@ use clap::Args;
 #[derive(Args, Clone, Debug)]
 pub struct NewcomerParams {
     /// Flows that enter a path on which another is established
-    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=16))]
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = crate::options::whole(1..=16_u8))]
     pub newcomers: u8,
 }

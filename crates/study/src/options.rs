@@ -8,6 +8,7 @@ pub mod presets;
 pub mod routers;
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -32,6 +33,21 @@ pub use environment::Environment;
 pub use path::UpOptions;
 pub use presets::PathPreset;
 pub use routers::RouterOptions;
+
+/// Parser of a whole number within a range; the error has the text found and the range.
+pub fn whole<T>(
+    range: RangeInclusive<T>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr + PartialOrd + fmt::Display + Clone + Send + Sync + 'static,
+{
+    move |text| {
+        text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            format!("found `{text}`, expected a whole number from {least} to {most}")
+        })
+    }
+}
 
 /// The path between the hosts.
 #[derive(Args, Clone, Debug)]
@@ -123,7 +139,7 @@ pub struct TransportOptions {
     #[arg(long, default_value = "round-trips+periodic+back", value_name = "WHEN")]
     pub loss_reports: ReportsName,
     /// Round trips of the handshake; UDT takes 2
-    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=4))]
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = whole(1..=4_u8))]
     pub handshakes: u8,
     /// Sender's action when acks stop arriving
     #[arg(long, default_value = "tlp", value_name = "NAME")]
@@ -141,7 +157,7 @@ pub struct TransportOptions {
     #[arg(long, default_value = "off", value_name = "NAME")]
     pub pacing: PacingName,
     /// Segments that a pacer lets go at once
-    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = whole(1..=64_u32))]
     pub quantum: u32,
     /// The receiver's window
     #[arg(long, default_value = "141 kB", value_name = "SIZE")]
@@ -197,7 +213,7 @@ pub struct WorkloadOptions {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["load", "size", "har", "pages"])]
     pub arrivals: Option<ArrivalFile>,
     /// Long flows in the background, from the beginning to the end
-    #[arg(long, default_value_t = 0, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    #[arg(long, default_value_t = 0, value_name = "COUNT", value_parser = whole(0..=1000_u32))]
     pub background: u32,
     /// Share of the load that long flows bring, which arrive as the short ones do
     #[arg(long, default_value = "0 %", value_name = "SHARE")]
@@ -226,10 +242,10 @@ pub struct WorkloadOptions {
     #[arg(long, value_name = "HOW")]
     pub fetch: Option<FetchName>,
     /// Different peers, equally likely: each has one record in a sender's history
-    #[arg(long, default_value_t = 20, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, default_value_t = 20, value_name = "COUNT", value_parser = whole(1..=10_000_000_u32))]
     pub peers: u32,
     /// Peers that a sender's host remembers
-    #[arg(long, default_value_t = 100_000, value_name = "COUNT")]
+    #[arg(long, default_value_t = 100_000, value_name = "COUNT", value_parser = whole(0..=u32::MAX as usize))]
     pub history: usize,
     /// Bandwidth that clients announce, as a multiple of the bottleneck's rate
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
@@ -262,13 +278,13 @@ pub struct RunOptions {
     #[arg(long, default_value = "20 s", value_name = "TIME")]
     pub drain: Span,
     /// Repetitions with different seeds
-    #[arg(long, default_value_t = 8, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, default_value_t = 8, value_name = "COUNT", value_parser = whole(1..=10_000_u32))]
     pub repeats: u32,
     /// First seed
-    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 1, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]
     pub seed: u64,
     /// Threads [default: all cores]; the results do not depend on it
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = whole(0..=u16::MAX as usize))]
     pub threads: Option<usize>,
     /// Run it although the estimate is beyond 4 h of processor time or 2 GB of memory
     #[arg(long)]

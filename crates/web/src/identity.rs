@@ -24,7 +24,7 @@ pub struct Identity {
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// A file could not be read or parsed.
-    #[error("{path}: {source}")]
+    #[error("{path}: {}", reason(source))]
     Read {
         /// The file.
         path: PathBuf,
@@ -53,6 +53,13 @@ pub enum IdentityError {
         /// Cause.
         source: rcgen::Error,
     },
+}
+
+fn reason(error: &pem::Error) -> String {
+    match error {
+        pem::Error::Io(error) => format!("cannot read it: {error}"),
+        error => format!("found no PEM ({error}), expected a certificate or key"),
+    }
 }
 
 /// The names of every self-signed certificate.

@@ -62,7 +62,7 @@ pub struct DemoArgs {
     )]
     pub schemes: Choices,
     /// Fetches with each scheme
-    #[arg(long, default_value_t = 4, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 4, value_name = "COUNT", value_parser = crate::options::whole(1..=1000_u32))]
     pub repeats: u32,
     /// Size of the download that gives the server a record of its client, before schemes with a
     /// history are measured

@@ -40,9 +40,7 @@ pub const DIFF: &str = "\
 Examples:
   headstart diff before after                             two races of the same schemes and seeds
   headstart diff drop-tail codel --measures all           every number of theirs
-  headstart diff monday tuesday --common                  what both have
-
-It ends as diff(1) does: 0 if nothing differs beyond chance, 1 if something does, 2 if it could not be told.";
+  headstart diff monday tuesday --common                  what both have";
 
 /// Of `trace`.
 pub const TRACE: &str = "\
@@ -164,10 +162,8 @@ Example:
 
 /// Of `schemes`.
 pub const SCHEMES: &str = "\
-Names are those of --schemes and --scheme. `needs` is what a scheme must know before its first byte to be itself: without a history, a
-hint or a router it starts as slow start does.
+Names are those of --schemes and --scheme. `needs` is what a scheme must know before its first byte: without a history, a hint or a router it starts as slow start does.
 
-Parameters that are not to be as by default follow in parentheses: --schemes 'halfback(additional=25%),wise-start(kappa=30)'.
-Names are read without regard to case and hyphens.
+Parameters other than the defaults follow in parentheses: --schemes 'halfback(additional=25%),wise-start(kappa=30)'. Names are read without regard to case and hyphens.
 
   headstart schemes halfback";

@@ -25,7 +25,7 @@ pub struct ExploreArgs {
     #[command(flatten)]
     pub run: RunOptions,
     /// Port of the page on 127.0.0.1; 0 is any that is free
-    #[arg(long, default_value_t = 0, value_name = "PORT", help_heading = "Page")]
+    #[arg(long, default_value_t = 0, value_name = "PORT", help_heading = "Page", value_parser = crate::options::whole(0..=u16::MAX))]
     pub port: u16,
     /// Print the address and open no browser
     #[arg(long, help_heading = "Page")]

@@ -41,7 +41,7 @@ pub struct GetArgs {
     #[arg(long, value_name = "NAME")]
     pub access: Option<Access>,
     /// Fetch so often, each time over a new connection
-    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = crate::options::whole(1..=10_000_u32))]
     pub repeat: u32,
     /// Schemes to request in turn; the others are compared with the first. Needs a server that was
     /// started with --allow-scheme-choice

@@ -85,7 +85,10 @@ impl OpenStore {
         match place {
             HistoryLocation::File(file) => {
                 if !makes && !file.exists() {
-                    bail!("history file {}: found none", file.display());
+                    bail!(
+                        "history file {}: found none, expected one of `headstart serve --history`",
+                        file.display()
+                    );
                 }
                 let options = Options { capacity: MAX_SLOTS, ..Options::default() };
                 let (history, loaded) = History::open(file, options)?;
@@ -228,7 +231,7 @@ fn export(records: &[(IpAddr, Record)], format: ExportFormat) -> Result<()> {
 
 fn summary(records: &[(IpAddr, Record)]) -> Table {
     let now = unix_now();
-    let title = format!("{} peers", records.len());
+    let title = crate::show::counted(records.len() as u64, "peer");
     let columns = ["least", "10 %", "median", "90 %", "largest"].map(|title| Column::number(title, ""));
     let mut table = Table::new(&title, [Column::text("")].into_iter().chain(columns));
     let rows: Vec<Row> = records.iter().map(|(peer, record)| Row::new(*peer, record, now)).collect();

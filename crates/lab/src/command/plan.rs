@@ -100,7 +100,7 @@ fn read(command: &Command, file: &Path) -> Result<Vec<String>> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
         anyhow!(
-            "--plan: {name}: line {line}: {}, expected TOML such as `rate = \"50 Mbit/s\"`",
+            "--plan: {name}: line {line}: found no TOML ({}), expected a line such as `rate = \"50 Mbit/s\"`",
             error.message()
         )
     })?;

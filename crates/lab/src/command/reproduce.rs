@@ -28,13 +28,12 @@ pub struct ReproduceArgs {
     /// List papers and figures
     #[arg(long)]
     pub list: bool,
-    /// Where: in the emulator, the points of the paper that a real transport carries in real time,
-    /// beside the simulator. Those over the kernel's TCP need root and a build with `--features
-    /// full,tcp`
+    /// Place of the runs: the simulator; or the emulator, for the points of the paper that a real
+    /// transport carries in real time. Those over the kernel's TCP need root and a build with
+    /// `--features full,tcp`
     #[arg(long = "in", value_enum, default_value_t)]
     pub environment: Environment,
-    /// Their transport in the emulator: the kernel's TCP with the starts of `headstart tcp`, or
-    /// QUIC
+    /// Transport in the emulator: the kernel's TCP with the starts of `headstart tcp`, or QUIC
     #[arg(long, value_enum, default_value_t)]
     pub transport: TransportName,
     /// Only these figures, as `12` or `figure-12`

@@ -46,8 +46,11 @@ pub fn run(args: &ExamplesArgs) -> Result<()> {
             .or_refuse();
         }
     }
+    if args.folder.is_file() {
+        return Err(anyhow!("{}: found a file, expected a folder", args.folder.display())).or_refuse();
+    }
     std::fs::create_dir_all(args.folder.join("site"))
-        .map_err(|error| anyhow!("{}: {error}", args.folder.join("site").display()))
+        .map_err(|error| anyhow!("cannot create {}: {error}", args.folder.join("site").display()))
         .or_refuse()?;
     for (name, text) in &all {
         let path = args.folder.join(name);

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 use headstart_quic::guard::Bounds;
 use headstart_quic::{Choice, Gates, Guard, Policy, Rollout, Sharded, Store};
 use headstart_startup::parameters::split_list;
@@ -158,7 +157,7 @@ pub struct OperationOptions {
     #[arg(long)]
     pub retry: bool,
     /// Connections at once
-    #[arg(long, default_value_t = 10_000, value_name = "COUNT", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, default_value_t = 10_000, value_name = "COUNT", value_parser = crate::options::whole(1..=u32::MAX as usize))]
     pub most_connections: usize,
     /// Do not listen on TCP
     #[arg(long)]
@@ -491,7 +490,8 @@ fn history_of(args: &ServeArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
     if let Some(notice) = loaded.notice() {
         eprintln!("headstart: {}: {notice}", file.display());
     }
-    eprintln!("headstart: {} peers remembered in {}", loaded.records, file.display());
+    let peers = crate::show::counted(loaded.records as u64, "peer");
+    eprintln!("headstart: {peers} remembered in {}", file.display());
     Ok((Arc::new(PersistentStore(history)), none))
 }
 

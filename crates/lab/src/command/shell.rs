@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
 use clap_complete::Shell;
 
@@ -41,6 +41,9 @@ pub fn completions(args: &CompletionsArgs) -> Result<()> {
 /// If the folder cannot be written.
 pub fn man(args: &ManArgs) -> Result<()> {
     let folder = args.folder.display();
+    if args.folder.is_file() {
+        return Err(anyhow!("{folder}: found a file, expected a folder")).or_refuse();
+    }
     std::fs::create_dir_all(&args.folder).with_context(|| format!("cannot create {folder}")).or_refuse()?;
     clap_mangen::generate_to(super::parser(), &args.folder)
         .with_context(|| format!("cannot write to {folder}"))?;

@@ -67,7 +67,7 @@ enum TcpCommand {
     /// Print why each connection started as it did, when it closes, until Ctrl-C
     Trace {
         /// End after so many connections
-        #[arg(long, value_name = "NUMBER")]
+        #[arg(long, value_name = "NUMBER", value_parser = crate::options::whole(1..=u64::MAX))]
         count: Option<u64>,
     },
     /// Watch a rollout, and stop fast starts when they are worse than the control arm
@@ -145,7 +145,7 @@ struct SettingOptions {
     #[arg(long, value_name = "SIZE")]
     cap: Option<Bytes>,
     /// Segments of the initial window where nothing is known
-    #[arg(long, value_name = "SEGMENTS", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "SEGMENTS", value_parser = crate::options::whole(1..=1000_u32))]
     initial_window: Option<u32>,
 }
 
@@ -187,7 +187,7 @@ struct StartOptions {
     #[command(flatten)]
     settings: SettingOptions,
     /// Peers remembered at most [default: 65536]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1 << 22))]
+    #[arg(long, value_name = "NUMBER", value_parser = crate::options::whole(1..=1_u32 << 22))]
     peers: Option<u32>,
     /// Level of the loaded programs
     #[arg(long, value_enum, default_value = "auto")]
@@ -239,7 +239,7 @@ struct GuardArgs {
 
 #[derive(Args, Debug)]
 struct HintArgs {
-    /// The cgroup (v2) whose connections carry the hint [default: all]
+    /// The cgroup (v2) whose connections carry the hint; `/` is all
     #[arg(long, value_name = "PATH", default_value = "/")]
     cgroup: PathBuf,
     /// The rate, in place of the estimates of `headstart downlink`
@@ -610,7 +610,7 @@ fn run(args: &RunArgs) -> Result<ExitCode> {
 /// object is detached after it.
 fn wait(own: &OwnCgroup, command: &[OsString]) -> Result<ExitStatus> {
     let mut child = Command::new("/bin/sh")
-        .args(["-c", "echo $$ > \"$0\" && exec \"$@\""])
+        .args(["-c", "echo $$ > \"$1\" && shift && exec \"$@\"", "headstart"])
         .arg(own.0.join("cgroup.procs"))
         .args(command)
         .spawn()

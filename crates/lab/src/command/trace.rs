@@ -27,7 +27,7 @@ pub struct TraceArgs {
     /// The scheme
     pub scheme: SchemeName,
     /// Which flow of the run, counted from zero [default: one flow alone on the path]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = crate::options::whole(0..=u64::MAX))]
     pub flow: Option<u64>,
     #[command(flatten)]
     pub plan: PlanOptions,

@@ -101,7 +101,7 @@ pub struct NetworkSequenceParams {
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     random_loss: Ratio,
     /// Connections that a client opens on each network, one after the other
-    #[arg(long, default_value_t = 6, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(long, default_value_t = 6, value_name = "COUNT", value_parser = crate::options::whole(1..=100_u8))]
     visits: u8,
     /// Responses of an application, over those of the model
     #[arg(long, default_value = "100 %", value_name = "SHARE")]

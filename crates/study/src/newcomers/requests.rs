@@ -192,7 +192,7 @@ pub struct RequestTraceParams {
     #[command(flatten)]
     requests: RequestParams,
     /// Number of runs of which one is shown
-    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = crate::options::whole(1..=100_u8))]
     candidates: u8,
     /// Quantile of completion time of the run that is shown
     #[arg(long, default_value = "50 %", value_name = "SHARE")]

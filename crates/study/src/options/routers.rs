@@ -31,7 +31,7 @@ pub struct RouterOptions {
     pub router_memory: Span,
     /// Bins that the memory is kept in: a grant counts for one bin more at most; the authors' ns-2
     /// router has 1
-    #[arg(long, default_value_t = 16, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=16))]
+    #[arg(long, default_value_t = 16, value_name = "COUNT", value_parser = crate::options::whole(1..=16_u8))]
     pub router_memory_bins: u8,
     /// Granularity of the rates that routers grant
     #[arg(long, default_value = "four-bits", value_name = "STEPS")]

@@ -63,7 +63,7 @@ pub struct AttackParams {
     #[arg(long, default_value = "none", value_name = "KIND")]
     attack: AttackName,
     /// Such requests a second
-    #[arg(long, default_value_t = 20, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, default_value_t = 20, value_name = "COUNT", value_parser = crate::options::whole(1..=1_000_000_u32))]
     attack_requests: u32,
 }
 

@@ -39,7 +39,7 @@ const MEASURES: &[Measure] = &[
 #[derive(Args, Clone, Debug)]
 pub struct TransferParams {
     /// A burst of so many packets from elsewhere meets the flight of the transfer
-    #[arg(long, default_value_t = 0, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    #[arg(long, default_value_t = 0, value_name = "PACKETS", value_parser = crate::options::whole(0..=10_000_u32))]
     cross_burst: u32,
 }
 

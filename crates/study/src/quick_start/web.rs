@@ -81,10 +81,10 @@ const MEASURES: &[Measure] = &[
 #[derive(Args, Clone, Debug)]
 pub struct WebParams {
     /// Web sessions, and as many servers; half as many of both the other way
-    #[arg(long, default_value_t = 10, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 10, value_name = "COUNT", value_parser = crate::options::whole(1..=1000_u32))]
     web_sessions: u32,
     /// Mean size of an object in packets
-    #[arg(long, default_value_t = 400, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    #[arg(long, default_value_t = 400, value_name = "PACKETS", value_parser = crate::options::whole(2..=1_000_000_u32))]
     web_object: u32,
     /// Range of the hosts' delays
     #[arg(long, default_value = "wide", value_name = "RANGE")]

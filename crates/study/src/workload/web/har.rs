@@ -180,7 +180,7 @@ impl fmt::Display for HarError {
             write!(f, "{}: ", file.display())?;
         }
         match &self.problem {
-            Problem::Io(error) => write!(f, "cannot be read: {error}"),
+            Problem::Io(error) => write!(f, "cannot read it: {error}"),
             Problem::TooLarge => {
                 write!(f, "found more than {} MiB, expected a HAR file of at most that", MAX_FILE_BYTES >> 20)
             }

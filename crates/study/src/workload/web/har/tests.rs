@@ -320,7 +320,7 @@ fn invalid_json_is_refused_with_its_position() {
     assert!(parse(format!("{text} x").as_bytes(), None).is_err(), "something follows");
     assert!(parse(format!("\u{feff}{text}").as_bytes(), None).is_ok(), "a byte-order mark does no harm");
     let missing = read(Path::new("no/such.har"), None).expect_err("no file").to_string();
-    assert!(missing.starts_with("no/such.har: cannot be read: "), "{missing}");
+    assert!(missing.starts_with("no/such.har: cannot read it: "), "{missing}");
 }
 
 #[test]
