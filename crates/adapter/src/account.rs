@@ -69,9 +69,8 @@ impl Account {
         Self { report, ..Self::default() }
     }
 
-    /// The first round trip was measured: opens the record and judges it, grants the hint, and
-    /// draws the arm. True if the scheme may begin from `prior`; otherwise the control scheme takes
-    /// its place.
+    /// The RTT was measured: opens the record and judges it, grants the hint, and draws the arm.
+    /// True if the scheme may begin from `prior`; otherwise the control scheme takes its place.
     pub fn judge(&mut self, inputs: &Inputs<'_>, sender: &Sender, prior: &mut Prior) -> bool {
         let Inputs { gates, needs, .. } = *inputs;
         let (now, rtt, packet) = (prior.now, sender.rtt().min, sender.packet());

@@ -210,8 +210,7 @@ mod tests {
         }
     }
 
-    /// An ordinary interval looked at as often misleads in a third of the experiments: that the
-    /// simulation can tell.
+    /// Looked at as often, an ordinary interval misleads in a third of the experiments.
     #[test]
     fn an_interval_for_one_look_would_mislead() {
         let misled = (1..=200_u64).filter(|&seed| {

@@ -19,8 +19,7 @@
 //! Answers are untrusted:
 //!
 //! - Only the default gateway is accepted; if it is not known, only private addresses.
-//! - Every URL must name the address that answered, as an address: no answer can direct this client
-//!   to another host.
+//! - Every URL must name the address that answered, as an address: no answer can name another host.
 //! - Redirections are refused, proxies of the environment are not used.
 //! - Sizes are capped (datagram 2 kB, header 16 kB, document 128 kB, 4096 nodes), as are the
 //!   numbers of answers and services. XML with a document type, so with entities, is refused.

@@ -32,8 +32,7 @@
 //!
 //! # Deviations
 //!
-//! - BS §3.1 would query Wi-Fi's modulation index; the kernel computes the bit rate from it, which
-//!   is queried instead.
+//! - BS §3.1 would query Wi-Fi's modulation index; here the bit rate that the kernel gets from it.
 //! - BS §3.1: mobile access (LTE) cannot be estimated with the interfaces of systems. Nor is it
 //!   here; a past maximum still can.
 //!   past maximum still can.

@@ -96,8 +96,7 @@ fn address(hex: &str) -> Option<Ipv4Addr> {
     u32::from_str_radix(hex, 16).ok().map(|number| Ipv4Addr::from(number.to_ne_bytes()))
 }
 
-/// True if a name is valid for an interface, and cannot leave its folder as part of a path (Linux
-/// `dev_valid_name`).
+/// True if a name is valid for an interface; it then cannot leave its folder (`dev_valid_name`).
 #[must_use]
 pub fn is_interface(name: &str) -> bool {
     let forbidden = |c: char| c == '/' || c == ':' || c.is_whitespace();

@@ -130,8 +130,7 @@ impl Past {
         }))
     }
 
-    /// Stores that a transport achieved `rate` through this network, in a sample that was not
-    /// application-limited.
+    /// Stores that a transport achieved `rate` through this network, not application-limited.
     ///
     /// # Errors
     /// If the rate is implausible, or the file has another format or cannot be read or written.

@@ -26,8 +26,7 @@ pub struct Survey {
     pub explicit: Option<Hint>,
     /// The observations of networks.
     pub past: Option<Past>,
-    /// Destinations of the gateway search; `None` uses the default gateway and multicast, an empty
-    /// list no address.
+    /// Destinations of the gateway search; `None`: the default gateway and multicast; empty: none.
     pub search: Option<gateway::Options>,
     /// Searches a gateway.
     pub query_gateway: bool,

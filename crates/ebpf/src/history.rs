@@ -1,8 +1,7 @@
 //! Records of peers: between the kernel's clock and the QUIC server's record format.
 //!
 //! The object dates records by the time since boot, which cannot be set; the QUIC server's store by
-//! the time since 1970. A record that is exported and imported again, here or on another machine,
-//! keeps its age.
+//! the time since 1970. An exported record that is imported, anywhere, keeps its age.
 //!
 //! Imported records are untrusted: a file is checked by `headstart-store` as the server's own is,
 //! and here every number is brought within the range of the object's arithmetic. A record without a

@@ -28,8 +28,7 @@ const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
 const LINKTYPE_NULL: u32 = 0;
-/// Address families in the section's byte order, as BSD numbers them (IPv6: one of three numbers
-/// that readers accept).
+/// Address families in the section's byte order, as BSD numbers them (IPv6: one of three).
 const FAMILY_IPV4: u32 = 2;
 const FAMILY_IPV6: u32 = 30;
 /// Options: end, interface name, time resolution, application of the section.

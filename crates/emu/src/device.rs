@@ -1,5 +1,4 @@
-//! A TUN device: packets routed into it can be read from its descriptor, and packets written there
-//! arrive from it.
+//! A TUN device: packets routed into it are read from its descriptor; those written there arrive.
 //!
 //! A device is not persistent: it disappears with its last descriptor, with its addresses and
 //! routes, whichever way its process ends. Nothing here changes another device or a setting of the

@@ -1,5 +1,4 @@
-//! The log of a run: a header that describes the run, then one line for each arrival, departure and
-//! drop.
+//! The log of a run: a header that describes it, then a line per arrival, departure and drop.
 //!
 //! The relay only copies a [`Line`] for each event into a block; another thread formats blocks as
 //! text. If the disk is too slow, blocks are dropped and counted: a log delays no packet.

@@ -138,8 +138,7 @@ impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // Processes left by the program have lost their network. Those started meanwhile are found
-        // in the next pass.
+        // Processes left by the program have lost their network. The next pass finds new ones.
         let ours = network_namespace("self");
         for _ in 0..20 {
             let Some(namespace) =

@@ -298,8 +298,7 @@ impl Ends for UdpEnds {
         let Some(client) = self.clients.get_mut(&packet.client) else { return Err(RelayError::NoClient) };
         let result = match direction {
             Direction::Up => match client.port.send(self.settings.server, None, packet) {
-                // The error concerns an earlier datagram: this one has not been sent, and the port
-                // may be open by now.
+                // The error is of an earlier datagram: this one was not sent; the port may be open.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     self.refused += 1;
                     client.port.send(self.settings.server, None, packet)

@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The content of a file of at most `most` bytes. Of a longer one, even of one without end, no more
-/// than that is read.
+/// The content of a file of at most `most` bytes. Of a longer or endless one no more is read.
 ///
 /// # Errors
 /// The system's, with its words; [`io::ErrorKind::FileTooLarge`] if there is more.

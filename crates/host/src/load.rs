@@ -29,8 +29,7 @@ pub struct Lateness {
 const MAX_OTHER_SHARE: f64 = 0.25;
 
 impl Lateness {
-    /// Fewer than one nap in a hundred was too long, none was later than `tolerated`, and the
-    /// processors were free.
+    /// Less than 1 % of naps too long, none later than `tolerated`, and processors were free.
     #[must_use]
     pub fn is_within(&self, tolerated: Duration) -> bool {
         self.share < 0.01 && self.worst <= tolerated && self.others <= MAX_OTHER_SHARE
@@ -91,9 +90,8 @@ impl Ticks {
         Self::parse(&read("/proc/stat")?, &read("/proc/self/stat")?)
     }
 
-    /// proc(5): `cpu user nice system idle iowait irq softirq steal`, and user and system time in
-    /// the process's fields 14 and 15, of which the second is a name in parentheses that may hold
-    /// anything.
+    /// proc(5): `cpu user nice system idle iowait irq softirq steal`, a process: user and system
+    /// time in fields 14 and 15; field 2 is a name in parentheses with any text.
     fn parse(machine: &str, process: &str) -> Option<Self> {
         let numbers = |text: &str| -> Vec<u64> { text.split(' ').filter_map(|it| it.parse().ok()).collect() };
         let all = numbers(machine.lines().next()?.strip_prefix("cpu ")?);

@@ -1,7 +1,6 @@
 //! The conditions of a comparison as columns: numbers with their unit in the name, not as typed.
 //!
-//! `docs/data.md` describes each. Columns are the same for every comparison, so that tables of
-//! several can be joined.
+//! `docs/data.md` describes each. All comparisons have the same columns: tables can be joined.
 
 use clap::ValueEnum;
 use headstart_report::rows::{Column, Kind};

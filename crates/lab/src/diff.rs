@@ -129,8 +129,7 @@ pub struct Compared {
     pub one: f64,
     /// Its mean in the second.
     pub other: f64,
-    /// The second less the first, with the 95 % interval of the differences by seed; not a number
-    /// where there is one seed.
+    /// The second less the first, with the 95 % interval of differences by seed; NaN for one seed.
     pub difference: Interval,
     /// All seeds gave the same number, to the last digit.
     pub is_equal: bool,

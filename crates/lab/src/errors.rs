@@ -49,8 +49,7 @@ pub fn exit_code(error: &Error) -> u8 {
     if error.downcast_ref::<Refusal>().is_some() { 2 } else { 1 }
 }
 
-/// An error and its causes in one line. Many errors name their cause and also return it: it is
-/// printed once.
+/// An error and its causes in one line. Causes that an error names itself are printed once.
 #[must_use]
 pub fn one_line(error: &Error) -> String {
     let mut line = String::new();

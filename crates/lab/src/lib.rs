@@ -18,8 +18,7 @@
 //! | [`command`] | the commands, one file each |
 //! | [`errors`] | the message of a command that fails, and its exit code |
 
-// Shadows `std`'s, which panics where the reader of standard error has gone: a note that nobody
-// reads ends no run.
+// Shadows `std`'s, which panics if standard error is closed: a note that nobody reads ends no run.
 macro_rules! eprintln {
     ($($part:tt)*) => {{
         use std::io::Write as _;

@@ -1,5 +1,4 @@
-//! An option without effect in a run is reported, and no other: each of the table's rows is run
-//! with and without it.
+//! Exactly the options without effect are reported: each of the table's rows with and without it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

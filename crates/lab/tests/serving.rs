@@ -93,8 +93,7 @@ fn a_page_is_served_and_its_fetch_is_timed() {
     assert!(lines[1..].iter().all(|line| line.contains(",200,120000,")), "{lines:?}");
 }
 
-/// A certificate that was renewed on disk is taken; one that cannot be used is not, and the server
-/// says so.
+/// A certificate renewed on disk is taken; one that cannot be used is reported.
 #[test]
 #[cfg(unix)]
 fn sighup_reads_the_certificate_again() {
@@ -424,8 +423,7 @@ impl Drop for HistoryServer {
     }
 }
 
-/// From the connection to one server, by way of the history's server, to another server and to a
-/// file; and on without it.
+/// From one server, by way of the history's server, to another and to a file; and on without it.
 #[test]
 fn servers_share_a_history_and_do_without_it() {
     let Some(mut history) = HistoryServer::start() else {

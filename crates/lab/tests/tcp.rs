@@ -723,8 +723,7 @@ fn history(place: &Place) -> Outcome {
     ensure(said.error.contains("1 damaged records were dropped"), || said.error)
 }
 
-/// Runs `work` while the connections of a cgroup carry a hint; it is given the beginning of a
-/// command in that cgroup.
+/// Runs `work` while a cgroup's connections carry a hint, with the start of a command in it.
 fn with_hint(place: &Place, rate: &str, work: impl FnOnce(&str) -> Outcome) -> Outcome {
     let clients = place.cgroup.with_file_name("headstart-test-clients");
     let _ = std::fs::create_dir(&clients);

@@ -45,8 +45,7 @@ pub trait Packet: Debug {
         let _ = request;
     }
 
-    /// A capable router forwards it: decrements a real packet's time to live. The simulator counts
-    /// routers by route.
+    /// A capable router forwards it: lowers a real packet's TTL. The simulator counts routers.
     fn forward(&mut self) {}
 
     /// Present if RCP routers are to stamp it: its sender's RTT (zero: unknown).

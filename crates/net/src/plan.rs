@@ -164,8 +164,7 @@ impl PathPlan {
         })
     }
 
-    /// The round-trip time of a class of hosts without queues, serialisation and jitter, before any
-    /// change of the links.
+    /// RTT of a class of hosts without queues, serialisation, jitter and changes of links.
     #[must_use]
     pub fn rtt(&self, class: usize) -> Span {
         let access = self.access.get(class).copied().unwrap_or_default();

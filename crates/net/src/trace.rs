@@ -141,8 +141,7 @@ impl Trace {
     /// early; 12 Mbit/s is the one line `1`.
     ///
     /// Exact for every rate whose opportunities are a whole number in a minute or less, which
-    /// includes all whole kbit/s. Else the trace lasts a minute and is slow by less than one packet
-    /// in it (200 bit/s).
+    /// includes all whole kbit/s. Else it lasts a minute and lacks less than a packet (200 bit/s).
     ///
     /// # Errors
     /// If no trace can have that rate.

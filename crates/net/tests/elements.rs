@@ -238,8 +238,7 @@ struct Outcome {
     dropped: Vec<(Time, Numbered, DropReason)>,
 }
 
-/// Drives an element as the simulator does, to the end: departures, then arrivals. `look` is called
-/// before each arrival.
+/// Drives an element as the simulator does: departures, then arrivals, `look` before each.
 fn drive(
     element: &mut AnyElement<Numbered>,
     arrivals: &[(Time, Numbered)],

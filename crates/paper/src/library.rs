@@ -1,5 +1,4 @@
-//! The experiments that are built into the program, so that it needs no checkout to run them, and
-//! those of a folder.
+//! The experiments that are built into the program (no checkout is needed) and those of a folder.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

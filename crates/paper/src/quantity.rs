@@ -149,8 +149,7 @@ pub struct Scope<'a> {
     pub scheme: Option<&'a str>,
     /// Values of swept options, where the quantity names none.
     pub at: &'a [(String, String)],
-    /// The seeds that are looked at, some of them more than once; all of them once where this is
-    /// `None` ([`Resamples`]).
+    /// The seeds, some of them more than once; `None`: each once ([`Resamples`]).
     pub draw: Option<&'a [usize]>,
 }
 

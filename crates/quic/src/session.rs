@@ -27,8 +27,7 @@ use keys::{ObservedHeaderKey, ObservedPacketKey};
 
 pub use tls::{ClientTls, HandshakeData, ServerTls};
 
-/// Sessions other than TLS, such as null crypto in virtual time. Parameters arrive encoded, the
-/// hint included.
+/// Sessions other than TLS, such as null crypto. Parameters arrive encoded, with the hint.
 pub trait SessionFactory: Send + Sync {
     /// Keys of Initial packets.
     fn initial_keys(&self, dst_cid: ConnectionId, side: Side) -> Keys;

@@ -140,8 +140,7 @@ impl ServerSetup {
         self.with(|rules| rules.metrics = metrics)
     }
 
-    /// Mapping of quinn's clock to the time of records: for virtual time. By default that is
-    /// nanoseconds since 1970.
+    /// Maps quinn's clock to the time of records, for virtual time. By default ns since 1970.
     #[must_use]
     pub fn epoch(self, epoch: Epoch) -> Self {
         self.with(|rules| rules.epoch = epoch)

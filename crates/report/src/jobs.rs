@@ -1,5 +1,4 @@
-//! Results of finished jobs, kept in the folder of results: a run that was interrupted goes on
-//! where it stopped.
+//! Results of finished jobs, kept in the folder of results: an interrupted run resumes.
 //!
 //! A job's result is one line of `runs.jsonl`, appended when it is known. It has the fingerprint of
 //! the program that wrote it, and a key: a hash of all that decides the result, contents of input

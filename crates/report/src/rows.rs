@@ -184,8 +184,7 @@ impl RowWriter {
     /// Appends the rows of a part, each behind `constants`.
     ///
     /// # Errors
-    /// If the part cannot be read, a row has another number of fields than there are columns, or
-    /// the disk is full.
+    /// If the part cannot be read, a row has not as many fields as columns, or the disk is full.
     pub fn append(&mut self, constants: &[String], part: &Path) -> Result<(), OutputError> {
         let file = File::open(part).map_err(|error| failed("read", part, error))?;
         let rows = self.to.append(constants, self.columns, Box::new(BufReader::new(file)));

@@ -185,8 +185,7 @@ mod tests {
         (found - expected).abs() <= 1e-6 * expected.abs().max(1.0)
     }
 
-    /// The sleep data of Student's own paper (1908), paired differences of ten patients; R prints
-    /// 0.7001142 to 2.4598858.
+    /// Student's sleep data (1908), paired differences of ten; R prints 0.7001142 to 2.4598858.
     #[test]
     fn the_interval_of_students_sleep_data() {
         let differences = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
@@ -227,8 +226,7 @@ mod tests {
     fn common_variation_cancels_in_paired_differences() {
         let baseline = [10.0, 300.0, 45.0, 7.0];
         let half = baseline.map(|value| value / 2.0);
-        // The spread over seeds is wild; paired, the ratio is certain. A wilder baseline has no
-        // ratio: see below.
+        // Seeds spread wildly; paired, the ratio is certain. A wilder baseline has none: below.
         let steady = [100.0, 130.0, 70.0, 100.0];
         let ratio = ratio_interval(&steady.map(|value| value / 2.0), &steady).expect("a baseline above zero");
         assert!(close(ratio.value, 0.5) && close(ratio.low, 0.5) && close(ratio.high, 0.5), "{ratio:?}");

@@ -73,8 +73,7 @@ fn number(row: &Row, column: &str) -> f64 {
     row[column].parse().unwrap_or_else(|_| panic!("{column}: found '{}', expected a number", row[column]))
 }
 
-/// Results of ns-3. Its `loss_percent` counts handshakes and FINs among the packets offered; here
-/// only data counts.
+/// Results of ns-3. Its `loss_percent` counts handshakes and FINs as offered; here only data.
 fn theirs(row: &Row) -> Outcome {
     let dropped = number(row, "packets_dropped");
     let offered = dropped + number(row, "packets_forwarded") - NOT_DATA * number(row, "flows");

@@ -61,8 +61,7 @@ pub struct Chain {
     pub path: Path,
     /// Properties of each element that a checker may rely on.
     pub models: Vec<ElementModel>,
-    /// The elements of the links from left to right, and of their twins from right to left, both in
-    /// the order of the links.
+    /// The links' elements from left to right, and their twins', in the order of the links.
     pub links: Vec<(u16, u16)>,
 }
 

@@ -48,8 +48,7 @@ pub struct Flow {
     pub peer: u32,
     /// The side that opened it.
     pub opener: Opener,
-    /// The other direction of the connection that shares its handshake, until the handshake is
-    /// complete on both.
+    /// The connection's other direction, which shares its handshake, until that is complete.
     pub other_half: Option<FlowId>,
     /// Tag of its workload, returned with each message.
     pub tag: u64,

@@ -3,8 +3,7 @@
 use headstart_startup::quick_start::{Echo, Nonce, Request};
 use headstart_units::{Bytes, Rate, Span};
 
-/// A flow's place in the table of live flows; the generation distinguishes it from a later flow in
-/// the same place.
+/// A flow's place in the table of live flows; the generation tells later flows of a place apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowId {
     /// Index into the table.

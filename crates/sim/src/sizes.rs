@@ -143,8 +143,7 @@ impl Sizes {
         }
     }
 
-    /// A Tier-1 backbone link, without flows above `limit` ([`HALFBACK_LIMIT`] in HB,
-    /// [`Bytes::MAX`] for all).
+    /// A Tier-1 backbone link, flows up to `limit` ([`HALFBACK_LIMIT`]: HB; [`Bytes::MAX`]: all).
     #[must_use]
     pub fn internet(limit: Bytes) -> Self {
         Self::from_anchors(INTERNET, limit)
@@ -173,8 +172,7 @@ impl Sizes {
         Self::Pareto(Pareto { minimum, shape, limit, kept: 1.0 - libm::pow(minimum / limit, shape) })
     }
 
-    /// A log-normal with that median and that standard deviation of the natural logarithm, without
-    /// flows above `limit`.
+    /// A log-normal with that median and deviation of the natural logarithm, up to `limit`.
     #[must_use]
     pub fn lognormal(median: Bytes, deviation: Ratio, limit: Bytes) -> Self {
         const STEPS: i32 = 48;

@@ -1,5 +1,4 @@
-//! Connection vectors: the data that the two ends of a TCP connection exchanged, without the
-//! network between them.
+//! Connection vectors: the data that both ends of a TCP connection exchanged, without the network.
 //!
 //! Source: F. Hernandez-Campos, F. D. Smith, K. Jeffay, "Generating Realistic TCP Workloads", CMG
 //! 2004, and M. C. Weigle et al., "Tmix: A Tool for Generating Realistic TCP Application Workloads

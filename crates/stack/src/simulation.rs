@@ -19,8 +19,7 @@
 //!
 //! # Reports
 //!
-//! - A flow opens when the client initiates the connection, and is established when the sender has
-//!   read the first request.
+//! - A flow opens as the client connects; it is established as the sender reads the request.
 //! - Sent and delivered are bytes of packets with application data, not of payload; their ratio
 //!   means the same.
 //! - Offsets in a sender's trace are those of packets in the order of departure, since lost data

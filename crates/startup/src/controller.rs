@@ -28,8 +28,7 @@ impl Controller {
         Self { scheme, base: Base::new(base, mss), handed_over: false, pace_over: None, srtt: Span::ZERO }
     }
 
-    /// The connection is established: the scheme starts from `prior`. Returns the plan of the
-    /// first flight.
+    /// The connection is established: starts from `prior`. Returns the first flight's plan.
     pub fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.srtt = prior.handshake_rtt;
         self.scheme.establish(prior)

@@ -310,8 +310,7 @@ mod tests {
     #[test]
     fn hystart_exits_at_the_eighth_sample_of_the_first_round_an_eighth_above_the_minimum_rtt() {
         for (rounds, expected) in [
-            // 64 ms: the threshold is 8 ms, to be exceeded. Ten acks in each round before it grow
-            // the window.
+            // 64 ms: the threshold is 8 ms, to be exceeded. Ten acks per round grow the window.
             (&[64, 72, 72][..], (MSS * 46, Decision::Continue)),
             (&[64, 73][..], (MSS * (16 + 10 + 7), Decision::Exit)),
             (&[64, 64, 73][..], (MSS * (16 + 20 + 7), Decision::Exit)),

@@ -210,8 +210,7 @@ pub(crate) mod testing {
     use super::*;
     use crate::prior::Prior;
 
-    /// A prior of 100 ms with a record of `kilobytes_per_sec` and `rt_prop` milliseconds; segments
-    /// of 1000 bytes.
+    /// A prior of 100 ms; a record of `kilobytes_per_sec` and `rt_prop` ms; 1000-byte segments.
     pub fn prior_with(kilobytes_per_sec: u64, rt_prop: u64) -> Prior {
         let mss = Bytes::new(1000);
         let mut prior = Prior::bare(Time::from_millis(7_000), mss, Span::from_millis(100), Bytes::MAX);

@@ -11,8 +11,7 @@ use std::time::Duration;
 use common::{number, peer, record, visit};
 use headstart_store::{History, Options};
 
-/// Peers that the process writes in turn; more than the table holds, so that slots are freed and
-/// taken all the time.
+/// Peers that the process writes in turn; more than the table holds: slots are freed and taken.
 const PEERS: u64 = 300;
 const CAPACITY: usize = 250;
 const ROUNDS: u64 = 60;
@@ -131,8 +130,7 @@ fn killed_at_any_moment() {
     println!("killed {ROUNDS} times: {written} records flushed, none torn, none lost");
 }
 
-/// A writer that is killed after two and a half seconds: the last number that it said, and the
-/// newest in the file.
+/// A writer killed after 2.5 s: the last number that it said, and the newest in the file.
 fn killed_unasked() -> (u64, u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("history");

@@ -1,5 +1,4 @@
-//! Options that take effect only with others, as a table: source of the notes on options that
-//! change nothing in a run.
+//! Options that take effect only with others: source of notes on those that change nothing.
 
 use headstart_net::QueueDiscipline;
 use headstart_startup::catalogue::{Entry, Needs};

@@ -43,8 +43,7 @@ pub struct RecordParams {
 pub enum Records {
     /// From the connection before; in a sequence of networks, from another network (WS §4.3).
     Previous,
-    /// From an earlier connection over the same path, as far from it as two connections of one peer
-    /// are (WS Figure 2).
+    /// From an earlier connection over the path, as far off as two of one peer are (WS Figure 2).
     Drawn,
     /// From an earlier connection over the same path that measured it exactly.
     Exact,

@@ -1,5 +1,4 @@
-//! Runs and studies of start-up schemes: conversion of options to a run, carriers of runs, and the
-//! measures of each study.
+//! Runs and studies of start-up schemes: options to runs, carriers, measures of each study.
 //!
 //! | module | holds |
 //! |---|---|
@@ -25,8 +24,7 @@
 //! | [`connection_vectors`] | the set-up of the fast-startup slides: vectors over a dumbbell |
 //! | [`history`] | starts that draw on records of earlier connections |
 
-// Shadows `std`'s, which panics where the reader of standard error has gone: a note that nobody
-// reads ends no run.
+// Shadows `std`'s, which panics if standard error is closed: a note that nobody reads ends no run.
 macro_rules! eprintln {
     ($($part:tt)*) => {{
         use std::io::Write as _;

@@ -235,8 +235,7 @@ impl Progress {
 }
 
 impl RunProgress {
-    /// Records that the run has reached `now` of `end`. A repeated run counts only beyond its
-    /// earlier progress.
+    /// The run has reached `now` of `end`. Repeated, it counts beyond its earlier progress.
     ///
     /// # Panics
     /// With [`StoppedRun`], if the monitor of it has stopped it.

@@ -128,8 +128,7 @@ fn rows(setup: &Setup, mix: SchemeMix, part: &Path) -> Result<FlowRows> {
     Ok(FlowRows::new(PartWriter::create(part)?, names, warm_up, has_counts))
 }
 
-/// Work of the runs that are not stored; those whose flows are needed and not among the parts are
-/// to be executed again.
+/// Work of runs that are not stored, or whose flows are needed and not among the parts.
 #[must_use]
 pub fn work(setup: &Setup, jobs: &[Job], store: &JobStore, parts: Option<&PartFolder>) -> Work {
     let keyed = keyed(setup, jobs, store, parts);

@@ -44,8 +44,7 @@ impl Opener {
     }
 }
 
-/// Continues the operation in progress, or starts it. The operation outlives one poll: dropping it
-/// would lose its waker.
+/// Continues the operation, or starts it. It outlives a poll: dropping it would lose its waker.
 fn poll_next<T, F>(
     waiting: &mut Waiting<T>,
     cx: &mut Context<'_>,

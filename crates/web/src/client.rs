@@ -4,8 +4,7 @@
 //! byte of the body has been read. So the handshake counts, as everywhere in headstart
 //! (`docs/definitions.md`).
 //!
-//! An ICMP port unreachable ends the attempt at once, silence after the time limit
-//! ([`ClientEndpoint`]).
+//! ICMP port unreachable ends the attempt at once, silence at the limit ([`ClientEndpoint`]).
 
 use std::io;
 use std::net::SocketAddr;

@@ -150,8 +150,7 @@ impl ResolvesServerCert for CurrentIdentity {
     }
 }
 
-/// The self-signed certificates kept in `folder`, for a client on this host to trust. Unreadable
-/// files are skipped.
+/// The readable self-signed certificates in `folder`, for a client on this host to trust.
 #[must_use]
 pub fn kept_certificates(folder: &Path) -> Vec<CertificateDer<'static>> {
     let Ok(entries) = fs::read_dir(folder) else { return vec![] };

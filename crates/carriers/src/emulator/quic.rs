@@ -1,5 +1,4 @@
-//! Flows over real QUIC: a server for each group, clients on addresses of their own, and the UDP
-//! relay between them.
+//! Flows over real QUIC: a server for each group, clients on own addresses, the relay between.
 //!
 //! A client opens a stream for each message; its [`TransferRequest`] holds the flow's number, the
 //! size wanted and whether the server's scheme learns that size. A group is identified by the

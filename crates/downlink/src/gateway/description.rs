@@ -40,8 +40,7 @@ pub(super) fn services(description: &str, base: &Uri) -> Result<Vec<Service>, Er
     if found.is_empty() { Err(Error::NoService) } else { Ok(found) }
 }
 
-/// A reference relative to a base (RFC 3986 §5.2, as far as gateways use it). Its destination is
-/// checked later.
+/// A reference relative to a base (RFC 3986 §5.2, as gateways use it). The host is checked later.
 fn resolve(base: &str, reference: &str) -> String {
     if reference.contains("://") {
         return reference.to_owned();

@@ -138,8 +138,7 @@ mod tests {
     use headstart_units::Rate;
     use proptest::prelude::*;
 
-    /// An IPv4 header with a no-operation, a request of code 9 (20.48 Mbit/s) and padding; its
-    /// checksum is correct.
+    /// An IPv4 header with a no-operation, a request of code 9 (20.48 Mbit/s), padding, checksum.
     fn packet() -> Vec<u8> {
         let mut packet = vec![0x48, 0, 0, 32, 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         packet.extend([NO_OPERATION, KIND, 8, 0x09, 200, 0, 0, 4, 0xd0, NO_OPERATION, NO_OPERATION, END]);

@@ -1,5 +1,4 @@
-//! The report of a sweep: lines along each axis, heat maps over two, and the crossings of the
-//! order of two schemes.
+//! The report of a sweep: lines along each axis, heat maps over two, and crossings of two schemes.
 
 use std::fmt::Write as _;
 

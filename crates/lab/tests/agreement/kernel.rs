@@ -56,8 +56,7 @@ pub fn receive() {
     std::fs::write("/proc/sys/net/ipv4/tcp_rmem", "4096 8000000 16000000").expect("root of its own network");
     let outside = std::env::var(namespace::OUTSIDE).expect("set by the link");
     let mut stream = TcpStream::connect((outside.as_str(), PORT)).expect("a server");
-    // It sends no request: that would be acknowledged by a packet that the model puts into the
-    // first data packet.
+    // It sends no request: its ack would be a packet; the model's is in the first data packet.
     let mut buffer = vec![0; 1 << 18];
     while stream.read(&mut buffer).expect("data") > 0 {}
 }

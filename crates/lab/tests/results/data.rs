@@ -112,8 +112,7 @@ fn conditions_are_numbers_in_the_unit_of_their_column() {
     assert_eq!(columns(&folder.join("sweep/sweep.csv"))[..3], ["load_share", "quantum", "scheme"]);
 }
 
-/// The mean over rows of a scheme and seed, unfinished flows with their age, is that of the table;
-/// so are the counts.
+/// Mean (unfinished flows with their age) and counts by scheme and seed are those of the table.
 #[test]
 fn the_rows_of_flows_add_up_to_the_table() {
     let folder = folder("data", "flows");
@@ -422,8 +421,7 @@ fn diff_ends_as_diff_does() {
     }
 }
 
-/// Every record has the draft's types, packet numbers are given once, and lost or acknowledged
-/// packets were sent.
+/// Records have the draft's types, packet numbers occur once, lost or acked packets were sent.
 #[test]
 fn a_trace_is_qlog_as_the_draft_has_it() {
     let folder = folder("data", "qlog");
@@ -485,8 +483,7 @@ fn a_trace_is_qlog_as_the_draft_has_it() {
     }
 }
 
-/// qvis opens documents with a version that it knows, and takes category and name from the name of
-/// an event.
+/// qvis opens documents with a version that it knows, and takes category and name from the event.
 #[test]
 fn a_trace_has_the_qlog_version_of_qvis() {
     let folder = folder("data", "qvis");

@@ -19,10 +19,8 @@
 //! - An ECN-capable packet is marked instead of dropped, and is then the packet that leaves:
 //!   marking removes nothing from the queue, so no second packet is dequeued in its place. The
 //!   pseudocode only drops; Linux (`include/net/codel_impl.h`) does it this way.
-//! - The pseudocode assumes a clock that never goes back and counters that wrap. Here spans and
-//!   counters saturate.
-//! - A packet that finds the link idle is processed with a queueing delay of zero, although it
-//!   never was in the buffer.
+//! - The pseudocode assumes a monotonic clock and counters that wrap. Here both saturate.
+//! - A packet that finds the link idle counts with a queueing delay of zero, without a buffer.
 
 use headstart_units::{Bytes, Span, Time};
 

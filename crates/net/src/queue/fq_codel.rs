@@ -26,8 +26,7 @@
 //! - CoDel compares the bytes of its own flow with a packet; Linux those of all flows.
 //! - A turn ends at zero credits, as in §3 and in Linux; §4.2 has negative ones.
 //! - There is no CE threshold (§5.2.7: off by default).
-//! - A packet that finds the link idle passes its flow's queue, but not the limit, as in all queues
-//!   here.
+//! - A packet that finds the link idle passes its flow's queue, not the limit, as everywhere here.
 
 use std::collections::VecDeque;
 
@@ -82,8 +81,7 @@ pub struct FqCoDel<P> {
 }
 
 impl<P> FqCoDel<P> {
-    /// An empty queue with a buffer of `limit`; `perturbation` decides which flows share a queue
-    /// (RFC 8290 §4.1).
+    /// An empty queue of `limit`; `perturbation` decides which flows share one (RFC 8290 §4.1).
     #[must_use]
     pub fn new(params: Params, limit: Limit, perturbation: u64) -> Self {
         Self {
@@ -266,8 +264,7 @@ mod tests {
     }
 
     /// §4.2 by hand: 1500 bytes leave 14 of the first quantum, so each flow sends two packets in
-    /// its first turn and falls to -1486. A quantum makes that 28, one packet more -1472, and so
-    /// on.
+    /// its first turn and falls to -1486. A quantum makes that 28, a packet -1472.
     #[test]
     fn flows_take_turns_by_their_credit() {
         let mut queue = queue(Limit::NONE);
@@ -293,8 +290,7 @@ mod tests {
     fn a_new_flow_goes_before_the_old_ones_once() {
         let mut queue = queue(Limit::NONE);
         let mut dropped = Dropped::new();
-        // Four packets of 500 bytes use up a quantum: with the fifth, flow 1 is an old one, of
-        // which 528 are left.
+        // Four packets of 500 bytes use up a quantum: with the fifth, flow 1 is old, 528 left.
         let small = |n| Numbered { size: Bytes::new(500), ..of(1, n) };
         take(&mut queue, (0..10).map(small));
         for _ in 0..5 {

@@ -24,8 +24,7 @@
 //! - The queue is idle from a dequeue of the empty queue until a packet is accepted. FJ93 starts
 //!   when the queue becomes empty, when a packet may still be in transmission. Idle time that has
 //!   shrunk the average once is not counted again if the packet that ended it is dropped.
-//! - A packet dropped because the buffer is full restarts the count, as any other drop does; FJ93
-//!   has no full buffer.
+//! - A packet dropped because the buffer is full restarts the count, as any drop; FJ93 has none.
 
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 use rand_core::{Rng, SeedableRng};

@@ -112,8 +112,7 @@ fn curves_cross_between_two_points() {
     let quantity = Quantity::read(text, &plan, false).expect("fine");
     let context = Scope { plan: &plan, results: &results, variant: 0, scheme: None, at: &[], draw: None };
     let found = context.crossing(&quantity, "TCP", "load");
-    // Level at 30 % when pooled is no crossing; the first seed is 40 % below at 20 % and 20 % above
-    // at 30 %.
+    // Pooled, level at 30 % is no crossing; the first seed is -40 % at 20 %, +20 % at 30 %.
     assert!(found.value.is_nan(), "{found:?}");
     close(found.low, 20.0 + 10.0 * 0.4 / 0.6);
 }

@@ -31,8 +31,7 @@ impl Adapter {
         bytes + SLACK >= self.sender.packet() || has_size()
     }
 
-    /// Preview of a flight of all data announced since the last plan, if there is any and the
-    /// scheme plans one.
+    /// Preview of a flight of all data announced since the last plan, if the scheme plans one.
     #[inline]
     pub(super) fn preview_next_flight(&self) -> Option<Box<NextFlight>> {
         if !self.has_more_announced() || !matches!(self.start_state, StartState::Started) {

@@ -321,8 +321,7 @@ fn the_first_packet_of_a_paced_flight_does_not_wait_after_small_packets() {
             let rate = adapter.metrics().pacing_rate.expect("it is paced") as f64;
             (1200.0 - tokens).max(0.0) / rate
         };
-        // The stack's bucket at 1.9 packets per 10 ms, out of which all packets leave at this
-        // instant.
+        // The stack's bucket at 1.9 packets per 10 ms: all packets leave at once.
         let mut tokens: f64 = 1200.0 * 1.9;
         for number in 0..small {
             adapter.on_packet_sent(now, 400, 1 + number);

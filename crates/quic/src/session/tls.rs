@@ -142,8 +142,7 @@ impl crypto::ServerConfig for ServerConfig {
                 );
                 Box::new(ObservedSession::new(Box::new(session), Arc::clone(&self.shared)))
             }
-            // A draft version, or a configuration that rustls refuses: the stack's own session
-            // answers, without a hint.
+            // A draft version, or one that rustls refuses: the stack's session answers, no hint.
             _ => self.tls.stack.start_session(version, params),
         }
     }

@@ -1,8 +1,7 @@
 //! Runs in real time, judged by a quota.
 //!
-//! Tests in real time share the host with other processes. A run during which the host delayed
-//! timers too long says nothing of the code under test and is repeated; of the runs that count,
-//! nearly all must be good.
+//! Tests in real time share the host with other processes. A run in which the host delayed timers
+//! too long is repeated; nearly all others must be good.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::fmt::Debug;

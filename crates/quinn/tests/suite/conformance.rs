@@ -65,8 +65,7 @@ fn decisions(report: &StartReport) -> String {
     )
 }
 
-/// Packets by which the second is ahead of the first at most, and behind, in the round trip after
-/// its first packet.
+/// Most packets by which the second is ahead, and behind, in the RTT after its first packet.
 fn distance(first: &Outcome, second: &Outcome) -> (usize, usize) {
     let left = |outcome: &Outcome| -> Vec<Span> {
         let begun = outcome.departures.first().copied().unwrap_or_default();
@@ -176,8 +175,7 @@ fn schemes_decide_on_quinn_as_on_noq_and_the_table_of_the_document_says_where_no
     assert_eq!(found, table, "write it with HEADSTART_WRITE_DOCS=1");
 }
 
-/// Handshake and request, half a round trip for the answer to arrive, and the flight at the
-/// bottleneck's rate.
+/// Handshake and request, half a round trip for the answer, the flight at the bottleneck's rate.
 #[test]
 fn a_known_peer_gets_its_answer_within_a_twentieth_of_the_bound_on_noq_and_a_tenth_on_quinn() {
     let scenario = Scenario { record: Some((RATE, RTT)), ..Scenario::new("known peer", 100_000) };

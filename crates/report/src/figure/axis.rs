@@ -66,8 +66,7 @@ impl Axis {
         if self.unit.is_empty() { self.title.clone() } else { format!("{} ({})", self.title, self.unit) }
     }
 
-    /// True if a value lies beyond an end that was given: it is not shown, and nothing
-    /// needs room for it.
+    /// True if a value lies beyond an end that was given: it is not shown and needs no room.
     pub(super) fn is_beyond(&self, value: f64) -> bool {
         match self.range {
             Range::Fixed(a, b) => value < a.min(b) || value > a.max(b),

@@ -150,8 +150,7 @@ fn data_axis(axis: &Axis, ruler: &FittedAxis) -> String {
     format!("{low}|{high}|{scale}|{}|{}", plain(&axis.title), plain(&axis.unit))
 }
 
-/// Values of a series for a page's script, where they are few: x and y of each point, with the ends
-/// of its intervals.
+/// Values of a short series for a page's script: x and y of each point, ends of its intervals.
 fn data_points(figure: &Figure, series: &Series) -> Option<String> {
     let value = |value: f64, range: Option<(f64, f64)>| match range.filter(|range| is_interval(*range)) {
         None => significant(value),

@@ -1,8 +1,7 @@
 //! Put a label beside each of many points so that none covers another.
 //!
 //! Each label tries places around its point, nearest first, and takes the cheapest; then each in
-//! turn is tried again against all the others, until nothing improves. A label that had to move
-//! away gets a leader.
+//! turn is tried again against all the others, until nothing improves. A moved label gets a leader.
 
 use super::canvas::Place;
 

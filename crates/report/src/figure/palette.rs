@@ -204,8 +204,7 @@ mod tests {
         }
     }
 
-    /// A difference of 1 can just be told when two fields touch; thin lines and small marks need
-    /// more than ten of them.
+    /// A difference of 1 can just be told when fields touch; thin lines and marks need over ten.
     #[test]
     fn any_two_colours_differ_under_each_kind_of_colour_blindness() {
         for colours in [ON_WHITE, ON_DARK] {

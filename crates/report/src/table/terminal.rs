@@ -147,8 +147,7 @@ impl Table {
         if self.columns[column].align == Align::Left { width.min(FOLDED) } else { width }
     }
 
-    /// Widths of the columns that are shown: what is left over goes to columns of text, first come,
-    /// first served.
+    /// Widths of the columns that are shown: the rest goes to columns of text in their order.
     fn widths(&self, blocks: &[Block], kept: &[usize], width: usize) -> Vec<usize> {
         let mut widths: Vec<usize> =
             kept.iter().map(|&column| self.least_width(blocks, column).min(width)).collect();

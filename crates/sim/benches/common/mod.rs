@@ -51,8 +51,7 @@ impl Bottleneck {
         Path::new(&plan, Seed(1))
     }
 
-    /// The peer's dumbbell: each pair has access links of 1 Gbit/s without delay on both sides. A
-    /// class is a pair.
+    /// The peer's dumbbell: each pair (a class) has access links of 1 Gbit/s without delay.
     pub fn dumbbell(&self, pairs: u16) -> Path {
         let mut path = PathBuilder::default();
         let forward = path.element("forward", AnyElement::Link(self.link()));

@@ -172,8 +172,7 @@ impl Pages {
         }));
     }
 
-    /// The document is read: connections to every origin are opened and every object without a
-    /// redirect is requested.
+    /// The document is read: connects to every origin, requests every object without a redirect.
     fn begin_objects(visit: &mut Visit, number: u32, page: &[Object], orders: &mut Vec<Order>) {
         let origins: Vec<u16> = visit.waiting.keys().copied().collect();
         for origin in origins {

@@ -11,8 +11,7 @@ use crate::packet::FlowId;
 /// One message of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Time of its request, from the origin of its trace's times on ([`From`]); of the first
-    /// message: ignored.
+    /// Time of its request since the origin of its trace ([`From`]); of the first message: ignored.
     pub at: Span,
     /// Its size.
     pub bytes: Bytes,

@@ -245,8 +245,7 @@ mod tests {
         }
     }
 
-    /// Runs the sessions on a network that takes `millis` for each object; returns the opened
-    /// flows, by session.
+    /// Runs sessions on a network that takes `millis` per object; returns flows by session.
     fn played(millis: u64) -> BTreeMap<u64, Vec<(u16, u64)>> {
         let mut web = WebSessions::new(spec(), Seed(3));
         let mut under_way: BTreeSet<(Time, u64)> = BTreeSet::new();

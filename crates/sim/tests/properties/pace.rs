@@ -11,8 +11,7 @@ use headstart_sim::properties::case::{Case, Transfer, link};
 use headstart_sim::properties::draw::{case, logarithmic};
 use headstart_sim::properties::watch::Watch;
 
-/// WiseStart §3.3.1: twice the bottleneck rate that was measured; and no measurement is above the
-/// bottleneck's rate.
+/// WiseStart §3.3.1: twice the measured bottleneck rate, and none measured is above the true one.
 #[test]
 fn wise_start_paces_at_twice_the_bottleneck_at_most() {
     let path =

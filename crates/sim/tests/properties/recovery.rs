@@ -14,8 +14,7 @@ use headstart_sim::properties::case::{Case, Transfer, bursts, disturbed, jitter,
 use headstart_sim::properties::draw::{case, delay, logarithmic, rate};
 use headstart_sim::properties::watch::Watch;
 
-/// Requests that follow one another on one connection: data that answers an earlier one does not
-/// acknowledge a later one.
+/// Requests that follow one another on one connection: answers to one do not acknowledge the next.
 #[test]
 fn a_lost_request_is_repeated_although_earlier_responses_arrive() {
     for seed in 0..100 {

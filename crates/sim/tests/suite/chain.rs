@@ -110,8 +110,7 @@ fn web(sessions: u32, servers: u16, first: u16) -> Box<dyn Workload> {
     Box::new(WebSessions::new(spec, Seed(5).child(&first.to_string())))
 }
 
-/// Data of the right side crosses the links back together with the acks of the left side, and both
-/// are in their accounts.
+/// Data of the right side crosses back with the acks of the left; links account for both.
 #[test]
 fn reverse_traffic_crosses_the_reverse_links() {
     let both = || Box::new(Mixed::new(vec![web(6, 2, 0), web(3, 1, 2)]));

@@ -176,8 +176,7 @@ fn a_connection_with_data_in_both_directions_has_one_handshake() {
 }
 
 /// A SYN or a SYN-ACK that is lost costs a second, its ack nothing: the request replaces it. At a
-/// loss of one in ten that happens to 1 - 0.9^2 = 19 % of all connections; were there two
-/// handshakes, to 41 %.
+/// loss of one in ten that is 1 - 0.9^2 = 19 % of connections; with two handshakes 41 %.
 #[test]
 fn a_lost_handshake_is_no_more_likely_than_two_packets_are_to_be_lost() {
     for scheme in ["iw10", "quick-start", "rcp"] {

@@ -33,8 +33,7 @@ fn departures(sender: &mut Sender, now: Time, config: &TcpConfig) -> Vec<bool> {
         .collect()
 }
 
-/// The receiver has `cumulative` segments in order, and those of the block; the newest
-/// triggered its ack.
+/// The receiver has `cumulative` segments and the block's; the newest triggered its ack.
 fn ack(sender: &mut Sender, now: Time, cumulative: u32, block: std::ops::Range<u32>, config: &TcpConfig) {
     let (start, end) = (block.start, block.end);
     let trigger = end.max(cumulative) - 1;

@@ -21,8 +21,7 @@ struct Watch {
     from: Time,
     /// Data packets that wait or travel, with their time of entry.
     inside: BTreeMap<(u32, u32), Time>,
-    /// From arrival at the bottleneck to the far end of its link, for each flow in the order of
-    /// opening.
+    /// From arrival at the bottleneck to its link's far end, per flow by opening.
     took: BTreeMap<u32, Vec<Span>>,
     marks: BTreeMap<u32, u64>,
     delivered: BTreeMap<u32, u64>,

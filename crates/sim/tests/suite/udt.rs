@@ -132,8 +132,7 @@ fn a_report_that_names_nothing_twice_leaves_lost_retransmissions_to_the_timeout(
     assert_eq!(once.report.expect("a flow").read, Bytes::new(100_000));
 }
 
-/// UD §6: new data waits while more is sent than acknowledged, and an acknowledgement names the
-/// first missing packet.
+/// UD §6: new data waits while more is sent than acked; an ack names the first missing packet.
 #[test]
 fn a_window_that_counts_from_the_first_missing_packet_is_never_exceeded_by_what_follows_it() {
     // Slow start overflows the buffer in the middle of the flow: new data follows a hole.

@@ -31,8 +31,7 @@ impl Wire {
     }
 
     /// Contents of the datagram of that number. A second one of the same number is a duplicate made
-    /// by the path: the receiver discards it by its packet number (RFC 9000 §12.3), so it has no
-    /// contents.
+    /// by the path: the receiver discards it (RFC 9000 §12.3), so it has none.
     fn take(&mut self, number: u32) -> Option<Bytes> {
         let contents = self.in_flight.get_mut(number.wrapping_sub(self.base) as usize)?.take();
         while let Some(None) = self.in_flight.front() {

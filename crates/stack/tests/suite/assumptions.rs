@@ -1,5 +1,4 @@
-//! Behaviour of the stack that is relied upon beyond its documentation: a version that changes it
-//! fails a test here.
+//! Behaviour relied upon beyond the stack's documentation: a version that changes it fails here.
 //!
 //! - A packet is encrypted by `PacketKey::encrypt` and right after it by `HeaderKey::encrypt`, over
 //!   the whole packet: the tap retains exactly the bytes sent.
@@ -9,8 +8,7 @@
 //! - `on_packet_sent` follows the encryption: the last key used identifies the packet number space.
 //! - A second `build`, or an event for a clone, means that the path has changed.
 //!
-//! Not relied upon: that acks of handshake packets precede those of data. They are distinguished by
-//! number and time.
+//! Not relied upon: that acks of handshake packets come first. They differ by number and time.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -78,8 +76,7 @@ fn a_new_path_begins_with_slow_start() {
         let mut scenario = scenario(2_000_000);
         scenario.transfer.migrations = Some((Time::from_millis(200), SocketAddr::new(address, 5_555)));
         let outcome = run(&scenario, "s-cubic");
-        // Half a round trip later the server detects the migration; for one round trip it may send
-        // ten packets at most.
+        // Half an RTT later the server detects the migration; for one RTT it may send ten packets.
         let (from, to) = (Time::from_millis(260), Time::from_millis(300));
         outcome.full_packets().filter(|it| it.at > from && it.at < to).count()
     };

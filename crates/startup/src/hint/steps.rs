@@ -33,8 +33,7 @@ const MIN_KBIT: u64 = 100;
 const MAX_KBIT: u64 = 10_000_000;
 
 impl Steps {
-    /// The largest step that is not more than `rate`; the largest of all for anything above; `None`
-    /// below the smallest.
+    /// The largest step not above `rate`; `None` below the smallest.
     #[must_use]
     pub fn floor(self, rate: Rate) -> Option<Rate> {
         if rate < kbit(MIN_KBIT) {

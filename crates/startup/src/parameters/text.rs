@@ -1,7 +1,6 @@
 //! The text of a scheme with parameters: `halfback(additional=25%)`, and errors in it.
 //!
-//! Text is untrusted: its length is bounded, nothing panics, and an error quotes a short, printable
-//! part.
+//! Text is untrusted: of bounded length; nothing panics; an error quotes a short, printable part.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -152,8 +152,7 @@ fn count(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// Prints `amount` in the largest unit that takes at most three decimals, or in the smallest,
-/// whatever that takes.
+/// Prints `amount` in the largest unit that takes at most three decimals, or in the smallest.
 fn exactly(amount: u64, units: &[(&str, u64)], out: &mut dyn Write) -> fmt::Result {
     let fits = |size: u64| amount >= size && (u128::from(amount) * 1000).is_multiple_of(u128::from(size));
     let Some((unit, size)) = units.iter().find(|(_, size)| fits(*size)).or(units.last()) else {

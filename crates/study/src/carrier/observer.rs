@@ -172,8 +172,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
-/// An observer as the simulator's recorder. One that does not watch (`WATCHES` is false) costs
-/// nothing for each packet.
+/// An observer as the simulator's recorder. Without `WATCHES` it costs nothing per packet.
 pub struct ObserverRecorder<'a, const WATCHES: bool> {
     observer: &'a mut dyn Observer,
     is_wanted: bool,

@@ -67,8 +67,7 @@ enum EventKind {
     End { number: usize },
 }
 
-/// Visits to a history, without a network: the setup's `peers` users against a store with room for
-/// its `history` records.
+/// Visits to a history, without a network: `peers` users, a store for `history` records.
 pub struct HitRate;
 
 impl Study for HitRate {

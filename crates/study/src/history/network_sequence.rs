@@ -1,5 +1,4 @@
-//! An application on one network after the other: WS §4.3 (Figure 8), §4.4.2 (Figure 10) and §4.2
-//! (Figure 6).
+//! An application on one network after the other: WS §4.3, §4.4.2, §4.2 (Figures 8, 10, 6).
 //!
 //! The seed is the number of the scene: seed 1 is the first scene of the first row of seventy, seed
 //! 71 the first of the second row. On each, a client opens a connection and replays a session of
@@ -9,8 +8,7 @@
 //!
 //! All scenes of a row share one run of it, which is kept with the study.
 //!
-//! With `records = "drawn"` every scene is a peer of its own, and its record differs from the path
-//! as in WS Figure 2.
+//! With `records = "drawn"` each scene is a peer, its record off the path as in WS Figure 2.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};

@@ -32,8 +32,7 @@ const LARGE: Rate = Rate::from_bytes_per_sec(20_000_000);
 /// Source address of the framing attack, an honest host's; and an address that none of them has.
 const VICTIM: u32 = 0;
 const ATTACKER: u32 = 1 << 30;
-/// Honest flows that begin so soon after the start or the end of the attack are not counted for
-/// "during" and "after".
+/// Honest flows this soon after the attack's start or end count for neither phase.
 const SETTLING: Span = Span::from_secs(2);
 
 /// Numbers of each third of the run: before the attack, during it and after it.

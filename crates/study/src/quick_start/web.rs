@@ -33,8 +33,7 @@ const SHAPE: f64 = 1.002;
 /// Access delays (Quick-Start §5, Figure 11).
 const FARTHEST: Span = Span::from_millis(110);
 const NARROW: Span = Span::from_millis(20);
-/// Upper bound of small transfers, and bounds of medium and large ones, in packets: 10 Mbit/s x 128
-/// ms are 107.
+/// Bounds of small, medium and large transfers in packets: 10 Mbit/s x 128 ms are 107.
 const SMALL: u64 = 10;
 const MEDIUM: u64 = 30;
 const LARGE: u64 = 300;

@@ -19,8 +19,7 @@ pub enum Population {
     /// Hosts in five continents behind access links of their own; shallow buffers, cross traffic
     /// and a little random loss.
     Continents,
-    /// Everything uniform between its bounds (rates and buffers on a logarithmic scale); losses
-    /// from full buffers only.
+    /// All uniform between bounds (rates, buffers: logarithmic); losses from full buffers only.
     Uniform,
     /// Fast paths with deep buffers, of which a part loses packets at random, in bursts.
     Random,

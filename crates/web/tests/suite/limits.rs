@@ -120,8 +120,7 @@ impl Session for WatchedSession {
     fn closed(&self, _: &Connection, _: &ConnectionError) {}
 }
 
-/// A request for a gigabyte: HEADERS (RFC 9114 §7.2.2) with a field section of static names (RFC
-/// 9204, Appendix A).
+/// A request for a gigabyte: HEADERS (RFC 9114 §7.2.2), static names (RFC 9204, Appendix A).
 fn request_of_a_gigabyte() -> Vec<u8> {
     let path = b"/bytes/1073741824";
     let mut fields = vec![0, 0, 0xd1, 0xd7, 0x50, 9];

@@ -139,8 +139,7 @@ async fn an_untrusted_certificate_is_refused() {
     server.stop().await;
 }
 
-/// A client that sends GOAWAY and still reads; encoded by hand, for this project's client sends
-/// GOAWAY only at its end.
+/// A client that sends GOAWAY and still reads; by hand: this project's client sends it at its end.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_response_in_progress_completes_after_goaway() {
     const BYTES: usize = 1_000_000;

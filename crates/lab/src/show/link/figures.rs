@@ -121,8 +121,7 @@ fn delay(record: &ParsedLog) -> Svg {
     figure.svg()
 }
 
-/// The queue before the first link over time: the length that each packet found, and one less as
-/// each left it to be sent.
+/// The queue before the first link: the length that each packet found, one less as each left it.
 ///
 /// The log has the time when a packet leaves the path. That is later than leaving the queue by its
 /// transmission and the rest of the path: the least time of packets of this size or a larger one.

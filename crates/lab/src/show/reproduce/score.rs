@@ -160,8 +160,7 @@ impl ClaimCounts {
         self.evidence + self.wide + self.no_evidence > 0
     }
 
-    /// The claims of the paper's results that were run: without those that were fitted and those on
-    /// this project's own code.
+    /// Claims of the paper's results that were run: none that were fitted or are on our own code.
     fn counted(&self) -> usize {
         self.judged() - self.apart
     }

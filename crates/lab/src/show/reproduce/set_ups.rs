@@ -1,5 +1,4 @@
-//! All claims of a paper under every variant of its set-up: a change that explains one claim shows
-//! which others it breaks.
+//! All claims under every variant of the set-up: what explains one claim may break others.
 
 use headstart_paper::claim::Verdict;
 use headstart_paper::library::Experiment;
@@ -124,8 +123,7 @@ impl<'a> SetUps<'a> {
         (columns, rows.collect())
     }
 
-    /// Variants that hold fewer claims than the judge and do not say so in paper.toml, or the
-    /// reverse.
+    /// Variants that hold fewer claims than the judge, unsaid in paper.toml, or the reverse.
     #[must_use]
     pub fn wrong(&self) -> Vec<String> {
         let mut lines = vec![];

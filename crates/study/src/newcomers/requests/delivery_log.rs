@@ -1,5 +1,4 @@
-//! Observations of a run: every packet that leaves the bottleneck or is dropped there, and the
-//! reports of newcomers.
+//! Observations of a run: packets that leave the bottleneck or are dropped; newcomers' reports.
 
 use headstart_sim::FlowReport;
 use headstart_sim::packet::{Body, Packet};

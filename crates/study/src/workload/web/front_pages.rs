@@ -25,15 +25,13 @@ use headstart_units::Bytes;
 /// Source of the pages' statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PageStatistics {
-    /// HTTP Archive, July 2014, top 100: 90 objects, 1612 kB; all from one server, as in Halfback's
-    /// testbed.
+    /// HTTP Archive, July 2014, top 100: 90 objects, 1612 kB; from one server, as in Halfback.
     Archive2014,
     /// Charzinski 2010, empty cache: 64.7 objects, 507 kB; one server.
     Survey2010,
     /// Charzinski 2010, warm cache: 16.1 objects, 98.5 kB; one server.
     Cached2010,
-    /// As `archive2014`, from 7.6 hosts on average (Charzinski 2010), each with connections of its
-    /// own.
+    /// As `archive2014`, from 7.6 hosts on average (Charzinski 2010), with own connections.
     Hosts2014,
 }
 

@@ -479,8 +479,7 @@ fn wire_bytes(response: &Response, content: &Content, has_no_body: bool) -> (Opt
     (bytes, is_guessed)
 }
 
-/// True for versions in which a connection carries many answers at once: `HTTP/2.0`, `h2`, `h3-29`,
-/// `http/2+quic/46`.
+/// True for versions that multiplex: `HTTP/2.0`, `h2`, `h3-29`, `http/2+quic/46`.
 fn is_multiplexed(version: &str) -> bool {
     let version = version.to_ascii_lowercase();
     let begins = ["h2", "h3", "http/2", "http/3", "spdy"].iter().any(|begin| version.starts_with(begin));
