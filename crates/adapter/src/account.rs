@@ -183,6 +183,14 @@ impl Account {
         self.outcome = Some(RecordUpdate::Keep);
     }
 
+    /// The peer does not answer, or answers again: a connection without an answer takes no share of
+    /// its peer's record.
+    pub fn set_silent(&mut self, store: Option<&dyn Store>, is_silent: bool) {
+        if let (Some(store), Some(lease)) = (store, &mut self.lease) {
+            if is_silent { store.suspend(lease) } else { store.resume(lease) }
+        }
+    }
+
     /// Updates the outcome as if the connection ended now, and releases the reservation of the
     /// first flight once that is over. An older event than the last, of a controller that another
     /// has replaced, has no effect, and none has one after the end.

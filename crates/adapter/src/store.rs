@@ -41,6 +41,12 @@ pub trait Store: Send + Sync + Debug {
     /// Every packet of its first flight is acknowledged or lost.
     fn release(&self, lease: &mut Lease, revision: &Revision);
 
+    /// Its peer does not answer: it does not count as live until [`Self::resume`].
+    fn suspend(&self, lease: &mut Lease);
+
+    /// Its peer answers again.
+    fn resume(&self, lease: &mut Lease);
+
     /// The connection is over: writes the outcome and releases the lease.
     fn close(&self, lease: Lease, outcome: RecordUpdate);
 }
@@ -56,6 +62,14 @@ impl<S: history::Store + Send + Debug> Store for Mutex<S> {
 
     fn release(&self, lease: &mut Lease, revision: &Revision) {
         locked(self).release(lease, revision);
+    }
+
+    fn suspend(&self, lease: &mut Lease) {
+        locked(self).suspend(lease);
+    }
+
+    fn resume(&self, lease: &mut Lease) {
+        locked(self).resume(lease);
     }
 
     fn close(&self, lease: Lease, outcome: RecordUpdate) {
@@ -131,6 +145,14 @@ impl Store for Sharded {
     fn release(&self, lease: &mut Lease, revision: &Revision) {
         let shard = self.shard(lease.peer());
         history::Store::release(&mut *locked(shard), lease, revision);
+    }
+
+    fn suspend(&self, lease: &mut Lease) {
+        history::Store::suspend(&mut *locked(self.shard(lease.peer())), lease);
+    }
+
+    fn resume(&self, lease: &mut Lease) {
+        history::Store::resume(&mut *locked(self.shard(lease.peer())), lease);
     }
 
     fn close(&self, lease: Lease, outcome: RecordUpdate) {

@@ -22,6 +22,7 @@
 //! | `cached_metrics` | the adapter's metrics, cached while they cannot change |
 //! | `events` | the stack's reports, for the sender |
 //! | `repairs` | copies |
+//! | `silence` | peers that do not answer |
 //! | `outcome` | phases, and the account with the record written at the end |
 //!
 //! # Deviations
@@ -43,6 +44,7 @@ mod first_flight;
 mod next_flight;
 mod outcome;
 mod repairs;
+mod silence;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -65,6 +67,7 @@ use cached_metrics::CachedMetrics;
 use first_flight::{Bucket, StartState};
 use next_flight::NextFlight;
 use repairs::Duplicator;
+use silence::Silence;
 
 /// Makes the controllers of one connection: the first runs the scheme; a later one means that the
 /// path has changed, and runs slow start.
@@ -125,6 +128,7 @@ pub struct Adapter {
     started_at: Time,
     phase: &'static str,
     publication: Publication,
+    silence: Silence,
     duplicator: Option<Duplicator>,
 }
 
@@ -156,6 +160,7 @@ impl Adapter {
             started_at: cache.last(),
             phase: "",
             publication: Publication::default(),
+            silence: Silence::default(),
             duplicator: None,
             shared,
         };
@@ -412,6 +417,7 @@ impl Clone for Adapter {
             started_at: self.started_at,
             phase: self.phase,
             publication: self.publication,
+            silence: self.silence,
             duplicator: None,
         }
     }

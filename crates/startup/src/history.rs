@@ -177,6 +177,8 @@ pub struct Lease {
     pub(crate) flight: Bytes,
     /// For a first contact: the initial credit of its record, if it writes one.
     pub(crate) credit: Bytes,
+    /// It does not count as live.
+    pub(crate) is_suspended: bool,
 }
 
 impl Lease {
@@ -198,6 +200,13 @@ pub trait Store {
 
     /// The outcome of its first flight is known: ends the reservation, and applies `revision`.
     fn release(&mut self, lease: &mut Lease, revision: &Revision);
+
+    /// Its peer does not answer: the connection does not count as live until [`Self::resume`]. The
+    /// reservation of its first flight ends for good: those packets have left the path.
+    fn suspend(&mut self, lease: &mut Lease);
+
+    /// Its peer answers again.
+    fn resume(&mut self, lease: &mut Lease);
 
     /// The connection closes: writes the outcome and releases everything, the first flight's
     /// reservation included. A record that is written keeps the credit of its peer, if that is

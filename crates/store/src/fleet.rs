@@ -153,6 +153,16 @@ impl Fleet {
         self.shared().mark_written(lease.peer());
     }
 
+    /// As [`Store::suspend`], shared. Other hosts go on counting it.
+    pub fn suspend_connection(&self, lease: &mut Lease) {
+        self.shared().local.suspend_connection(lease);
+    }
+
+    /// As [`Store::resume`], shared.
+    pub fn resume_connection(&self, lease: &mut Lease) {
+        self.shared().local.resume_connection(lease);
+    }
+
     /// As [`Store::close`], shared.
     pub fn close_connection(&self, lease: Lease, outcome: RecordUpdate) {
         let (shared, peer) = (self.shared(), lease.peer());
@@ -228,6 +238,14 @@ macro_rules! store {
 
             fn release(&mut self, lease: &mut Lease, revision: &Revision) {
                 self.release_flight(lease, revision);
+            }
+
+            fn suspend(&mut self, lease: &mut Lease) {
+                self.suspend_connection(lease);
+            }
+
+            fn resume(&mut self, lease: &mut Lease) {
+                self.resume_connection(lease);
             }
 
             fn close(&mut self, lease: Lease, outcome: RecordUpdate) {

@@ -160,6 +160,18 @@ impl History {
         self.change(peer, |table| table.settle_flight(lease, revision));
     }
 
+    /// As [`Store::suspend`], shared.
+    pub fn suspend_connection(&self, lease: &mut Lease) {
+        let shard = self.owner.shared.shard(lease.peer());
+        locked(shard).table.suspend(lease);
+    }
+
+    /// As [`Store::resume`], shared.
+    pub fn resume_connection(&self, lease: &mut Lease) {
+        let shard = self.owner.shared.shard(lease.peer());
+        locked(shard).table.resume(lease);
+    }
+
     /// As [`Store::close`], shared.
     pub fn close_connection(&self, lease: Lease, outcome: RecordUpdate) {
         self.change(lease.peer(), |table| table.settle(lease, outcome));
@@ -271,6 +283,14 @@ impl Store for History {
         self.release_flight(lease, revision);
     }
 
+    fn suspend(&mut self, lease: &mut Lease) {
+        self.suspend_connection(lease);
+    }
+
+    fn resume(&mut self, lease: &mut Lease) {
+        self.resume_connection(lease);
+    }
+
     fn close(&mut self, lease: Lease, outcome: RecordUpdate) {
         self.close_connection(lease, outcome);
     }
@@ -287,6 +307,14 @@ impl Store for &History {
 
     fn release(&mut self, lease: &mut Lease, revision: &Revision) {
         self.release_flight(lease, revision);
+    }
+
+    fn suspend(&mut self, lease: &mut Lease) {
+        self.suspend_connection(lease);
+    }
+
+    fn resume(&mut self, lease: &mut Lease) {
+        self.resume_connection(lease);
     }
 
     fn close(&mut self, lease: Lease, outcome: RecordUpdate) {

@@ -162,6 +162,14 @@ impl Store for FleetStore {
         self.0.release_flight(lease, revision);
     }
 
+    fn suspend(&self, lease: &mut Lease) {
+        self.0.suspend_connection(lease);
+    }
+
+    fn resume(&self, lease: &mut Lease) {
+        self.0.resume_connection(lease);
+    }
+
     fn close(&self, lease: Lease, outcome: RecordUpdate) {
         self.0.close_connection(lease, outcome);
     }
@@ -178,6 +186,14 @@ impl Store for PersistentStore {
 
     fn release(&self, lease: &mut Lease, fate: &Revision) {
         self.0.release_flight(lease, fate);
+    }
+
+    fn suspend(&self, lease: &mut Lease) {
+        self.0.suspend_connection(lease);
+    }
+
+    fn resume(&self, lease: &mut Lease) {
+        self.0.resume_connection(lease);
     }
 
     fn close(&self, lease: Lease, outcome: RecordUpdate) {

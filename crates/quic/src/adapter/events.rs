@@ -9,6 +9,7 @@ use super::first_flight::StartState;
 impl Adapter {
     /// One of the scheme's packets left.
     pub(super) fn sent(&mut self, now: Time, number: u64, bytes: Bytes) {
+        self.watch_silence(now);
         let departure = self.sender.on_sent(now, number, bytes);
         let (offset, transmission) = (departure.offset.get(), departure.transmission);
         self.journal(now, SenderEvent::Sent { offset, payload: bytes, transmission });
@@ -48,6 +49,7 @@ impl Adapter {
         largest: Option<u64>,
     ) {
         self.set_unmanaged_in_flight(in_flight.saturating_sub(self.sender.ledger().in_flight()));
+        self.end_silence(now);
         let newest = self.newest_acked.take();
         let is_new = |&(number, _): &(u64, Time)| Some(number) == largest;
         let sample = newest.filter(is_new).map(|(_, sent)| now.since(sent));

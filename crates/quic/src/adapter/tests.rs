@@ -433,3 +433,34 @@ fn the_controller_of_an_old_path_changes_nothing_at_its_end() {
     let (known, _) = shared.rules.store().expect("it keeps records").open(shared.key);
     assert!(handle.report().migrated && known.is_some_and(|known| known.record.saved_at == Time::ZERO));
 }
+
+/// A client that vanished is sent probes, at 1, 3 and 7 probe timeouts.
+#[test]
+fn a_connection_whose_client_is_gone_takes_no_share_until_it_answers() {
+    let rtt = Duration::from_millis(50);
+    let (shared, mut adapter, mut now) =
+        after_handshake("s-cubic", Gates::default(), Rate::from_mbit_per_sec(25), rtt);
+    let store = Arc::clone(shared.rules.store.as_ref().expect("a store"));
+    let live = || {
+        let (known, lease) = store.open(client_key(PEER.into()));
+        store.close(lease, headstart_startup::history::RecordUpdate::Keep);
+        known.expect("a record").live
+    };
+    now += Duration::from_secs(10);
+    adapter.on_packet_sent(now, 1200, 1);
+    assert_eq!(live(), 1, "idle before: it counts");
+    for (after, number, expected) in [(200, 2, 1), (600, 3, 0), (1400, 4, 0)] {
+        adapter.on_packet_sent(now + Duration::from_millis(after), 1200, number);
+        assert_eq!(live(), expected, "after {after} ms");
+    }
+    now += Duration::from_millis(1500);
+    let time = |at| shared.rules.epoch.time(at);
+    adapter.acked(time(now), Bytes::new(1200), 4, false, || Span::from_millis(50));
+    adapter.end_of_acks(time(now), Bytes::new(3600), false, Some(4));
+    assert_eq!(live(), 1, "it answered");
+    adapter.on_packet_sent(now + Duration::from_secs(20), 1200, 5);
+    assert_eq!(live(), 0);
+    crate::Handle(Arc::clone(&shared)).finish();
+    drop(adapter);
+    assert_eq!(live(), 0, "its share is given back once");
+}

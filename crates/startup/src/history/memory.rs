@@ -270,13 +270,13 @@ impl<S: BuildHasher> MemoryStore<S> {
     /// As [`Store::close`]; returns the changes.
     pub fn settle(&mut self, mut lease: Lease, outcome: RecordUpdate) -> StoreChange {
         self.end_flight(&mut lease);
-        let Lease { peer, reserved, credit, .. } = lease;
+        let Lease { peer, reserved, credit, is_suspended, .. } = lease;
         let mut changed = StoreChange::default();
         if let (Some(found), Some((born, written))) = (self.find(peer), reserved) {
             let entry = &mut self.entries[found as usize];
             // A different entry if the reserved one was evicted and the peer has returned since.
             if entry.born == born {
-                entry.live -= 1;
+                entry.live -= u32::from(!is_suspended);
                 if outcome == RecordUpdate::Remove && entry.written == written {
                     self.remove(found);
                     changed.removed = Some(peer);
@@ -316,6 +316,13 @@ impl<S: BuildHasher> MemoryStore<S> {
                 found.remove();
             }
         }
+    }
+
+    /// The entry that the lease counts in, unless it was evicted.
+    fn entry_of(&mut self, lease: &Lease) -> Option<&mut Entry> {
+        let (born, _) = lease.reserved?;
+        let at = self.find(lease.peer)?;
+        Some(&mut self.entries[at as usize]).filter(|entry| entry.born == born)
     }
 
     fn write(&mut self, peer: IpAddr, record: Record) -> StoreChange {
@@ -372,7 +379,10 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
         let peer = peer.to_canonical();
         let Some(at) = self.find(peer) else {
             self.counters.misses += 1;
-            return (None, Lease { peer, reserved: None, flight: Bytes::ZERO, credit: Bytes::ZERO });
+            return (
+                None,
+                Lease { peer, reserved: None, flight: Bytes::ZERO, credit: Bytes::ZERO, is_suspended: false },
+            );
         };
         self.counters.hits += 1;
         self.unlink(at);
@@ -381,7 +391,7 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
         let known = SharedRecord { record: entry.record(), live: entry.live };
         entry.live += 1;
         let reserved = Some((entry.born, entry.written));
-        (Some(known), Lease { peer, reserved, flight: Bytes::ZERO, credit: Bytes::ZERO })
+        (Some(known), Lease { peer, reserved, flight: Bytes::ZERO, credit: Bytes::ZERO, is_suspended: false })
     }
 
     fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
@@ -405,6 +415,23 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
 
     fn release(&mut self, lease: &mut Lease, revision: &Revision) {
         let _ = self.settle_flight(lease, revision);
+    }
+
+    fn suspend(&mut self, lease: &mut Lease) {
+        self.end_flight(lease);
+        if !core::mem::replace(&mut lease.is_suspended, true)
+            && let Some(entry) = self.entry_of(lease)
+        {
+            entry.live -= 1;
+        }
+    }
+
+    fn resume(&mut self, lease: &mut Lease) {
+        if core::mem::take(&mut lease.is_suspended)
+            && let Some(entry) = self.entry_of(lease)
+        {
+            entry.live += 1;
+        }
     }
 
     fn close(&mut self, lease: Lease, outcome: RecordUpdate) {

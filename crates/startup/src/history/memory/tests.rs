@@ -54,6 +54,29 @@ fn concurrent_starts_from_one_record_count_each_other() {
     assert_eq!(store.open(peer(1)).0.map(|known| known.live), Some(0));
 }
 
+#[test]
+fn a_connection_whose_peer_is_silent_is_not_counted_until_it_answers() {
+    let mut store = store(8);
+    visit(&mut store, 1, 5);
+    let (_, mut lost) = store.open(peer(1));
+    reserve(&mut store, &mut lost, 500);
+    store.suspend(&mut lost);
+    store.suspend(&mut lost);
+    let (known, mut next) = store.open(peer(1));
+    assert_eq!(known.map(|known| known.live), Some(0));
+    assert_eq!(reserve(&mut store, &mut next, 700).0, 0, "its first flight has left the path");
+    store.resume(&mut lost);
+    store.resume(&mut lost);
+    let (known, mut third) = store.open(peer(1));
+    assert_eq!(known.map(|known| known.live), Some(2));
+    assert_eq!(reserve(&mut store, &mut third, 0).0, 700, "it does not reserve again");
+    store.suspend(&mut lost);
+    for lease in [lost, next, third] {
+        store.close(lease, RecordUpdate::Keep);
+    }
+    assert_eq!(store.open(peer(1)).0.map(|known| known.live), Some(0));
+}
+
 /// Reserves `bytes`; returns the shared room before.
 fn reserve(store: &mut MemoryStore, lease: &mut Lease, bytes: u64) -> (u64, Option<u64>) {
     let mut told = None;
@@ -228,6 +251,8 @@ struct Model {
     entries: Vec<(u8, Record, u64, u64)>,
     /// Serial numbers of entry and record held by each open connection.
     held: Vec<Option<(u64, u64)>>,
+    /// Open connections that are suspended, in the same order.
+    suspended: Vec<bool>,
     serial: u64,
     evictions: u64,
 }
@@ -236,17 +261,21 @@ impl Model {
     fn open(&mut self, number: u8) -> Option<SharedRecord> {
         let Some(at) = self.entries.iter().position(|entry| entry.0 == number) else {
             self.held.push(None);
+            self.suspended.push(false);
             return None;
         };
         let entry = self.entries.remove(at);
         self.entries.insert(0, entry);
-        let live = self.held.iter().flatten().filter(|held| held.0 == entry.2).count() as u32;
+        let counted = self.held.iter().zip(&self.suspended).filter(|(_, suspended)| !**suspended);
+        let live = counted.filter(|(held, _)| held.is_some_and(|held| held.0 == entry.2)).count() as u32;
         self.held.push(Some((entry.2, entry.3)));
+        self.suspended.push(false);
         Some(SharedRecord { record: entry.1, live })
     }
 
     fn close(&mut self, connection: usize, number: u8, outcome: RecordUpdate) {
         let held = self.held.swap_remove(connection);
+        self.suspended.swap_remove(connection);
         self.serial += 1;
         match outcome {
             RecordUpdate::Keep => {}
@@ -274,13 +303,16 @@ impl Model {
 enum Step {
     Open(u8),
     Close { connection: usize, kind: u8, rate: u64, saved_at: u64 },
+    Suspend { connection: usize, is_suspended: bool },
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let open = (0..6u8).prop_map(Step::Open);
     let close = (any::<usize>(), 0..4u8, 1..9u64, 0..9u64)
         .prop_map(|(connection, kind, rate, saved_at)| Step::Close { connection, kind, rate, saved_at });
-    proptest::collection::vec(prop_oneof![open, close], 0..200)
+    let suspend = (any::<usize>(), any::<bool>())
+        .prop_map(|(connection, is_suspended)| Step::Suspend { connection, is_suspended });
+    proptest::collection::vec(prop_oneof![open, close, suspend], 0..200)
 }
 
 proptest! {
@@ -307,7 +339,13 @@ proptest! {
                     store.close(lease, outcome);
                     model.close(connection, number, outcome);
                 }
-                Step::Close { .. } => {}
+                Step::Suspend { connection, is_suspended } if !open.is_empty() => {
+                    let connection = connection % open.len();
+                    model.suspended[connection] = is_suspended;
+                    let (_, lease) = &mut open[connection];
+                    if is_suspended { store.suspend(lease) } else { store.resume(lease) }
+                }
+                Step::Close { .. } | Step::Suspend { .. } => {}
             }
             prop_assert_eq!(store.len(), model.entries.len());
             prop_assert_eq!(store.counters().evictions, model.evictions);
