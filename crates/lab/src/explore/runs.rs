@@ -502,7 +502,7 @@ mod tests {
             ("--load=0%", "--load: found 0 %, expected more"),
             ("--rtt=61s", "--rtt: found 61 s, expected a minute at most"),
             ("--rate=fast", "expected a rate"),
-            ("--history=-1", "--history: found `-1`, expected a whole number"),
+            ("--history=-1", "found `-1`, expected a whole number"),
             ("--rate=100000 Gbit/s", "of processor time"),
             ("--duration=100000s", "one seed: found"),
             ("--schemes=tahoe", "tahoe"),
