@@ -118,6 +118,10 @@ class Record:
         """A packet of that connection's first flight was lost."""
 
     @property
+    def handshake_excess_s(self) -> float:
+        """The part of the handshake's RTT that is not the path's, in seconds; zero if not estimated."""
+
+    @property
     def live(self) -> int:
         """Other open connections that began from the record."""
 

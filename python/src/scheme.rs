@@ -94,6 +94,8 @@ getters! { Record of history::SharedRecord, shared:
         Some(shared.record.ssthresh).filter(|bytes| *bytes != Bytes::MAX).map(Bytes::get);
     /// A packet of that connection's first flight was lost.
     is_lossy: bool = shared.record.outcome == FlightOutcome::Lossy;
+    /// The part of the handshake's RTT that is not the path's, in seconds; zero if not estimated.
+    handshake_excess_s: f64 = shared.record.handshake_excess.as_secs_f64();
     /// Other open connections that began from the record.
     live: u32 = shared.live;
 }

@@ -303,6 +303,7 @@ mod tests {
             ssthresh: Bytes::MAX,
             outcome: FlightOutcome::Clean,
             credit: Bytes::ZERO,
+            handshake_excess: Span::ZERO,
         };
         Some(SharedRecord { record, live })
     }

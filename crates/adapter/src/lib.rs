@@ -22,6 +22,7 @@
 //!     ssthresh: Bytes::MAX,
 //!     outcome: FlightOutcome::default(),
 //!     credit: Bytes::ZERO,
+//!     handshake_excess: Span::ZERO,
 //! }));
 //!
 //! // A second one finds it: of use on a path with that RTT, and expired after ten minutes.

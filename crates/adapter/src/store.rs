@@ -201,6 +201,7 @@ mod tests {
             ssthresh: Bytes::MAX,
             outcome: FlightOutcome::Clean,
             credit: Bytes::ZERO,
+            handshake_excess: Span::ZERO,
         }
     }
 

@@ -76,6 +76,7 @@ impl Clocks {
             ssthresh: Bytes::new(record.ssthresh),
             outcome: if record.ended == 0 { FlightOutcome::Clean } else { FlightOutcome::Lossy },
             credit: Bytes::new(record.credit),
+            handshake_excess: Span::ZERO,
         }
     }
 
@@ -104,6 +105,7 @@ mod tests {
             ssthresh: Bytes::MAX,
             outcome: FlightOutcome::Lossy,
             credit: Bytes::new(72_400),
+            handshake_excess: Span::ZERO,
         }
     }
 
@@ -135,6 +137,7 @@ mod tests {
                 ssthresh: Bytes::new(ssthresh),
                 outcome: FlightOutcome::Clean,
                 credit: Bytes::new(credit),
+                handshake_excess: Span::ZERO,
             };
             let Some(kernel) = CLOCKS.to_kernel(&record) else {
                 prop_assert!(btl_bw == 0 || rt_prop == 0 || rt_prop > MAX_RTT.as_nanos());

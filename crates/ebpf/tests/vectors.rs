@@ -229,6 +229,7 @@ fn prior(draw: &mut Draw) -> Prior {
             ssthresh: if draw.one_in(3) { Bytes::MAX } else { Bytes::new(draw.within(0, 1 << 22)) },
             outcome: FlightOutcome::Clean,
             credit: Bytes::ZERO,
+            handshake_excess: Span::ZERO,
         };
         prior.history = Some(SharedRecord { record, live: u32::from(draw.one_in(10)) });
     }

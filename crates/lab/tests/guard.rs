@@ -76,6 +76,7 @@ async fn rollout(remembered: Rate, is_guarded: bool) -> (Vec<StartReport>, Optio
             ssthresh: Bytes::MAX,
             outcome: FlightOutcome::Clean,
             credit: Bytes::ZERO,
+            handshake_excess: Span::ZERO,
         };
         history.close(lease, RecordUpdate::Replace(record));
         let plan = FetchPlan {

@@ -60,6 +60,7 @@ async fn flight(mbit: u64) -> Spacing {
         ssthresh: Bytes::MAX,
         outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
+        handshake_excess: Span::ZERO,
     };
     store.close(lease, RecordUpdate::Replace(record));
     let choice = Choice::find("s-cubic").expect("carried");

@@ -204,6 +204,7 @@ impl Scenario {
                 ssthresh: Bytes::MAX,
                 outcome: FlightOutcome::Clean,
                 credit: Bytes::ZERO,
+                handshake_excess: Span::ZERO,
             };
             Store::close(&store, lease, RecordUpdate::Replace(record));
         }

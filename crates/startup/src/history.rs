@@ -35,6 +35,9 @@ pub struct Record {
     /// Credit: bytes that concurrent first flights to this peer may hold together, as adjusted by
     /// earlier ones ([`Store::release`]); zero: none yet.
     pub credit: Bytes,
+    /// Part of the handshake's RTT that is not the path's: a low estimate of the time in which both
+    /// ends process the handshake. Zero if the scheme does not estimate it.
+    pub handshake_excess: Span,
 }
 
 impl Record {
@@ -231,6 +234,7 @@ pub(crate) mod testing {
             ssthresh: Bytes::MAX,
             outcome: FlightOutcome::Clean,
             credit: Bytes::ZERO,
+            handshake_excess: Span::ZERO,
         };
         prior.history = Some(SharedRecord { record, live: 0 });
         prior

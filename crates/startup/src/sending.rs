@@ -422,6 +422,7 @@ impl Sender {
             ssthresh: if is_cache { self.controller.ssthresh() } else { Bytes::MAX },
             outcome,
             credit: Bytes::ZERO,
+            handshake_excess: Span::ZERO,
         }))
     }
 

@@ -38,6 +38,7 @@ fn record() -> Record {
         ssthresh: Bytes::MAX,
         outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
+        handshake_excess: Span::ZERO,
     }
 }
 

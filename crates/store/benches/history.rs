@@ -29,6 +29,7 @@ fn record(now: Time) -> Record {
         ssthresh: Bytes::MAX,
         outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
+        handshake_excess: Span::ZERO,
     }
 }
 

@@ -25,6 +25,7 @@
 //!         ssthresh: Bytes::MAX,
 //!         outcome: FlightOutcome::Clean,
 //!         credit: Bytes::ZERO,
+//!         handshake_excess: Span::ZERO,
 //!     }));
 //! }
 //! let (history, loaded) = History::open(&file, Options::default())?;

@@ -8,6 +8,8 @@
 //! ```
 //!
 //! Numbers are little-endian; nanoseconds since 1970, bytes per second, nanoseconds, bytes, bytes.
+//! The lowest bit of *ended* is the outcome, 1 with losses. The others are the handshake's excess
+//! in units of 0.25 ms, rounded down, 127 at most; zero in files written before it existed.
 //! The credit is in units of 1024 bytes, rounded up, 65 535 at most; zero is none, as in files that
 //! were written before there were credits. An IPv4 address is written as its IPv6-mapped form. The
 //! checksum covers the 60 bytes before it. A slot of zeroes is free (the checksum of sixty zeroes
@@ -27,6 +29,8 @@ const CHECKED: usize = 60;
 const IN_USE: u8 = 1;
 /// Unit of the credit in bytes: 64 MiB at most, and no credit in use is near to one unit.
 const CREDIT_UNIT: u64 = 1024;
+const EXCESS_UNIT: Span = Span::from_micros(250);
+const LARGEST_EXCESS: u64 = 127;
 
 /// Content of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +65,9 @@ pub fn emit(peer: IpAddr, record: &Record) -> [u8; SIZE] {
     for (place, number) in bytes[16..56].chunks_exact_mut(8).zip(numbers) {
         place.copy_from_slice(&number.to_le_bytes());
     }
-    bytes[56] = match record.outcome {
-        FlightOutcome::Clean => 0,
-        FlightOutcome::Lossy => 1,
-    };
+    let is_lossy = record.outcome == FlightOutcome::Lossy;
+    let excess = record.handshake_excess.as_nanos() / EXCESS_UNIT.as_nanos();
+    bytes[56] = (excess.min(LARGEST_EXCESS) as u8) << 1 | u8::from(is_lossy);
     bytes[57] = IN_USE;
     let credit = u16::try_from(record.credit.get().div_ceil(CREDIT_UNIT)).unwrap_or(u16::MAX);
     bytes[58..CHECKED].copy_from_slice(&credit.to_le_bytes());
@@ -85,11 +88,7 @@ pub fn parse(bytes: &[u8; SIZE]) -> Slot {
         u64::from_le_bytes(eight)
     };
     let sum = crc32fast::hash(&bytes[..CHECKED]).to_le_bytes();
-    let outcome = match bytes[56] {
-        0 => FlightOutcome::Clean,
-        1 => FlightOutcome::Lossy,
-        _ => return Slot::Damaged,
-    };
+    let outcome = if bytes[56] & 1 == 0 { FlightOutcome::Clean } else { FlightOutcome::Lossy };
     if bytes[CHECKED..] != sum || bytes[57] != IN_USE {
         return Slot::Damaged;
     }
@@ -103,6 +102,7 @@ pub fn parse(bytes: &[u8; SIZE]) -> Slot {
         ssthresh: Bytes::new(number(48)),
         outcome,
         credit: Bytes::new(u64::from(u16::from_le_bytes([bytes[58], bytes[59]])) * CREDIT_UNIT),
+        handshake_excess: EXCESS_UNIT * u64::from(bytes[56] >> 1),
     };
     Slot::Used(Ipv6Addr::from(address).to_canonical(), record)
 }

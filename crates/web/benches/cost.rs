@@ -212,6 +212,7 @@ fn history() {
         ssthresh: Bytes::MAX,
         outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
+        handshake_excess: Span::ZERO,
     };
     let peers = 100_000_u32;
     let address =

@@ -193,6 +193,7 @@ struct Row {
     ssthresh_bytes: Option<u64>,
     ended: &'static str,
     credit_bytes: u64,
+    handshake_excess_ms: f64,
 }
 
 impl Row {
@@ -210,6 +211,7 @@ impl Row {
                 FlightOutcome::Lossy => "lossy",
             },
             credit_bytes: record.credit.get(),
+            handshake_excess_ms: record.handshake_excess.as_millis_f64(),
         }
     }
 }

@@ -78,6 +78,7 @@ fn shared(choice: Choice, now: Instant, rate: u64, rtt: u64) -> Arc<Shared> {
         ssthresh: Bytes::MAX,
         outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
+        handshake_excess: Span::ZERO,
     };
     let (_, lease) = store.open(client_key(PEER.into()));
     store.close(lease, headstart_startup::history::RecordUpdate::Replace(record));

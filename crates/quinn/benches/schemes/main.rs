@@ -100,6 +100,7 @@ fn prior() -> Prior {
         ssthresh: MSS * 75,
         outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
+        handshake_excess: Span::ZERO,
     };
     Prior {
         flow_size: Some(Bytes::new(100_000)),

@@ -73,6 +73,7 @@ fn adapter(scheme: &str, gates: Gates, now: Instant, rate: u64, rtt: Span) -> (A
         ssthresh: Bytes::MAX,
         outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
+        handshake_excess: Span::ZERO,
     };
     let (_, lease) = store.open(client_key(PEER.into()));
     store.close(lease, RecordUpdate::Replace(record));

@@ -216,6 +216,7 @@ impl Cell {
                 ssthresh: Bytes::MAX,
                 outcome: FlightOutcome::Clean,
                 credit: Bytes::ZERO,
+                handshake_excess: Span::ZERO,
             };
             history.close(lease, RecordUpdate::Replace(record));
         }

@@ -469,6 +469,7 @@ impl Sender {
             ssthresh: self.controller.ssthresh(),
             outcome: if lost { FlightOutcome::Lossy } else { FlightOutcome::Clean },
             credit: Bytes::ZERO,
+            handshake_excess: Span::ZERO,
         }))
     }
 

@@ -118,6 +118,7 @@ fn poison(history: &mut MemoryStore, rt_prop: Span) {
             ssthresh: Bytes::MAX,
             outcome: headstart_startup::history::FlightOutcome::Clean,
             credit: Bytes::ZERO,
+            handshake_excess: Span::ZERO,
         };
         history.close(lease, RecordUpdate::Replace(record));
         assert_eq!(history.peek(peer_address(peer)).map(|record| record.credit), Some(huge));

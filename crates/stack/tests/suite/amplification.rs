@@ -49,6 +49,7 @@ fn server(scheme: Choice, copies: &Arc<Copies>, store: &Arc<Sharded>) -> ServerS
         ssthresh: Bytes::MAX,
         outcome: FlightOutcome::Clean,
         credit: Bytes::new(1_000_000),
+        handshake_excess: Span::ZERO,
     };
     store.close(lease, RecordUpdate::Replace(record));
     let copies = Arc::clone(copies) as Arc<dyn DuplicateSender>;

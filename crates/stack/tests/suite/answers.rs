@@ -133,6 +133,7 @@ fn run(scheme: &str, script: &Answers) -> (f64, f64) {
             ssthresh: Bytes::MAX,
             outcome: FlightOutcome::Clean,
             credit: Bytes::ZERO,
+            handshake_excess: Span::ZERO,
         };
         history.close(lease, RecordUpdate::Replace(record));
     }

@@ -109,6 +109,7 @@ fn right() -> Record {
         ssthresh: Bytes::MAX,
         outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
+        handshake_excess: Span::ZERO,
     }
 }
 

@@ -30,6 +30,7 @@ fn visit(store: &mut MemoryStore, number: u64, at: u64) -> bool {
         ssthresh: Bytes::MAX,
         outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
+        handshake_excess: Span::ZERO,
     };
     store.close(lease, RecordUpdate::Replace(record));
     known.is_some()

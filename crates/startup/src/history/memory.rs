@@ -30,12 +30,15 @@ use super::{FlightOutcome, Lease, Record, RecordUpdate, Revision, SharedCredit, 
 
 /// No entry: the end of a list.
 const NONE: u32 = u32::MAX;
+const NANOS_PER_MICRO: u64 = 1000;
 
 /// The record is stored field by field, so that small fields share a word.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     peer: IpAddr,
     outcome: FlightOutcome,
+    /// In whole microseconds.
+    handshake_excess: u16,
     live: u32,
     /// The next more recently used entry.
     newer: u32,
@@ -55,11 +58,14 @@ struct Entry {
 impl Entry {
     /// The first record of a peer, with the store's count of writes.
     fn new(peer: IpAddr, record: Record, writes: u64) -> Self {
-        let Record { saved_at, btl_bw, rt_prop, window, ssthresh, outcome, credit } = record;
+        let Record { saved_at, btl_bw, rt_prop, window, ssthresh, outcome, credit, handshake_excess } =
+            record;
+        let handshake_excess = (handshake_excess.as_nanos() / NANOS_PER_MICRO).try_into().unwrap_or(u16::MAX);
         let (live, newer, older, born, written) = (0, NONE, NONE, writes, writes);
         Self {
             peer,
             outcome,
+            handshake_excess,
             live,
             newer,
             older,
@@ -75,8 +81,10 @@ impl Entry {
     }
 
     fn record(&self) -> Record {
-        let Self { saved_at, btl_bw, rt_prop, window, ssthresh, outcome, credit, .. } = *self;
-        Record { saved_at, btl_bw, rt_prop, window, ssthresh, outcome, credit }
+        let Self { saved_at, btl_bw, rt_prop, window, ssthresh, outcome, credit, handshake_excess, .. } =
+            *self;
+        let handshake_excess = Span::from_micros(handshake_excess.into());
+        Record { saved_at, btl_bw, rt_prop, window, ssthresh, outcome, credit, handshake_excess }
     }
 }
 

@@ -336,6 +336,7 @@ mod tests {
                 ssthresh: MSS,
                 outcome: FlightOutcome::Clean,
                 credit: Bytes::ZERO,
+                handshake_excess: Span::ZERO,
             };
             Some(SharedRecord { record, live: 0 })
         };

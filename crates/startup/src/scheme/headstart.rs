@@ -17,9 +17,10 @@
 //!
 //! Three inputs at the start modify the credit: concurrent first flights of the same host to the
 //! same peer share it (they are reserved, [`SharedCredit`](crate::history::SharedCredit)). A
-//! handshake longer than the smallest RTT on record met a queue, which occupies buffer; and a
-//! record decays with age. A peer without a record gets the credit of first contacts, which is
-//! learnt in the same way over all of them.
+//! handshake longer than the smallest RTT on record met a queue, which occupies buffer. The time in
+//! which both ends process it is on record as well, and is no queue. A record decays with age. A
+//! peer without a record gets the credit of first contacts, which is learnt in the same way over
+//! all of them.
 //!
 //! Two segments leave at once, and the rest is paced. The pace is the flight over one RTT, but at
 //! least that of a first contact: a flow shorter than its credit does not need the whole RTT. Ten
@@ -131,18 +132,22 @@ pub struct Headstart {
     lost: Bytes,
     is_settled: bool,
     record: Option<Record>,
+    /// RTT of the handshake; `None` if one of its packets was retransmitted.
+    handshake_rtt: Option<Span>,
     /// Bytes of other first flights to the peer in progress when this one began.
     reserved_by_others: Bytes,
 }
 
 /// Share of a marked first flight that counts as lost: a mark signals a queue, not its length.
 const MARKED_SHARE: Ratio = Ratio::new(1, 8);
-/// With each connection the smallest RTT on record rises by 1/8 of the difference to a larger one.
-const RTT_RISE_DIVISOR: u64 = 8;
+/// With each connection smallest values on record rise by 1/8 of the difference to a larger one.
+const RISE_DIVISOR: u64 = 8;
 /// Half-lives after which a record counts for nothing.
 const MAX_HALF_LIVES: u64 = 40;
-/// Noise of the handshake RTT: a smaller excess over the smallest RTT is not a queue.
+/// Noise of the handshake RTT: a smaller excess over the expected one is not a queue.
 const NOISE: Span = Span::from_millis(1);
+/// The most that is taken for processing of the handshake and not for a queue.
+const LARGEST_EXCESS: Span = Span::from_millis(20);
 
 impl Headstart {
     /// A scheme before [`Startup::establish`].
@@ -160,6 +165,7 @@ impl Headstart {
             lost: Bytes::ZERO,
             is_settled: false,
             record: None,
+            handshake_rtt: None,
             reserved_by_others: Bytes::ZERO,
         }
     }
@@ -190,7 +196,9 @@ impl Headstart {
             None => self.initial_credit(),
         };
         let least_rtt = self.record.map_or(prior.handshake_rtt, |record| record.rt_prop);
-        let queue = prior.handshake_rtt.saturating_sub(least_rtt).saturating_sub(NOISE);
+        let excess = self.record.map_or(Span::ZERO, |record| record.handshake_excess.min(LARGEST_EXCESS));
+        let queue =
+            prior.handshake_rtt.saturating_sub(least_rtt).saturating_sub(excess).saturating_sub(NOISE);
         let weighed = least_rtt + queue * self.params.queue_weight;
         let less_queue = if queue.is_zero() { credit } else { (credit / weighed) * least_rtt };
         less_queue
@@ -223,6 +231,7 @@ impl Startup for Headstart {
             .shared_credit
             .filter(|_| self.params.counts_concurrent)
             .map_or(Bytes::ZERO, |shared| shared.reserved);
+        self.handshake_rtt = Some(prior.handshake_rtt).filter(|_| !prior.handshake_retransmitted);
         // A queue in the handshake does not make the path longer.
         let least_rtt = self.record.map_or(prior.handshake_rtt, |it| it.rt_prop.min(prior.handshake_rtt));
         let is_short = least_rtt < self.params.min_rtt;
@@ -338,11 +347,16 @@ impl Startup for Headstart {
     }
 
     fn record_to_store(&self, measured: Record) -> Record {
-        let mut record = measured;
-        if let Some(before) = self.record.filter(|before| before.rt_prop < measured.rt_prop) {
-            record.rt_prop = before.rt_prop + (measured.rt_prop - before.rt_prop) / RTT_RISE_DIVISOR;
+        let excess = self.handshake_rtt.map(|rtt| rtt.saturating_sub(measured.rt_prop).min(LARGEST_EXCESS));
+        let Some(before) = &self.record else {
+            return Record { handshake_excess: excess.unwrap_or_default(), ..measured };
+        };
+        Record {
+            rt_prop: raised_slowly(before.rt_prop, measured.rt_prop),
+            handshake_excess: excess
+                .map_or(before.handshake_excess, |excess| raised_slowly(before.handshake_excess, excess)),
+            ..measured
         }
-        record
     }
 
     fn phase(&self) -> &'static str {
@@ -354,6 +368,11 @@ impl Startup for Headstart {
             self.growth.phase()
         }
     }
+}
+
+/// A smallest value after another measurement: falls at once, and rises slowly.
+fn raised_slowly(before: Span, measured: Span) -> Span {
+    if before < measured { before + (measured - before) / RISE_DIVISOR } else { measured }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ pub fn record(number: u64) -> Record {
         ssthresh: if number.is_multiple_of(3) { Bytes::MAX } else { Bytes::new(mix(4)) },
         outcome: if number.is_multiple_of(2) { FlightOutcome::Clean } else { FlightOutcome::Lossy },
         credit: Bytes::ZERO,
+        handshake_excess: Span::from_micros(250 * (number % 128)),
     }
 }
 

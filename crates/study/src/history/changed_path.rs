@@ -239,6 +239,7 @@ fn record_of(setup: &Setup, drift: Drift) -> Record {
         ssthresh: Bytes::MAX,
         outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
+        handshake_excess: Span::ZERO,
     }
 }
 

@@ -241,6 +241,7 @@ impl VisitModel {
             ssthresh: Bytes::MAX,
             outcome: FlightOutcome::Clean,
             credit: Bytes::ZERO,
+            handshake_excess: Span::ZERO,
         };
         self.store.close(lease, RecordUpdate::Replace(record));
     }

@@ -265,6 +265,7 @@ fn record_of(setup: &Setup, rate: f64, rtt: f64) -> Record {
         ssthresh: Bytes::MAX,
         outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
+        handshake_excess: Span::ZERO,
     }
 }
 

@@ -240,7 +240,7 @@ fn an_entry_costs_some_hundred_bytes() {
     }
     let bytes = store.bytes_per_entry();
     assert!((size_of::<Entry>()..160).contains(&bytes), "{bytes} bytes");
-    assert_eq!(size_of::<Entry>(), 96, "a credit costs nothing");
+    assert_eq!(size_of::<Entry>(), 96, "credit and excess cost nothing");
 }
 
 /// The simplest store: a list, most recently used first. Leases count live connections.

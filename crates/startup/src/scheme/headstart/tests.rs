@@ -236,7 +236,46 @@ fn the_smallest_rtt_is_stored_and_rises_slowly() {
     let kept = start.record_to_store(measured);
     assert_eq!(kept, Record { rt_prop: Span::from_millis(110), ..measured });
     let shorter = Record { rt_prop: Span::from_millis(60), ..measured };
-    assert_eq!(start.record_to_store(shorter), shorter);
+    assert_eq!(start.record_to_store(shorter).rt_prop, shorter.rt_prop, "it falls at once");
+}
+
+#[test]
+fn processing_of_the_handshake_is_learnt_and_is_not_a_queue() {
+    let millis = Span::from_millis;
+    let handshake = |rtt, excess, prior: Prior| {
+        let mut prior = Prior { handshake_rtt: rtt, ..prior };
+        if let Some(known) = &mut prior.history {
+            known.record.handshake_excess = excess;
+        }
+        prior
+    };
+    let measured = prior_with(1000, 100).history.map(|SharedRecord { record, .. }| record).expect("a record");
+    let learnt = |prior: &Prior| {
+        let mut start = Headstart::new(Params::default());
+        let _ = start.establish(prior);
+        start.record_to_store(measured).handshake_excess
+    };
+    #[rustfmt::skip]
+    let rows = [
+        (103, None,            millis(3),  "a first contact: 100 ms are the path's"),
+        (400, None,            millis(20), "the rest is a queue"),
+        (103, Some(millis(0)), millis(3) / 8, "it rises slowly"),
+        (103, Some(millis(8)), millis(3),  "and falls at once"),
+        (99,  Some(millis(8)), millis(0),  "shorter than the path of this connection"),
+    ];
+    for (rtt, before, expected, why) in rows {
+        let prior = before.map_or_else(first_contact, |_| recorded_peer(100, 80));
+        let prior = handshake(millis(rtt), before.unwrap_or_default(), prior);
+        assert_eq!(learnt(&prior), expected, "{why}");
+    }
+    let known = |rtt, excess| handshake(millis(rtt), millis(excess), recorded_peer(100, 80));
+    let ambiguous = Prior { handshake_retransmitted: true, ..known(300, 5) };
+    assert_eq!(learnt(&ambiguous), millis(5), "a retransmission makes the RTT ambiguous");
+
+    assert_eq!(planned(&known(104, 3)), 80, "processing and a millisecond of noise");
+    assert!(planned(&known(104, 0)) < 80, "without the record that is a queue");
+    assert_eq!(planned(&known(113, 3)), planned(&known(110, 0)), "the queue is what is beyond");
+    assert_eq!(planned(&known(130, 1_000)), planned(&known(110, 0)), "no record hides a longer queue");
 }
 
 #[test]

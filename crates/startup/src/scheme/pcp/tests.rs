@@ -50,6 +50,7 @@ fn the_first_probe_is_one_segment_in_half_an_rtt_or_a_third_of_the_recorded_rate
         ssthresh: MSS,
         outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
+        handshake_excess: Span::ZERO,
     };
     let known = Some(SharedRecord { record, live: 0 });
     for (history, rate, why) in [(None, 20_000, "PCP §3.3"), (known, 100_000, "PCP §3.4")] {
