@@ -117,6 +117,17 @@ impl headstart_net::Packet for Packet {
         }
     }
 
+    fn has_ip_option(&self) -> bool {
+        match &self.content {
+            Content::Ip(bytes) => match version(bytes) {
+                Some(4) => bytes[0] & 15 > 5,
+                Some(_) => bytes[6] == quick_start::HOP_BY_HOP,
+                None => false,
+            },
+            Content::Datagram { .. } => false,
+        }
+    }
+
     fn forward(&mut self) {
         if let Content::Ip(bytes) = &mut self.content {
             quick_start::lower_time_to_live(bytes);

@@ -22,7 +22,7 @@ pub struct Condition {
 }
 
 /// The columns of the conditions.
-pub const COLUMNS: [&str; 47] = [
+pub const COLUMNS: [&str; 48] = [
     "environment",
     "transport",
     "rate_bits_per_s",
@@ -40,6 +40,7 @@ pub const COLUMNS: [&str; 47] = [
     "jitter_s",
     "reorder",
     "duplicate_share",
+    "ip_options",
     "up_rate_bits_per_s",
     "up_trace",
     "trace_offset_s",
@@ -197,6 +198,11 @@ fn of_path(setup: &Setup, path: &PathOptions, add: Add<'_>) {
     add("jitter", "jitter_s", seconds(path.jitter));
     add("reorder", "reorder", flag(path.reorder));
     add("duplicate", "duplicate_share", share(path.duplicate));
+    add(
+        "ip-options",
+        "ip_options",
+        Value::Text(path.ip_options.map_or_else(String::new, |it| it.to_string())),
+    );
     let back = path.up_rate.unwrap_or(path.rate);
     add("up-rate", "up_rate_bits_per_s", Value::Count(back.as_bits_per_sec()));
     add("up-trace", "up_trace", file(&path.up_trace));

@@ -12,6 +12,7 @@ use crate::link::Link;
 use crate::loss::Loss;
 use crate::managed_link::ManagedLink;
 use crate::netem_link::NetemLink;
+use crate::option_filter::OptionFilter;
 use crate::policer::Policer;
 use crate::queueing_delays::QueueingDelays;
 use crate::routed_link::RoutedLink;
@@ -46,6 +47,8 @@ pub enum AnyElement<P> {
     Policer(Policer),
     /// Random copies.
     Duplicate(Duplicate<P>),
+    /// A box that acts on packets with IP options.
+    OptionFilter(OptionFilter),
 }
 
 macro_rules! each {
@@ -64,6 +67,7 @@ macro_rules! each {
             AnyElement::BurstLoss($element) => $call,
             AnyElement::Policer($element) => $call,
             AnyElement::Duplicate($element) => $call,
+            AnyElement::OptionFilter($element) => $call,
         }
     };
 }

@@ -45,6 +45,11 @@ pub trait Packet: Debug {
         let _ = request;
     }
 
+    /// True if its IP header has an option (of IPv6: a hop-by-hop header).
+    fn has_ip_option(&self) -> bool {
+        self.request().is_some()
+    }
+
     /// A capable router forwards it: lowers a real packet's TTL. The simulator counts routers.
     fn forward(&mut self) {}
 
@@ -149,11 +154,13 @@ pub enum DropReason {
     RandomLoss,
     /// Loss in a burst.
     BurstLoss,
+    /// A box drops packets with IP options.
+    OptionFilter,
 }
 
 impl DropReason {
     /// All causes, in the order of the table of counts.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::QueueFull,
         Self::CoDel,
         Self::Red,
@@ -162,6 +169,7 @@ impl DropReason {
         Self::Policer,
         Self::RandomLoss,
         Self::BurstLoss,
+        Self::OptionFilter,
     ];
 
     /// The cause in words, for tables.
@@ -176,6 +184,7 @@ impl DropReason {
             Self::Policer => "policer",
             Self::RandomLoss => "random loss",
             Self::BurstLoss => "burst loss",
+            Self::OptionFilter => "option filter",
         }
     }
 }

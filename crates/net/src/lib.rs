@@ -45,6 +45,7 @@
 //! | [`loss`], [`burst_loss`] | random loss, alone or in bursts |
 //! | [`duplicate`] | random duplication |
 //! | [`policer`] | a token bucket that drops excess packets |
+//! | [`option_filter`] | a middlebox that drops packets with IP options, or removes the options |
 //! | [`queue`] | drop-tail, CoDel, RED, PIE, FQ-CoDel and DualPI2 |
 //! | [`trace`] | packet-delivery traces: read, write, generate |
 //! | [`limit`] | the limit of a buffer, in packets and bytes |
@@ -68,6 +69,7 @@ pub mod link;
 pub mod loss;
 pub mod managed_link;
 pub mod netem_link;
+pub mod option_filter;
 pub mod packet_counts;
 pub mod plan;
 pub mod policer;
@@ -92,6 +94,7 @@ pub use link::Link;
 pub use loss::Loss;
 pub use managed_link::ManagedLink;
 pub use netem_link::NetemLink;
+pub use option_filter::OptionFilter;
 pub use packet_counts::PacketCounts;
 pub use plan::{ElementPlan, LinkPlan, LinkRate, PathPlan, PlanError};
 pub use policer::Policer;

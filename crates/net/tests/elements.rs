@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use headstart_net::burst_loss;
 use headstart_net::jitter::Order;
+use headstart_net::option_filter::{self, Action};
 use headstart_net::trace_link::AtEnd;
 use headstart_net::{
     AnyElement, BurstLoss, Delay, DropReason, Duplicate, Element, Jitter, Limit, Link, Loss, ManagedLink,
-    Output, Packet, Policer, PushResult, Queue, QueueDiscipline, Trace, TraceLink, policer,
+    OptionFilter, Output, Packet, Policer, PushResult, Queue, QueueDiscipline, Trace, TraceLink, policer,
 };
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 use proptest::prelude::*;
@@ -20,6 +21,7 @@ struct Numbered {
     is_l4s: bool,
     marked: bool,
     flow: u64,
+    has_option: bool,
 }
 
 impl Packet for Numbered {
@@ -37,6 +39,9 @@ impl Packet for Numbered {
     }
     fn flow_key(&self) -> u64 {
         self.flow
+    }
+    fn has_ip_option(&self) -> bool {
+        self.has_option
     }
 }
 
@@ -76,6 +81,7 @@ enum Recipe {
     Policer(policer::Params),
     BurstLoss([Ratio; 4], u64),
     Duplicate(Ratio, u64),
+    OptionFilter(option_filter::Params, u64),
 }
 
 impl Recipe {
@@ -98,6 +104,7 @@ impl Recipe {
             }
             Self::Duplicate(probability, seed) => AnyElement::Duplicate(Duplicate::new(probability, seed)),
             Self::Policer(params) => AnyElement::Policer(Policer::new(params)),
+            Self::OptionFilter(params, seed) => AnyElement::OptionFilter(OptionFilter::new(params, seed)),
         }
     }
 
@@ -118,6 +125,9 @@ impl Recipe {
             Self::Loss(..) => return reason == DropReason::RandomLoss,
             Self::Policer(_) => return reason == DropReason::Policer,
             Self::BurstLoss(..) => return reason == DropReason::BurstLoss,
+            Self::OptionFilter(params, _) => {
+                return params.action == Action::Drop && reason == DropReason::OptionFilter;
+            }
             Self::Delay(_) | Self::Jitter(..) | Self::Duplicate(..) => return false,
         };
         match kind {
@@ -209,6 +219,9 @@ fn recipes() -> impl Strategy<Value = Recipe> {
         ([ratios(), ratios(), ratios(), ratios()], any::<u64>())
             .prop_map(|(ratios, seed)| Recipe::BurstLoss(ratios, seed)),
         (ratios(), any::<u64>()).prop_map(|(probability, seed)| Recipe::Duplicate(probability, seed)),
+        (prop_oneof![Just(Action::Drop), Just(Action::Remove)], ratios(), any::<u64>()).prop_map(
+            |(action, share, seed)| Recipe::OptionFilter(option_filter::Params { action, share }, seed)
+        ),
     ]
 }
 
@@ -222,7 +235,8 @@ fn arrivals() -> impl Strategy<Value = Vec<(Time, Numbered)>> {
         let arrive = |((gap, size, ecn_capable, is_l4s, flow), number)| {
             now += Span::from_nanos(gap);
             let (size, is_l4s) = (Bytes::new(size), is_l4s && ecn_capable);
-            (now, Numbered { number, size, ecn_capable, is_l4s, marked: false, flow })
+            let has_option = number % 3 == 0;
+            (now, Numbered { number, size, ecn_capable, is_l4s, marked: false, flow, has_option })
         };
         arrivals.into_iter().zip(0..).map(arrive).collect()
     })
@@ -388,6 +402,7 @@ proptest! {
         let count = 10 * 2 * rate / 1500;
         let packet = |number| Numbered {
             number, size: Bytes::new(1500), ecn_capable: false, is_l4s: false, marked: false, flow: 0,
+            has_option: false,
         };
         let arrivals: Vec<_> =
             (0..count).map(|n| (Time::from_nanos(n * 10_000_000_000 / count), packet(n))).collect();
@@ -456,7 +471,7 @@ proptest! {
                     let size = Bytes::new(1500);
                     let (ecn_capable, is_l4s) = (call == 0, pushed % 2 == 0 && call == 0);
                     let packet =
-                        Numbered { number: pushed, size, ecn_capable, is_l4s, marked: false, flow: pushed % 3 };
+                        Numbered { number: pushed, size, ecn_capable, is_l4s, marked: false, flow: pushed % 3, has_option: false };
                     pushed += 1;
                     out += u64::from(element.push(now, packet) != PushResult::Accepted);
                 }

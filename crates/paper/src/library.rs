@@ -98,6 +98,8 @@ pub const ALL: &[PaperFiles] = &[
         "figure-13",
         "cheating",
         "attacks",
+        "options",
+        "ecn",
         "request-flood",
     },
     paper! {

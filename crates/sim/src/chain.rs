@@ -16,7 +16,9 @@
 //! 1000 Mbit/s, and a packet takes 12 us to cross one. The routers at the ends do not process a
 //! request again on the access link to the host.
 
-use headstart_net::{AnyElement, Delay, Limit, Link, RoutedLink, RouterPlan};
+use headstart_net::{
+    AnyElement, Delay, Limit, LinkPlan, OptionFilter, QueueDiscipline, RoutedLink, RouterPlan, option_filter,
+};
 use headstart_units::{Rate, Span};
 
 use crate::check::ElementModel;
@@ -32,6 +34,8 @@ pub struct ChainLink {
     pub delay: Span,
     /// The buffer before it.
     pub limit: Limit,
+    /// Its queue discipline.
+    pub discipline: QueueDiscipline,
 }
 
 /// One-way delays of a server and its clients to their ends of the chain.
@@ -52,6 +56,8 @@ pub struct ChainSpec {
     pub forward: Vec<Access>,
     /// Servers on the right: the classes after those.
     pub backward: Vec<Access>,
+    /// A box before the first link of either direction that acts on packets with IP options.
+    pub option_filter: Option<option_filter::Params>,
 }
 
 /// A chain that was built.
@@ -83,8 +89,13 @@ impl ChainSpec {
                 (one(""), one(" back"))
             })
             .collect();
-        let there: Vec<u16> = links.iter().map(|(there, _)| *there).collect();
-        let back: Vec<u16> = links.iter().rev().map(|(_, back)| *back).collect();
+        let mut there: Vec<u16> = links.iter().map(|(there, _)| *there).collect();
+        let mut back: Vec<u16> = links.iter().rev().map(|(_, back)| *back).collect();
+        if let Some(params) = self.option_filter {
+            for (way, name) in [(&mut there, "option filter"), (&mut back, "option filter back")] {
+                way.insert(0, builder.option_filter(name, params, seed.child(name).0));
+            }
+        }
         let mut classes = |hosts: &[Access], data: &[u16], acks: &[u16]| {
             for access in hosts {
                 let (server, client) = (builder.access(access.server), builder.access(access.client));
@@ -115,14 +126,23 @@ struct Builder {
 
 impl Builder {
     fn link(&mut self, name: String, link: &ChainLink, router: Option<RouterPlan>, seed: u64) -> u16 {
-        let ChainLink { rate, delay, limit } = *link;
-        self.models.push(ElementModel::Link { rate, delay, limit });
-        let plain = AnyElement::Link(Link::new(rate, delay, limit));
+        let ChainLink { rate, delay, limit, discipline } = *link;
+        self.models.push(match discipline {
+            QueueDiscipline::DropTail => ElementModel::Link { rate, delay, limit },
+            _ => ElementModel::Counted,
+        });
+        let plan = LinkPlan { discipline, ..LinkPlan::new(rate, delay, limit) };
+        let plain = plan.build(Seed(seed).child("queue"));
         let element = match router {
             None => plain,
             Some(router) => AnyElement::RoutedLink(Box::new(RoutedLink::new(router.part(), plain, seed))),
         };
         self.path.element(name, element)
+    }
+
+    fn option_filter(&mut self, name: &str, params: option_filter::Params, seed: u64) -> u16 {
+        self.models.push(ElementModel::Counted);
+        self.path.element(name, AnyElement::OptionFilter(OptionFilter::new(params, seed)))
     }
 
     /// One element serves both directions: a constant delay keeps the order of whatever crosses it.

@@ -41,6 +41,7 @@ use headstart_startup::scheme::quick_start;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::carrier::{Detail, Observer, model};
+use crate::options::IpOptions;
 use crate::options::RouterName;
 use crate::quick_start as chain;
 use crate::setup::Setup;
@@ -211,9 +212,10 @@ fn dumbbell(setup: &Setup, rate: Rate) -> ChainSpec {
     let pairs = || RIGHT.iter().flat_map(|right| LEFT.iter().map(|left| (*left, *right)));
     let limit = setup.path.buffer.limit(rate, setup.rtt());
     ChainSpec {
-        links: vec![ChainLink { rate, delay: Span::ZERO, limit }],
+        links: vec![ChainLink { rate, delay: Span::ZERO, limit, discipline: setup.path.queue }],
         forward: pairs().map(|(left, right)| access(left, right)).collect(),
         backward: pairs().map(|(left, right)| access(right, left)).collect(),
+        option_filter: setup.path.ip_options.map(IpOptions::params),
     }
 }
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use headstart_host::read_at_most;
+use headstart_net::option_filter::{self, Action};
 use headstart_net::{Limit, QueueDiscipline, Trace, policer, trace};
 use headstart_startup::base;
 use headstart_startup::catalogue::Entry;
@@ -84,6 +85,10 @@ pub struct PathOptions {
     /// Share of packets that arrive twice
     #[arg(long, default_value = "0 %", value_name = "SHARE")]
     pub duplicate: Ratio,
+    /// A box before the bottleneck that drops packets with IP options, or removes Quick-Start
+    /// requests, all or a share: `drop`, `remove`, `drop:30%`
+    #[arg(long, value_name = "ACTION")]
+    pub ip_options: Option<IpOptions>,
     /// Packet-delivery trace (mahimahi format) that drives the bottleneck instead of a rate
     #[arg(long, alias = "down-trace", value_name = "FILE")]
     pub trace: Option<TraceFile>,
@@ -402,6 +407,43 @@ impl FromStr for Burst {
         let enter = share.parse().map_err(|_| expected())?;
         let length = length.trim().parse().map_err(|_| expected())?;
         if length == 0 { Err(expected()) } else { Ok(Self { enter, length }) }
+    }
+}
+
+/// A box that acts on packets with IP options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IpOptions(pub option_filter::Params);
+
+impl IpOptions {
+    /// The parameters of its element.
+    #[must_use]
+    pub const fn params(self) -> option_filter::Params {
+        self.0
+    }
+}
+
+impl fmt::Display for IpOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let action = match self.0.action {
+            Action::Drop => "drop",
+            Action::Remove => "remove",
+        };
+        write!(f, "{action}:{}", self.0.share)
+    }
+}
+
+impl FromStr for IpOptions {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("found `{text}`, expected `drop` or `remove`, or with a share `drop:30%`");
+        let (action, share) = text.split_once(':').unwrap_or((text, "100%"));
+        let action = match action.trim() {
+            "drop" => Action::Drop,
+            "remove" => Action::Remove,
+            _ => return Err(expected()),
+        };
+        let share = share.parse().map_err(|_| expected())?;
+        Ok(Self(option_filter::Params { action, share }))
     }
 }
 
@@ -747,6 +789,7 @@ mod tests {
             "tahoe".parse::<SchemeName>().map(|_| ()).expect_err("no such scheme"),
             "10mbit".parse::<HopLink>().map(|_| ()).expect_err("no delay"),
             "1%".parse::<Burst>().map(|_| ()).expect_err("no length"),
+            "keep:1%".parse::<IpOptions>().map(|_| ()).expect_err("no action"),
             "1%,0".parse::<Burst>().map(|_| ()).expect_err("no burst"),
             "persistent:0".parse::<FetchName>().map(|_| ()).expect_err("no connection"),
             "0 B".parse::<SizeName>().map(|_| ()).expect_err("nothing"),

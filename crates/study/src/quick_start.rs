@@ -27,6 +27,7 @@ use headstart_startup::catalogue::Entry;
 use headstart_startup::quick_start::Router;
 use headstart_units::{Bytes, Span};
 
+use crate::options::IpOptions;
 use crate::setup::Setup;
 
 /// Payload of a segment (Quick-Start §5).
@@ -42,7 +43,9 @@ const DELAYS: u64 = 2 * LINKS as u64;
 pub fn spec(setup: &Setup, forward: Vec<Access>, backward: Vec<Access>) -> ChainSpec {
     let (rate, rtt) = (setup.path.rate, setup.rtt());
     let limit = setup.path.buffer.limit(rate, rtt);
-    ChainSpec { links: vec![ChainLink { rate, delay: rtt / DELAYS, limit }; LINKS], forward, backward }
+    let link = ChainLink { rate, delay: rtt / DELAYS, limit, discipline: setup.path.queue };
+    let option_filter = setup.path.ip_options.map(IpOptions::params);
+    ChainSpec { links: vec![link; LINKS], forward, backward, option_filter }
 }
 
 /// Builds it with the setup's routers.

@@ -28,7 +28,7 @@ const PAD: u8 = 1;
 /// Replacement of a deleted IPv6 request.
 const PADDING: [u8; LENGTH] = [PAD, LENGTH as u8 - 2, 0, 0, 0, 0, 0, 0];
 /// RFC 8200 §4.3: hop-by-hop options precede all other headers.
-const HOP_BY_HOP: u8 = 0;
+pub(super) const HOP_BY_HOP: u8 = 0;
 
 /// Position of the request in a packet's header, if it is complete.
 fn place(packet: &[u8]) -> Option<Range<usize>> {

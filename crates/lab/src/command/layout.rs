@@ -105,6 +105,7 @@ const LAYOUTS: &[Layout] = &[
             "har",
             "hop",
             "in",
+            "ip-options",
             "large",
             "long-scheme",
             "long-share",

@@ -94,6 +94,7 @@ impl ElementPlan {
                 Err(("burst", policer.burst.to_string(), "1500 B at least: a full packet must pass"))
             }
             Self::Policer(_) => Ok(()),
+            Self::OptionFilter(filter) => share(filter.share),
         }
     }
 }
@@ -137,6 +138,7 @@ mod tests {
     use super::*;
     use crate::jitter::Order;
     use crate::limit::Limit;
+    use crate::option_filter;
     use headstart_units::{Rate, Time};
 
     fn refused(change: impl FnOnce(&mut PathPlan)) -> String {
@@ -175,6 +177,12 @@ mod tests {
         );
         assert!(
             refused(|plan| plan.down.push(ElementPlan::Duplicate(Ratio::percent(101)))).starts_with("dupl")
+        );
+        let filter =
+            option_filter::Params { action: option_filter::Action::Drop, share: Ratio::percent(101) };
+        assert_eq!(
+            refused(|plan| plan.down.push(ElementPlan::OptionFilter(filter))),
+            "option filter, share: found 101 %, expected 100 % at most"
         );
         assert_eq!(
             refused(|plan| plan.access[0] = Span::from_secs(30)),

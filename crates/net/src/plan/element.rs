@@ -16,6 +16,7 @@ use crate::link::Link;
 use crate::loss::Loss;
 use crate::managed_link::ManagedLink;
 use crate::netem_link::NetemLink;
+use crate::option_filter::{self, OptionFilter};
 use crate::policer::{self, Policer};
 use crate::queue::QueueDiscipline;
 use crate::routed_link::{RoutedLink, RouterPlan};
@@ -157,11 +158,13 @@ pub enum ElementPlan {
     Duplicate(Ratio),
     /// A policer: packets beyond its rate and burst are dropped.
     Policer(policer::Params),
+    /// A box that drops packets with IP options, or removes Quick-Start requests.
+    OptionFilter(option_filter::Params),
 }
 
 impl ElementPlan {
     /// Kinds of elements that are named by their kind.
-    pub(super) const KINDS: usize = 7;
+    pub(super) const KINDS: usize = 8;
 
     /// For an element that is no link: its name, the number of its kind, and the name of its seed.
     pub(super) const fn kind(&self) -> Option<(&'static str, usize, &'static str)> {
@@ -174,6 +177,7 @@ impl ElementPlan {
             Self::Jitter { .. } => ("jitter", 4, "jitter"),
             Self::Duplicate(_) => ("duplicates", 5, "duplicate"),
             Self::Policer(_) => ("policer", 6, "policer"),
+            Self::OptionFilter(_) => ("option filter", 7, "option filter"),
         })
     }
 
@@ -197,6 +201,7 @@ impl ElementPlan {
             Self::Jitter { bound, order } => AnyElement::Jitter(Jitter::new(*bound, *order, seed.0)),
             Self::Duplicate(share) => AnyElement::Duplicate(Duplicate::new(*share, seed.0)),
             Self::Policer(params) => AnyElement::Policer(Policer::new(*params)),
+            Self::OptionFilter(params) => AnyElement::OptionFilter(OptionFilter::new(*params, seed.0)),
         }
     }
 

@@ -8,6 +8,7 @@ use super::{ElementPlan, LinkPlan, LinkRate, PathPlan};
 use crate::changing::LinkChange;
 use crate::direction::Direction;
 use crate::jitter::Order;
+use crate::option_filter::{self, Action};
 
 impl PathPlan {
     /// One direction in one line.
@@ -73,6 +74,10 @@ impl fmt::Display for ElementPlan {
             Self::Jitter { bound, order: Order::Free } => write!(f, "jitter {bound} that reorders"),
             Self::Duplicate(share) => write!(f, "duplicates {share}"),
             Self::Policer(policer) => write!(f, "a policer of {} and {}", policer.rate, policer.burst),
+            Self::OptionFilter(option_filter::Params { action, share }) => match action {
+                Action::Drop => write!(f, "a box that drops {share} of packets with IP options"),
+                Action::Remove => write!(f, "a box that removes {share} of Quick-Start requests"),
+            },
         }
     }
 }

@@ -3,15 +3,16 @@
 
 use crate::common::{Reports, run_checked};
 use headstart_net::routed_link::Part;
-use headstart_net::{AnyElement, Limit, RouterPlan};
+use headstart_net::{AnyElement, Limit, QueueDiscipline, RouterPlan, option_filter};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::spoof::{Source, Spoof, SpoofSpec};
 use headstart_sim::workload::web::{ParetoTwo, WebSessions, WebSpec};
 use headstart_sim::workload::{Mixed, Opener, Workload};
 use headstart_sim::*;
 use headstart_startup::base;
+use headstart_startup::quick_start::DenialReason;
 use headstart_startup::quick_start::router::{Counts, Params};
-use headstart_units::{Bytes, Packets, Rate, Span, Time};
+use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 
 /// The sender of the Quick-Start paper (§5).
 const EXACT: &str = "quick-start(initial-window=3,header=40B,granularity=exact)";
@@ -24,12 +25,18 @@ fn millis(count: u64) -> Span {
 
 /// Quick-Start §5: two links of 10 Mbit/s and 20 ms, 150 packets; two servers left, one right.
 fn spec() -> ChainSpec {
-    let link = ChainLink { rate: RATE, delay: millis(20), limit: Limit::packets(Packets::new(150)) };
+    let link = ChainLink {
+        rate: RATE,
+        delay: millis(20),
+        limit: Limit::packets(Packets::new(150)),
+        discipline: QueueDiscipline::DropTail,
+    };
     let access = |server, client| Access { server: millis(server), client: millis(client) };
     ChainSpec {
         links: vec![link; 2],
         forward: vec![access(0, 0), access(12, 8)],
         backward: vec![access(5, 30)],
+        option_filter: None,
     }
 }
 
@@ -158,4 +165,54 @@ fn bare_requests_are_granted_without_a_flow() {
             assert_eq!(counts(&mut finished.path, back), Counts::default(), "nobody answers");
         }
     }
+}
+
+/// RFC 4782 §4.7.2: a SYN that is lost with its request is sent again without it. The connection is
+/// plain TCP, later by the SYN's timeout. A box that removes the request costs no time.
+#[test]
+fn a_request_that_a_box_drops_costs_the_timeout_of_the_syn() {
+    let through = |action: Option<option_filter::Action>| {
+        let option_filter = action.map(|action| option_filter::Params { action, share: Ratio::ONE });
+        let Chain { path, models, .. } = ChainSpec { option_filter, ..spec() }.build(target, Seed(1));
+        let groups = vec![group(EXACT); 3];
+        let scenario =
+            Scenario { path, groups, workload: one_of_each(60), until: Time::from_millis(120_000) };
+        run_checked(&models, scenario, Reports::default()).recorder.0
+    };
+    let open = through(None);
+    let dropped = through(Some(option_filter::Action::Drop));
+    let removed = through(Some(option_filter::Action::Remove));
+    for (class, plain) in run("iw3", target, one_of_each(60)).0.recorder.0.iter().enumerate() {
+        let times = [plain, &open[class], &dropped[class], &removed[class]].map(|report| {
+            let time = report.completion_time().expect("it ended");
+            time.as_millis_f64().round()
+        });
+        let [tcp, quick, after_drop, after_removal] = times;
+        assert!(quick < tcp && after_drop == tcp + 1_000.0 && after_removal == tcp, "{times:?}");
+        assert_eq!(dropped[class].grant, Grant::Denied(DenialReason::NoEcho));
+    }
+}
+
+/// A queue that marks: nothing is lost, and the mark ends Quick-Start's phase.
+#[test]
+fn queues_of_the_chain_mark() {
+    let marking = QueueDiscipline::CoDel;
+    let mut marked = spec();
+    for link in &mut marked.links {
+        *link = ChainLink { rate: Rate::from_mbit_per_sec(2), discipline: marking, ..*link };
+    }
+    let lost = |ecn: bool| {
+        let Chain { path, models, .. } =
+            marked.build(|_| Some(RouterPlan::QuickStart(Params::new(RATE))), Seed(1));
+        let mut groups = vec![group(EXACT); 3];
+        for group in &mut groups {
+            group.tcp.ecn = ecn;
+        }
+        let scenario =
+            Scenario { path, groups, workload: one_of_each(60), until: Time::from_millis(120_000) };
+        let reports = run_checked(&models, scenario, Reports::default()).recorder.0;
+        reports.iter().map(|report| report.counts.lost).sum::<u64>()
+    };
+    assert_eq!(lost(true), 0);
+    assert!(lost(false) > 0);
 }

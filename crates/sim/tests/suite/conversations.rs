@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use headstart_net::{AnyElement, Delay, Limit, Loss};
+use headstart_net::{AnyElement, Delay, Limit, Loss, QueueDiscipline};
 use headstart_sim::record::MessageReport;
 use headstart_sim::vectors::web::{WebSpec, WebVectors};
 use headstart_sim::vectors::{self, Vector};
@@ -39,8 +39,13 @@ fn run(scheme: &str, vectors: Vec<Vector>, pairs: u16, rate: Rate, until: u64) -
     let near = Access { server: Span::from_millis(5), client: Span::from_millis(5) };
     let far = Access { server: Span::ZERO, client: Span::from_millis(50) };
     let hosts = if pairs == 1 { vec![far] } else { vec![near, far] };
-    let link = ChainLink { rate, delay: Span::ZERO, limit: Limit::packets(Packets::new(50)) };
-    let spec = ChainSpec { links: vec![link], forward: hosts.clone(), backward: hosts };
+    let link = ChainLink {
+        rate,
+        delay: Span::ZERO,
+        limit: Limit::packets(Packets::new(50)),
+        discipline: QueueDiscipline::DropTail,
+    };
+    let spec = ChainSpec { links: vec![link], forward: hosts.clone(), backward: hosts, option_filter: None };
     let Chain { path, .. } = spec.build(|_| None, Seed(1));
     let scheme = catalogue::find(scheme).expect("a scheme").scheme();
     let group =

@@ -91,6 +91,7 @@ impl PathOptions {
         };
         let mut there = vec![link(self.trace.as_ref(), self.rate, rtt / 2, self.buffer, self.queue)];
         there.splice(0..0, self.policer.map(ElementPlan::Policer));
+        there.splice(0..0, self.ip_options.map(|filter| ElementPlan::OptionFilter(filter.params())));
         let (up_rate, up_buffer) = (self.up_rate.unwrap_or(self.rate), self.up_buffer.unwrap_or(self.buffer));
         let mut back = vec![link(self.up_trace.as_ref(), up_rate, rtt / 2, up_buffer, up.up_queue)];
         for hop in &self.hops {
@@ -156,6 +157,7 @@ pub fn refusal(error: &PlanError) -> anyhow::Error {
         ("jitter", _) => ("--jitter", "--up-jitter"),
         ("duplicates", _) => ("--duplicate", "--duplicate"),
         ("policer", _) => ("--policer", "--policer"),
+        ("option filter", _) => ("--ip-options", "--ip-options"),
         (_, quantity) => {
             return anyhow!("--hop: found a {quantity} of {found}, expected {expected}");
         }
@@ -198,6 +200,7 @@ mod tests {
             ("--up-loss 101%", "--up-loss: found 101 %, expected 100 % at most"),
             ("--burst-loss 101%,5", "--burst-loss: found 101 %, expected 100 % at most"),
             ("--duplicate 101%", "--duplicate: found 101 %, expected 100 % at most"),
+            ("--ip-options drop:101%", "--ip-options: found 101 %, expected 100 % at most"),
             ("--policer 0mbit", "--policer: found 0, expected more"),
             (
                 "--policer 5mbit,1kB",

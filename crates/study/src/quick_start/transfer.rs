@@ -33,6 +33,7 @@ const MEASURES: &[Measure] = &[
     Measure::new("first-flight", "", "packets of the first flight"),
     Measure::new("first-flight-lost", "", "packets of the first flight that were declared lost"),
     Measure::new("timeouts", "", "retransmission timeouts"),
+    Measure::new("least-window", "", "packets of the smallest congestion window"),
 ];
 
 /// Cross traffic of the transfer.
@@ -97,6 +98,7 @@ fn send(params: &TransferParams, case: &Case<'_>) -> Vec<(String, f64)> {
     };
     let finished = model::simulate(scenario, Sequence::default());
     let Some(report) = finished.recorder.report else { return vec![] };
+    let least_window = finished.recorder.least_window.map_or(0, Bytes::get);
     let acknowledged = report.ended_at.since(report.opened_at);
     let completion = report.completion_time().unwrap_or(acknowledged);
     let rounds = |time: Span| time.as_secs_f64() / rtt.as_secs_f64().max(1e-9);
@@ -109,6 +111,7 @@ fn send(params: &TransferParams, case: &Case<'_>) -> Vec<(String, f64)> {
         ("first-flight", segments(report.first_flight.get())),
         ("first-flight-lost", segments(report.counts.first_flight_lost)),
         ("timeouts", report.counts.timeouts as f64),
+        ("least-window", segments(least_window)),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
@@ -123,6 +126,7 @@ fn send(params: &TransferParams, case: &Case<'_>) -> Vec<(String, f64)> {
 struct Sequence {
     sent: Vec<(Time, u64)>,
     acked: Vec<(Time, u64)>,
+    least_window: Option<Bytes>,
     report: Option<FlowReport>,
 }
 
@@ -153,6 +157,8 @@ impl Observer for Sequence {
     }
 
     fn sender(&mut self, now: Time, trace: &SenderTrace) {
+        let least = self.least_window.map_or(trace.window, |least| least.min(trace.window));
+        self.least_window = Some(least);
         match trace.event {
             SenderEvent::Sent { offset, .. } => self.sent.push((now, offset + MSS.get())),
             SenderEvent::Acked { acknowledged, .. } => self.acked.push((now, acknowledged)),

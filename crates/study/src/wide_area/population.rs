@@ -78,6 +78,7 @@ impl PathSpec {
             jitter: self.jitter,
             reorder: false,
             duplicate: Ratio::new(0, 1),
+            ip_options: None,
             routers: crate::options::RouterName::None,
             trace: None,
             trace_offset: None,

@@ -68,6 +68,7 @@ fn phrase(setup: &Setup, option: &str, value: &str) -> Option<String> {
         "jitter" => named("jitter", &path.jitter),
         "reorder" => Some("reordered".to_owned()),
         "duplicate" => named("duplicates", &path.duplicate),
+        "ip-options" => path.ip_options.and_then(|filter| named("IP options", &filter)),
         // The way back has the same settings unless it has its own.
         "up-rate" => path.up_rate.and_then(|rate| named("up", &rate)),
         "up-trace" => named("up", &value),
@@ -129,6 +130,7 @@ mod tests {
         for line in [
             "--reorder --jitter 1ms",
             "--duplicate 1%",
+            "--ip-options drop",
             "--routers target",
             "--long-share 10%",
             "--long-scheme iw2 --background 1",
