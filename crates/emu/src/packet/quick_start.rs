@@ -203,6 +203,20 @@ mod tests {
     }
 
     #[test]
+    fn packets_with_options_are_told_from_those_without() {
+        use headstart_net::Packet as _;
+        let has_option = |bytes: Vec<u8>| {
+            let content = crate::packet::Content::Ip(bytes);
+            let (arrived, header) = (headstart_units::Time::ZERO, Default::default());
+            crate::packet::Packet { number: 0, arrived, client: 0, content, header }.has_ip_option()
+        };
+        let mut plain = packet_ipv6();
+        plain[6] = 17;
+        assert!(has_option(packet()) && has_option(packet_ipv6()));
+        assert!(!has_option(plain) && !has_option(crate::packet::tests::syn()) && !has_option(vec![]));
+    }
+
+    #[test]
     fn ipv6_options_that_do_not_end_are_not_read() {
         for (at, value) in [(41, 0), (43, 40), (47, 30), (6, 17)] {
             let mut packet = packet_ipv6();
