@@ -5,7 +5,8 @@
 //!
 //! Imported records are untrusted: a file is checked by `headstart-store` as the server's own is,
 //! and here every number is brought within the range of the object's arithmetic. A record without a
-//! usable rate or RTT is left out.
+//! usable rate or RTT is left out. A handshake's excess is left out as well: the kernel answers a
+//! SYN, so that no application's processing is in its RTT.
 
 use headstart_startup::history::{FlightOutcome, Record};
 use headstart_units::{Bytes, Rate, Span, Time};

@@ -288,7 +288,6 @@ HS_INLINE __u64 hs_faded(const struct hs_start *s, const struct hs_prior *p)
 	return s->cold - (s->cold - p->credit) / parts;
 }
 
-/* A SYN is answered by the kernel: the handshake has no excess (Record::handshake_excess). */
 HS_INLINE __u64 hs_allowed(const struct hs_start *s, const struct hs_prior *p, int known)
 {
 	__u64 least = known ? p->rt_prop : p->handshake_rtt, credit = s->cold, room;
