@@ -374,8 +374,9 @@ impl Cluster {
         for member in &mut self.nodes {
             has_changed |= member.poll(&self.pattern, self.timeout);
         }
-        // A node that is away for long has its slots taken over.
-        self.is_stale |= has_changed || self.nodes.iter().any(|member| member.error().is_some());
+        // A node that is away for long has its slots taken over; slots without a node get one.
+        let is_away = self.nodes.iter().any(|member| member.error().is_some());
+        self.is_stale |= has_changed || is_away || self.unowned > 0;
         if self.is_stale && self.refreshed.left().is_none() {
             // If nobody knows: there is a next time.
             let _ = self.refresh();

@@ -53,9 +53,11 @@ impl Cluster {
         }
         let cluster = Self { nodes };
         for node in &cluster.nodes {
-            until("the nodes know each other", || {
+            until("the nodes know each other and their slots", || {
                 let told = |name| node.report("CLUSTER INFO", name);
-                told("cluster_known_nodes:") == count.to_string() && told("cluster_state:") == "ok"
+                told("cluster_known_nodes:") == count.to_string()
+                    && told("cluster_slots_assigned:") == "16384"
+                    && told("cluster_state:") == "ok"
             });
         }
         Some(cluster)
@@ -144,6 +146,21 @@ fn a_cluster_is_one_history() {
     let plain = Fleet::open(url.parse().expect("an address"), quick()).expect("a thread");
     until("it is refused", || plain.counters().last_error.as_ref() == Some(&refused));
     assert_eq!(plain.counters().state, State::Away);
+}
+
+#[test]
+fn slots_that_get_a_node_are_found_without_a_request() {
+    let options = ["--cluster-enabled", "yes", "--cluster-port", FREE_PORT];
+    let Some(server) = crate::server(&options) else { return };
+    assert_eq!(server.command("CLUSTER ADDSLOTSRANGE 0 16382"), "+OK");
+    let url = format!("valkey+cluster://127.0.0.1:{}/", server.port);
+    let fleet = Fleet::open(url.parse().expect("an address"), quick()).expect("a thread");
+    until("a slot has no node", || {
+        fleet.counters().last_error.is_some_and(|told| told.contains("1 of 16384 slots have no node"))
+    });
+    assert_eq!(fleet.counters().state, State::Part);
+    assert_eq!(server.command("CLUSTER ADDSLOTS 16383"), "+OK");
+    until("the slot is found", || fleet.counters().state == State::Up);
 }
 
 #[test]
