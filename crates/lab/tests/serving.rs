@@ -172,6 +172,16 @@ fn a_service_manager_is_told_of_readiness_reloads_and_the_end() {
     let server = Server::start_for(&[], Some(&path));
     assert_eq!(next().trim_end(), "READY=1");
     let process = server.child.id().to_string();
+    // A signal that comes at once must not end it: the handlers are there. Bits from signal 1 on.
+    #[cfg(target_os = "linux")]
+    {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("its status");
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a mask");
+        let caught = u64::from_str_radix(caught.trim(), 16).expect("a mask");
+        for number in [1, 2, 15] {
+            assert_ne!(caught >> (number - 1) & 1, 0, "signal {number} of {caught:x}");
+        }
+    }
     let signal =
         |name: &str| Command::new("kill").args([name, process.as_str()]).status().expect("kill runs");
     assert!(signal("-HUP").success());

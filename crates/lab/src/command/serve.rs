@@ -29,6 +29,8 @@ use noq::Endpoint;
 #[cfg(unix)]
 use sd_notify::NotifyState;
 use tokio::net::TcpListener;
+#[cfg(unix)]
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::errors::Refuse as _;
@@ -252,8 +254,14 @@ async fn run(args: ServeArgs) -> Result<()> {
     if let Some(file) = args.operation.kill_switch.clone() {
         tasks.spawn(watch_kill_switch(file, [rollout, choice_rollout], shutdown.clone()));
     }
+    // Before the server is reported as ready: an earlier signal would end the process.
+    let end = EndSignals::new();
     #[cfg(unix)]
-    tasks.spawn(reload(args.clone(), Arc::clone(&identity), access_log.clone(), shutdown.clone()));
+    // If no handler can be set, SIGHUP ends the process as it does by default.
+    if let Ok(hang_up) = signal(SignalKind::hangup()) {
+        let (args, identity, access_log) = (args.clone(), Arc::clone(&identity), access_log.clone());
+        tasks.spawn(reload(hang_up, args, identity, access_log, shutdown.clone()));
+    }
     if let Some(listener) = listener {
         let tls = tcp::tls(&identity)?;
         let over_tcp = tcp::serve(
@@ -272,7 +280,7 @@ async fn run(args: ServeArgs) -> Result<()> {
 
     #[cfg(unix)]
     notify_manager(&[NotifyState::Ready]);
-    wait_for_end().await;
+    end.wait().await;
     #[cfg(unix)]
     notify_manager(&[NotifyState::Stopping]);
     eprintln!("headstart: shutting down");
@@ -401,20 +409,33 @@ fn checked(args: &ServeArgs) -> Result<CheckedOptions> {
     })
 }
 
-async fn wait_for_end() {
+/// Signals that end the server. If no handler can be set, the signal itself ends the process.
+struct EndSignals {
     #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+    handlers: Option<[Signal; 2]>,
+}
+
+impl EndSignals {
+    fn new() -> Self {
+        Self {
+            #[cfg(unix)]
+            handlers: signal(SignalKind::interrupt())
+                .and_then(|interrupt| Ok([interrupt, signal(SignalKind::terminate())?]))
+                .ok(),
+        }
+    }
+
+    async fn wait(self) {
+        #[cfg(unix)]
+        if let Some([mut interrupt, mut terminate]) = self.handlers {
             tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
+                _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
             return;
         }
+        let _ = tokio::signal::ctrl_c().await;
     }
-    // If no handler can be set, the signal itself ends the process.
-    let _ = tokio::signal::ctrl_c().await;
 }
 
 fn what(args: &ServeArgs) -> String {
@@ -443,14 +464,12 @@ fn notify_manager(states: &[NotifyState<'_>]) {
 /// used changes nothing.
 #[cfg(unix)]
 async fn reload(
+    mut hang_up: Signal,
     args: ServeArgs,
     current: Arc<CurrentIdentity>,
     access_log: Option<AccessLog>,
     shutdown: CancellationToken,
 ) {
-    use tokio::signal::unix::{SignalKind, signal};
-    // If no handler can be set, SIGHUP ends the process as it does by default.
-    let Ok(mut hang_up) = signal(SignalKind::hangup()) else { return };
     loop {
         tokio::select! {
             () = shutdown.cancelled() => return,
