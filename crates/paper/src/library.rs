@@ -148,6 +148,7 @@ pub const ALL: &[PaperFiles] = &[
         "harm",
         "ablations",
         "paths",
+        "matrix",
     },
 ];
 

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 
 use crate::connection_vectors::ConnectionVectors;
+use crate::drawn_paths::DrawnPaths;
 use crate::dumbbell::Dumbbell;
 use crate::history::changed_path::{ChangedPath, ChangedPathTrace};
 use crate::history::hit_rate::HitRate;
@@ -17,9 +18,10 @@ use crate::study::StudyEntry;
 use crate::wide_area::WideArea;
 
 /// Every study.
-pub static ALL: [StudyEntry; 14] = [
+pub static ALL: [StudyEntry; 15] = [
     StudyEntry::of::<Dumbbell>(),
     StudyEntry::of::<WideArea>(),
+    StudyEntry::of::<DrawnPaths>(),
     StudyEntry::of::<Throughput>(),
     StudyEntry::of::<Requests>(),
     StudyEntry::of::<RequestTrace>(),

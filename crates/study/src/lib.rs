@@ -19,6 +19,7 @@
 //! | [`study`], [`catalogue`] | the interface of studies, and the list of them |
 //! | [`dumbbell`] | flows that arrive at one bottleneck |
 //! | [`newcomers`] | short flows that enter a path on which others are established |
+//! | [`drawn_paths`] | a scheme beside `iw10` on paths drawn from distributions |
 //! | [`wide_area`] | paths drawn at random, and one flow over each |
 //! | [`quick_start`] | the set-up of the Quick-Start paper: three routers in a chain |
 //! | [`connection_vectors`] | the set-up of the fast-startup slides: vectors over a dumbbell |
@@ -36,6 +37,7 @@ pub mod carrier;
 pub mod catalogue;
 pub mod connection_vectors;
 pub mod dependencies;
+pub mod drawn_paths;
 pub mod dumbbell;
 pub mod estimate;
 pub mod feasible;

@@ -234,6 +234,7 @@ impl Scope<'_> {
             Statistic::P90 => quantile(&by_seed, 0.9),
             Statistic::P95 => quantile(&by_seed, 0.95),
             Statistic::P99 => quantile(&by_seed, 0.99),
+            Statistic::Max => quantile(&by_seed, 1.0),
             Statistic::Deviation => standard_deviation(&by_seed),
         }?;
         Some(Sample { pooled, by_seed })

@@ -9,7 +9,8 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use headstart_report::statistics::{mean, mean_interval, quantile, ratio_interval};
+use headstart_report::statistics::{Interval, mean, mean_interval, quantile};
+use headstart_study::drawn_paths::ratio_of;
 
 pub const COLUMNS: &str = "set,cell,scheme,path,mean_ms,p50_ms,p99_ms,flows,unfinished,loss,first_flight_loss,\
                            long_mbit,beside_ms,least_ms";
@@ -22,23 +23,6 @@ const LEAST: usize = 13;
 
 /// The repeats of one path: a value for each, by column.
 type Repeats = BTreeMap<u64, Vec<f64>>;
-
-/// A ratio with its ends; without repeats they are the ratio itself.
-struct Ratio(f64, f64, f64);
-
-impl Ratio {
-    fn of(mine: &[f64], base: &[f64]) -> Option<Self> {
-        let value = mean(mine)? / mean(base).filter(|base| *base > 0.0)?;
-        // Few and very different repeats: nothing is certain.
-        let unknown = (f64::NEG_INFINITY, f64::INFINITY);
-        let (low, high) = match ratio_interval(mine, base) {
-            Some(interval) => (interval.low, interval.high),
-            None if mine.len() > 1 => unknown,
-            None => (value, value),
-        };
-        Some(Self(value, low, high))
-    }
-}
 
 /// Reads results and prints the comparison as a table, and the paths that are surely beyond a bar.
 pub fn print(input: impl Read) {
@@ -120,26 +104,33 @@ fn row(
         };
         let ratio = |at| {
             let (mine, base) = column(at);
-            Ratio::of(&mine, &base)
+            ratio_of(&mine, &base)
         };
         let text = &paths[path];
         if let Some(it) = ratio(MEAN) {
-            if it.1 > 1.05 {
-                notes
-                    .push(format!("{name}: mean {:.2} ({:.2} to {:.2}) on {path}: {text}", it.0, it.1, it.2));
+            if it.low > 1.05 {
+                notes.push(format!(
+                    "{name}: mean {:.2} ({:.2} to {:.2}) on {path}: {text}",
+                    it.value, it.low, it.high
+                ));
             }
             means.push(it);
         }
         if let Some(it) = ratio(P99) {
-            if it.1 > 1.10 {
-                notes.push(format!("{name}: p99 {:.2} ({:.2} to {:.2}) on {path}: {text}", it.0, it.1, it.2));
+            if it.low > 1.10 {
+                notes.push(format!(
+                    "{name}: p99 {:.2} ({:.2} to {:.2}) on {path}: {text}",
+                    it.value, it.low, it.high
+                ));
             }
             tails.push(it);
         }
         if let Some(it) = ratio(LONG) {
-            if it.2 < 0.95 {
-                notes
-                    .push(format!("{name}: long {:.2} ({:.2} to {:.2}) on {path}: {text}", it.0, it.1, it.2));
+            if it.high < 0.95 {
+                notes.push(format!(
+                    "{name}: long {:.2} ({:.2} to {:.2}) on {path}: {text}",
+                    it.value, it.low, it.high
+                ));
             }
             longs.push(it);
         }
@@ -147,17 +138,17 @@ fn row(
             losses.extend(ratio(LOSS));
         }
     }
-    let values: Vec<f64> = means.iter().map(|it| it.0).collect();
+    let values: Vec<f64> = means.iter().map(|it| it.value).collect();
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     let geometric = mean_interval(&logs).map_or((0.0, 0.0), |it| (it.value.exp(), it.half_width()));
     let at = |q| quantile(&values, q).unwrap_or(0.0);
-    let count = |all: &[Ratio], is: &dyn Fn(f64) -> bool, end: fn(&Ratio) -> f64| {
-        (all.iter().filter(|it| is(it.0)).count(), all.iter().filter(|it| is(end(it))).count())
+    let count = |all: &[Interval], is: &dyn Fn(f64) -> bool, end: fn(&Interval) -> f64| {
+        (all.iter().filter(|it| is(it.value)).count(), all.iter().filter(|it| is(end(it))).count())
     };
-    let slow = count(&means, &|it| it > 1.05, |it| it.1);
-    let tail = count(&tails, &|it| it > 1.10, |it| it.1);
-    let long = count(&longs, &|it| it < 0.95, |it| it.2);
-    let lossy = count(&losses, &|it| it > 1.5, |it| it.1);
+    let slow = count(&means, &|it| it > 1.05, |it| it.low);
+    let tail = count(&tails, &|it| it > 1.10, |it| it.low);
+    let long = count(&longs, &|it| it < 0.95, |it| it.high);
+    let lossy = count(&losses, &|it| it > 1.5, |it| it.low);
     println!(
         "| `{name}` | {} | {:.3} +- {:.3} | {:.2} | {:.3} | {:.2} | {:.2} | {}; {} | {}; {} ({:.2}) | {}; {} of {} ({:.2}) | {}; {} of {} |",
         values.len(),
@@ -171,11 +162,11 @@ fn row(
         slow.1,
         tail.0,
         tail.1,
-        tails.iter().map(|it| it.0).fold(0.0, f64::max),
+        tails.iter().map(|it| it.value).fold(0.0, f64::max),
         long.0,
         long.1,
         longs.len(),
-        longs.iter().map(|it| it.0).fold(1.0, f64::min),
+        longs.iter().map(|it| it.value).fold(1.0, f64::min),
         lossy.0,
         lossy.1,
         losses.len(),

@@ -1,4 +1,4 @@
-//! The paths: the default one, and those drawn from written distributions.
+//! The distributions that paths are drawn from.
 
 use headstart_net::changing::LinkChange;
 use headstart_net::jitter::Order;
@@ -8,46 +8,14 @@ use headstart_sim::workload::page::{Fetch, Object};
 use headstart_sim::{Seed, TcpConfig};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-use crate::cell::{Cell, between, units};
+use super::path::{DrawnPath, between, units};
 
-/// The rates of the matrix: 0.5 Mbit/s to 2 Gbit/s.
+/// Lowest and highest rate in bits a second, unless a kind of path has others.
 pub const RATES: (f64, f64) = (5e5, 2e9);
 
-/// 15 Mbit/s, 60 ms, 115 kB, flows of 100 kB, 20 peers: loads without other traffic, and with
-/// `iw10` for half of the flows.
-pub fn default_path(seed: u64) -> Vec<Cell> {
-    let alone = [5, 25, 50, 60, 65, 70, 75, 80, 85, 90, 95].map(|load| (load, false));
-    let mixed = [30, 60, 80].map(|load| (load, true));
-    let reference = [30, 60, 80].map(|load| (load, false));
-    let cell = |(load, mixed): (u32, bool)| {
-        let rate = Rate::from_mbit_per_sec(15);
-        Cell {
-            text: format!("load={load} {}", if mixed { "beside iw10" } else { "alone" }),
-            path: PathPlan::dumbbell(rate, Span::from_millis(60), Limit::bytes(Bytes::new(115_000))),
-            rate,
-            buffer: Bytes::new(115_000),
-            change: None,
-            load: f64::from(load) / 100.0,
-            sizes: Sizes::Fixed(Bytes::new(100_000)),
-            pages: None,
-            peers: 20,
-            history: 1000,
-            is_poisoned: false,
-            hint: rate,
-            long: 0,
-            long_scheme: "iw10",
-            mixed,
-            duration: Span::from_secs(600),
-            tcp: TcpConfig::default(),
-            seed: Seed(seed).child("default"),
-        }
-    };
-    alone.into_iter().chain(mixed).chain(reference).map(cell).collect()
-}
-
-/// A path of a set: where every value is drawn from stands here and nowhere else. `rates` are the
-/// lowest and the highest in bits a second. Every repeat has other arrivals and losses.
-pub fn drawn(set: &str, number: u64, repeat: u64, rates: (f64, f64)) -> Cell {
+/// Path `number` of a set; `rates` are the lowest and the highest in bits a second. Every repeat
+/// has other arrivals and losses.
+pub fn drawn(set: &str, number: u64, repeat: u64, rates: (f64, f64)) -> DrawnPath {
     let seed = Seed(number).child(set);
     let mut unit = units(seed.child("path"));
     let rate = Rate::from_bits_per_sec(between(rates.0, rates.1, unit()) as u64);
@@ -130,9 +98,9 @@ pub fn drawn(set: &str, number: u64, repeat: u64, rates: (f64, f64)) -> Cell {
         factor.unwrap_or(1.0),
         receive_window.get() / 1000,
     );
-    Cell {
+    DrawnPath {
         text,
-        path,
+        plan: path,
         rate,
         buffer,
         change,
@@ -145,6 +113,7 @@ pub fn drawn(set: &str, number: u64, repeat: u64, rates: (f64, f64)) -> Cell {
         hint: Rate::from_bytes_per_sec((rate.as_bytes_per_sec() as f64 * hint) as u64),
         long,
         long_scheme: "iw10",
+        crossing: None,
         mixed: false,
         duration,
         tcp: TcpConfig { receive_window, ecn, ..TcpConfig::default() },

@@ -1,0 +1,154 @@
+//! Start-up schemes over paths drawn from written distributions: the search for Headstart's
+//! parameters, the results on paths that the search did not use, and the bound.
+//!
+//! `cargo run --profile ci -p headstart-study --example matrix -- SET FROM..TO[xREPEATS] SCHEME...`
+//! writes one line of CSV for each path, repeat and scheme. SET is `default` (the paper's path at
+//! many loads, with the harm to others), or the name of a set of drawn paths. Parameters were
+//! chosen on `search`; `unseen` was run only afterwards; `wide` has kinds of paths that those lack.
+//! `traces=FOLDER` has packet-delivery traces of a folder in turn. Any other name is another set.
+//! FROM..TO are the numbers of paths (of `default`: seeds). SCHEME
+//! is a name of the catalogue, with other parameters or without:
+//! `headstart(price=4,initial-credit=30)`; or `clairvoyant`, the bound. The same path and repeat
+//! have the same arrivals, sizes, peers and losses for every scheme.
+//!
+//! `... --example matrix -- summary < RESULTS` compares every scheme with `iw10`, pair by pair,
+//! with 95 % confidence intervals over the repeats.
+
+mod clairvoyant;
+mod summary;
+
+use std::path::Path;
+
+use headstart_net::{Limit, PathPlan};
+use headstart_sim::sizes::Sizes;
+use headstart_sim::{Seed, TcpConfig};
+use headstart_startup::{Scheme, catalogue};
+use headstart_study::drawn_paths::path::{DrawnPath, Outcome};
+use headstart_study::drawn_paths::{kinds, path_of};
+use headstart_study::history::trace_folder::TraceFolder;
+use headstart_units::{Bytes, Rate, Span};
+
+use clairvoyant::Clairvoyant;
+
+/// A scheme of the catalogue; none: the informed start.
+#[derive(Clone, Copy, Debug)]
+struct Tested(Option<Scheme>);
+
+impl Tested {
+    /// The one named: `clairvoyant`, or a name of the catalogue.
+    fn find(text: &str) -> Result<Self, String> {
+        match text {
+            "clairvoyant" => Ok(Self(None)),
+            _ => catalogue::find(text).map(|entry| Self(Some(entry.scheme()))).map_err(|it| it.to_string()),
+        }
+    }
+
+    fn run(self, path: &DrawnPath) -> Outcome {
+        match self.0 {
+            Some(scheme) => path.run(scheme),
+            None => path.run_informed(Box::new(Clairvoyant::of(path))),
+        }
+    }
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let set = arguments.next().unwrap_or_default();
+    if set == "summary" {
+        return summary::print(std::io::stdin().lock());
+    }
+    let range = arguments.next().unwrap_or_default();
+    let (bounds, repeats) = range.split_once('x').unwrap_or((&range, "1"));
+    let bounds = bounds.split_once("..").and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+    let (Some((from, to)), Ok(repeats)) = (bounds, repeats.parse::<u64>()) else {
+        stop(&format!("found {set} {range}, expected SET FROM..TO[xREPEATS] SCHEME..., as unseen 0..100x5"));
+    };
+    let schemes: Vec<(String, Tested)> = arguments
+        .map(|text| match Tested::find(&text) {
+            Ok(scheme) => (text, scheme),
+            Err(error) => stop(&error),
+        })
+        .collect();
+    let traces = set.strip_prefix("traces=").map(|folder| match folder.parse::<TraceFolder>() {
+        Ok(traces) => traces,
+        Err(error) => stop(&error),
+    });
+    println!("{}", summary::COLUMNS);
+    for number in from..to {
+        for (at, path) in paths(&set, traces.as_ref(), number, repeats).iter().enumerate() {
+            for (name, scheme) in &schemes {
+                println!("{set},{number}.{at},\"{name}\",{},{}", path.text, row(&scheme.run(path)));
+            }
+        }
+    }
+}
+
+fn row(run: &Outcome) -> String {
+    format!(
+        "{:.4},{:.4},{:.4},{},{},{:.5},{:.5},{:.4},{:.4},{:.4}",
+        run.mean_ms,
+        run.p50_ms,
+        run.p99_ms,
+        run.finished,
+        run.unfinished,
+        run.loss,
+        run.first_flight_loss,
+        run.long_mbit,
+        run.beside_ms,
+        run.least_ms,
+    )
+}
+
+/// The loads of the default path, or the repeats of a drawn one.
+fn paths(set: &str, traces: Option<&TraceFolder>, number: u64, repeats: u64) -> Vec<DrawnPath> {
+    if set == "default" {
+        return default_path(number);
+    }
+    let one = |repeat| match traces {
+        Some(TraceFolder(files)) => {
+            let file = &files[number as usize % files.len()];
+            let name = Path::new(&file.name).file_name().unwrap_or_default().to_string_lossy();
+            kinds::on_trace(&name, &file.trace, number, repeat)
+        }
+        None => path_of(set, number, repeat),
+    };
+    (0..repeats).map(one).collect()
+}
+
+/// 15 Mbit/s, 60 ms, 115 kB, flows of 100 kB, 20 peers: loads without other traffic, and with
+/// `iw10` for half of the flows.
+fn default_path(seed: u64) -> Vec<DrawnPath> {
+    let alone = [5, 25, 50, 60, 65, 70, 75, 80, 85, 90, 95].map(|load| (load, false));
+    let mixed = [30, 60, 80].map(|load| (load, true));
+    let reference = [30, 60, 80].map(|load| (load, false));
+    let cell = |(load, mixed): (u32, bool)| {
+        let rate = Rate::from_mbit_per_sec(15);
+        DrawnPath {
+            text: format!("load={load} {}", if mixed { "beside iw10" } else { "alone" }),
+            plan: PathPlan::dumbbell(rate, Span::from_millis(60), Limit::bytes(Bytes::new(115_000))),
+            rate,
+            buffer: Bytes::new(115_000),
+            change: None,
+            load: f64::from(load) / 100.0,
+            sizes: Sizes::Fixed(Bytes::new(100_000)),
+            pages: None,
+            peers: 20,
+            history: 1000,
+            is_poisoned: false,
+            hint: rate,
+            long: 0,
+            long_scheme: "iw10",
+            crossing: None,
+            mixed,
+            duration: Span::from_secs(600),
+            tcp: TcpConfig::default(),
+            seed: Seed(seed).child("default"),
+        }
+    };
+    alone.into_iter().chain(mixed).chain(reference).map(cell).collect()
+}
+
+fn stop(message: &str) -> ! {
+    eprintln!("matrix: {message}");
+    std::process::exit(2);
+}
