@@ -223,6 +223,25 @@ impl Sender {
         packet.is_some_and(|packet| self.add_to_batch(&packet))
     }
 
+    /// Packets of so many bytes in all were acknowledged, the newest of which has that number. For
+    /// a transport that reports no other of them: they are taken to be the ones just before it.
+    /// True if the newest is one of the sender's, and was not settled before.
+    pub fn on_delivered_up_to(&mut self, number: u64, sent_at: Time, bytes: Bytes) -> bool {
+        let before = self.ledger.in_flight();
+        let is_ours = self.on_delivered(number, sent_at);
+        let mut left = bytes.saturating_sub(before - self.ledger.in_flight());
+        let mut below = number;
+        while !left.is_zero()
+            && let Some(packet) = self.ledger.newest_before(below)
+        {
+            below = packet.number;
+            if packet.bytes <= left && self.on_delivered(packet.number, packet.sent_at) {
+                left -= packet.bytes;
+            }
+        }
+        is_ours
+    }
+
     #[inline]
     fn add_to_batch(&mut self, packet: &ResolvedPacket) -> bool {
         self.batch.delivered.add(packet.bytes, packet.is_first_flight);

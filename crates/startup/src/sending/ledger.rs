@@ -93,6 +93,17 @@ impl PacketRange {
         self.offset + self.bytes * u64::from(position)
     }
 
+    /// The last open packet with a number below that one.
+    fn last_open_before(&self, number: u64) -> Option<OpenPacket> {
+        let before = number.saturating_sub(self.number).min(u64::BITS.into());
+        let open = self.open & u64::MAX.checked_shr(u64::BITS - before as u32).unwrap_or(0);
+        (open != 0).then(|| OpenPacket {
+            number: self.number + u64::from(open.ilog2()),
+            bytes: self.bytes,
+            sent_at: self.stamp.sent_at,
+        })
+    }
+
     fn first_open(&self) -> Option<OpenPacket> {
         (self.open != 0).then(|| OpenPacket {
             number: self.number + u64::from(self.open.trailing_zeros()),
@@ -230,6 +241,13 @@ impl Ledger {
     #[must_use]
     pub fn oldest(&self) -> Option<OpenPacket> {
         self.ranges.front()?.first_open()
+    }
+
+    /// The last packet with a number below that one that is neither acknowledged nor lost.
+    #[must_use]
+    pub fn newest_before(&self, number: u64) -> Option<OpenPacket> {
+        let end = self.ranges.partition_point(|range| range.number < number);
+        self.ranges.range(..end).rev().find_map(|range| range.last_open_before(number))
     }
 
     /// Bytes sent.
@@ -416,6 +434,9 @@ mod tests {
                     let found = ledger.open(ordinal as u64).map(|it| (it.number, it.offset));
                     let expected = packet.is_open.then_some((packet.number, packet.offset));
                     prop_assert_eq!(found, expected);
+                    let before = ledger.newest_before(packet.number).map(|it| (it.number, it.sent_at));
+                    let expected = model.0[..ordinal].iter().rfind(|packet| packet.is_open);
+                    prop_assert_eq!(before, expected.map(|packet| (packet.number, packet.stamp.sent_at)));
                     if ordinal >= model.base() {
                         prop_assert_eq!(ledger.offset(ordinal as u64), packet.offset);
                     } else {
