@@ -27,6 +27,12 @@ impl Epoch {
         Self { base: Instant::now(), at: Time::ZERO + span(since) }
     }
 
+    /// The moment's [`Time`].
+    #[must_use]
+    pub const fn at(&self) -> Time {
+        self.at
+    }
+
     /// An instant as [`Time`].
     #[must_use]
     pub fn time(&self, instant: Instant) -> Time {

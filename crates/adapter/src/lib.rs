@@ -37,6 +37,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`account`] | one connection: judges its inputs, keeps its report, writes its record |
+//! | [`announced`] | announced data compared with a plan |
 //! | [`publication`] | the events after which the account is brought up to date |
 //! | [`gates`] | conditions for the use of a record; percentage and kill switch |
 //! | [`limits`] | caps on hints: per connection, per address, in total |
@@ -49,6 +50,7 @@
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod account;
+pub mod announced;
 pub mod epoch;
 pub mod gates;
 pub mod guard;

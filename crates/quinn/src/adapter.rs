@@ -34,7 +34,7 @@ use std::time::Instant;
 use headstart_adapter::epoch::span;
 use headstart_adapter::gates::NothingToGain;
 use headstart_adapter::sizes::{self, INITIAL_PACKETS, MINIMUM_PACKETS, SLACK};
-use headstart_adapter::{EpochCache, Inputs, Publication};
+use headstart_adapter::{EpochCache, Inputs, Publication, announced};
 use headstart_host::locked;
 use headstart_startup::catalogue::Needs;
 use headstart_startup::sending::{CachedController, Sender, Tally};
@@ -335,20 +335,12 @@ impl Adapter {
     /// Slow start does as well for so long an answer.
     fn is_outrun(&self, prior: &Prior) -> bool {
         let plan = Controller::clone(self.sender.controller()).establish(prior);
-        let bdp = prior.history.and_then(|known| known.record.bdp());
-        let gates = &self.shared.rules.gates;
-        let saves = |size| gates.outruns(plan.flight, size, self.sender.packet(), bdp);
-        !self.is_late
-            && self.sender.controller().scheme().ends_with_flight()
-            && !prior.flow_size.is_none_or(saves)
+        !self.is_late && announced::is_outrun(&self.shared.rules.gates, &self.sender, prior, &plan)
     }
 
     /// All announced data fits into the initial window, and none of it was lost.
     fn fits_initial_window(&self) -> bool {
-        let fits = |announced| self.wire(announced) <= self.sender.packet() * INITIAL_PACKETS;
-        self.shared.rules.gates.beyond_initial_window
-            && self.sender.tally().lost.is_zero()
-            && self.shared.expected().is_some_and(fits)
+        announced::fits_initial_window(&self.shared.rules.gates, &self.sender, self.shared.expected())
     }
 
     /// The scheme began with data that fits into the initial window, and no more was announced.
@@ -394,14 +386,9 @@ impl Adapter {
         self.note_phase(now);
     }
 
-    /// The application has nothing to send: true if all announced data has left, false in a lull
-    /// before its end. The size on the wire is estimated from the size of a header.
+    /// The application has nothing to send: true if all announced data has left.
     fn is_all_sent(&self) -> bool {
-        let has_size = self.announced > Bytes::ZERO && self.shared.expected() == Some(self.announced);
-        let flight = self.sender.first_flight();
-        has_size
-            && self.is_whole_flow
-            && self.sender.ledger().sent() + self.sender.packet() > flight - flight / ESTIMATED
+        announced::is_all_sent(&self.sender, self.announced, self.shared.expected(), self.is_whole_flow)
     }
 
     // --- reports --------------------------------------------------------------------------------
@@ -548,9 +535,6 @@ impl Adapter {
         }
     }
 }
-
-/// The estimate's error is below this fraction (1/64).
-const ESTIMATED: u64 = 64;
 
 impl congestion::Controller for Adapter {
     fn on_sent(&mut self, now: Instant, bytes: u64, _: u64) {

@@ -17,11 +17,11 @@
 
 use std::sync::Arc;
 
-use headstart_adapter::{Inputs, sizes};
+use headstart_adapter::{Inputs, announced, sizes};
 use headstart_host::locked;
 use headstart_startup::sending::CachedController;
 use headstart_startup::trace::SenderEvent;
-use headstart_startup::{Controller, FlightPlan, Prior, Startup as _};
+use headstart_startup::{Controller, FlightPlan, Prior};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::next_flight::NextFlight;
@@ -164,10 +164,7 @@ impl Adapter {
 
     /// All announced data fits into the initial window, and none of it was lost.
     pub(super) fn fits_initial_window(&self) -> bool {
-        let fits = |announced| self.wire(announced) <= self.sender.packet() * INITIAL_PACKETS;
-        self.shared.rules.gates.beyond_initial_window
-            && self.sender.tally().lost.is_zero()
-            && self.shared.expected().is_some_and(fits)
+        announced::fits_initial_window(&self.shared.rules.gates, &self.sender, self.shared.expected())
     }
 
     /// The scheme began with data that fits into the initial window, and no more was announced.
@@ -188,11 +185,7 @@ impl Adapter {
 
     /// Slow start does as well for so long an answer.
     fn is_outrun(&self, prior: &Prior, plan: &FlightPlan) -> bool {
-        let bdp = prior.history.and_then(|known| known.record.bdp());
-        let saves = |size| self.shared.rules.gates.outruns(plan.flight, size, self.sender.packet(), bdp);
-        !self.is_late
-            && self.sender.controller().scheme().ends_with_flight()
-            && !prior.flow_size.is_none_or(saves)
+        !self.is_late && announced::is_outrun(&self.shared.rules.gates, &self.sender, prior, plan)
     }
 
     /// Plans the first flight; reserves it in the store if the scheme shares a peer's credit.

@@ -4,6 +4,7 @@
 //! changes nothing. These are computed from a preview of the next flight; the scheme itself gets
 //! the announcement with the packet.
 
+use headstart_adapter::announced;
 use headstart_host::locked;
 use headstart_startup::sending::CachedController;
 use headstart_startup::trace::SenderEvent;
@@ -103,16 +104,8 @@ impl Adapter {
         self.note_phase(now);
     }
 
-    /// The application has nothing to send: true if all announced data has left, false in a lull
-    /// before its end. The size on the wire is estimated from the size of a header.
+    /// The application has nothing to send: true if all announced data has left.
     pub(super) fn is_all_sent(&self) -> bool {
-        let has_size = self.announced > Bytes::ZERO && self.shared.expected() == Some(self.announced);
-        has_size
-            && self.is_whole_flow
-            && self.sender.ledger().sent() + self.sender.packet()
-                > self.sender.first_flight() - self.sender.first_flight() / ESTIMATED
+        announced::is_all_sent(&self.sender, self.announced, self.shared.expected(), self.is_whole_flow)
     }
 }
-
-/// The estimate's error is below this fraction (1/64).
-const ESTIMATED: u64 = 64;
