@@ -14,7 +14,7 @@ import sys
 
 TABLE = "CONTRIBUTING.md"
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
-ROW = re.compile(r"\| `(\w+)` \| .* \| (.*) \|$")
+ROW = re.compile(r"\| `([\w-]+)` \| .* \| (.*) \|$")
 
 
 def without_code(text):
@@ -57,7 +57,7 @@ def wrong_rows(text, dependencies):
         if name not in rows:
             yield f"found no row for the crate `{name}`"
             continue
-        named = set(re.findall(r"`(\w+)`", rows[name]))
+        named = set(re.findall(r"`([\w-]+)`", rows[name]))
         if rows[name].startswith("all but "):
             named = set(dependencies) - {name, "python"} - named
         if named != expected:

@@ -1,0 +1,210 @@
+//! A server's set-up: one per endpoint.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use headstart_adapter::store::client_key;
+use headstart_adapter::{Gates, Guard, Limits, Metrics, Policy, Rollout, Store};
+use headstart_startup::history::FixedHash;
+use headstart_startup::prior::Hint;
+use headstart_startup::{base, catalogue};
+use headstart_units::{Bytes, Time};
+use s2n_quic_core::event::api::SocketAddress;
+use s2n_quic_core::recovery::congestion_controller::{Endpoint, PathInfo};
+
+use crate::choice::{Choice, ChoiceError};
+use crate::controller::Adapter;
+use crate::shared::{Clock, Connections, Handle, Rules, Shared};
+
+/// Settings for the connections that a server accepts, and the provider of their congestion
+/// controllers. Setters consume and return it; clones share history, rollout, counters and the
+/// connections.
+#[derive(Clone)]
+pub struct ServerSetup {
+    rules: Arc<Rules>,
+    hints: Option<Arc<dyn Fn(SocketAddr) -> Option<Hint> + Send + Sync>>,
+    connections: Arc<Connections>,
+    /// Draws a number for each connection: a secret keeps clients from choosing their arm, a seed
+    /// makes runs repeatable.
+    secret: RandomState,
+    seed: Option<u64>,
+    accepted: Arc<AtomicU64>,
+}
+
+impl fmt::Debug for ServerSetup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerSetup").field("rules", &self.rules).finish_non_exhaustive()
+    }
+}
+
+/// Halfback §4.1: the receive window of its senders, and about the most that it paces out (§3.1).
+const FLIGHT_LIMIT: Bytes = Bytes::new(141_000);
+
+impl ServerSetup {
+    /// A server whose connections start with that scheme.
+    ///
+    /// # Errors
+    /// [`ChoiceError`] if the catalogue does not have the scheme or s2n-quic cannot carry it.
+    pub fn new(scheme: &str) -> Result<Self, ChoiceError> {
+        let rules = Rules {
+            choice: Choice::find(scheme)?,
+            control: Choice::find("iw10")?,
+            base: base::Kind::default(),
+            store: None,
+            gates: Gates::default(),
+            rollout: Arc::default(),
+            guard: None,
+            limits: Limits::new(Policy::default()),
+            metrics: Arc::default(),
+            clock: Arc::default(),
+            flight_limit: FLIGHT_LIMIT,
+        };
+        Ok(Self {
+            rules: Arc::new(rules),
+            hints: None,
+            connections: Arc::default(),
+            secret: RandomState::new(),
+            seed: None,
+            accepted: Arc::default(),
+        })
+    }
+
+    fn with(mut self, set: impl FnOnce(&mut Rules)) -> Self {
+        set(Arc::make_mut(&mut self.rules));
+        self
+    }
+
+    /// Store of records. None by default: no records are kept.
+    #[must_use]
+    pub fn history(self, store: Arc<dyn Store>) -> Self {
+        self.with(|rules| rules.store = Some(store))
+    }
+
+    /// Conditions for the use of a record and of a fast start.
+    #[must_use]
+    pub fn gates(self, gates: Gates) -> Self {
+        self.with(|rules| rules.gates = gates)
+    }
+
+    /// Share of the connections that run the scheme. A clone of the [`Arc`] changes it at run time.
+    #[must_use]
+    pub fn rollout(self, rollout: Arc<Rollout>) -> Self {
+        self.with(|rules| rules.rollout = rollout)
+    }
+
+    /// Watches the arms, and stops the rollout that it was made for. None by default.
+    #[must_use]
+    pub fn guard(self, guard: Arc<Guard>) -> Self {
+        self.with(|rules| rules.guard = Some(guard))
+    }
+
+    /// The control arm's scheme. Slow start from ten packets by default.
+    #[must_use]
+    pub fn control(self, choice: Choice) -> Self {
+        self.with(|rules| rules.control = choice)
+    }
+
+    /// The base controller for congestion avoidance. CUBIC by default.
+    #[must_use]
+    pub fn base_controller(self, base: base::Kind) -> Self {
+        self.with(|rules| rules.base = base)
+    }
+
+    /// Caps on hints and records; [`Policy`] has the defaults.
+    #[must_use]
+    pub fn limits(self, policy: Policy) -> Self {
+        self.with(|rules| rules.limits = Limits::new(policy))
+    }
+
+    /// Cap in bytes on a first flight that is limited by nothing but the flow's size (JumpStart).
+    /// 141 kB by default.
+    #[must_use]
+    pub fn flight_limit(self, bytes: u64) -> Self {
+        self.with(|rules| rules.flight_limit = Bytes::new(bytes))
+    }
+
+    /// Counters of connections. Several endpoints may share one.
+    #[must_use]
+    pub fn metrics(self, metrics: Arc<Metrics>) -> Self {
+        self.with(|rules| rules.metrics = metrics)
+    }
+
+    /// Hints of the peers' access links, known from elsewhere: s2n-quic has no place for a
+    /// transport parameter of one's own.
+    #[must_use]
+    pub fn hints(mut self, find: impl Fn(SocketAddr) -> Option<Hint> + Send + Sync + 'static) -> Self {
+        self.hints = Some(Arc::new(find));
+        self
+    }
+
+    /// The time of records at s2n-quic's first report, for virtual time. By default it is read from
+    /// the machine's clock then.
+    #[must_use]
+    pub fn begins_at(self, at: Time) -> Self {
+        self.with(|rules| rules.clock = Arc::new(Clock::beginning_at(at)))
+    }
+
+    /// Draws the arms from a seed instead of a secret: for repeatable runs.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// The counters.
+    #[must_use]
+    pub fn counted(&self) -> &Arc<Metrics> {
+        &self.rules.metrics
+    }
+
+    /// The handle of the connection with that peer: its latest, if there are several. `None` if
+    /// there is none, also after its end.
+    #[must_use]
+    pub fn handle(&self, peer: SocketAddr) -> Option<Handle> {
+        self.connections.find(peer).map(Handle)
+    }
+
+    /// The input that the scheme cannot do without.
+    #[must_use]
+    pub fn needs(&self) -> catalogue::Needs {
+        self.rules.choice.needs()
+    }
+
+    /// The controller of a path to that peer.
+    pub(crate) fn accept(&self, peer: SocketAddr, packet: u16) -> Adapter {
+        let serial = self.accepted.fetch_add(1, Ordering::Relaxed);
+        let number = match self.seed {
+            None => self.secret.hash_one(serial),
+            Some(seed) => FixedHash::default().hash_one((seed, serial)),
+        };
+        let key = client_key(peer.ip());
+        if let Some(store) = self.rules.store() {
+            store.prefetch(key);
+        }
+        let hint = self.hints.as_ref().and_then(|find| find(peer));
+        let shared =
+            Shared::new(Arc::clone(&self.rules), Arc::clone(&self.connections), peer, key, number, hint);
+        self.connections.insert(peer, &shared);
+        Adapter::new(shared, packet)
+    }
+}
+
+impl Endpoint for ServerSetup {
+    type CongestionController = Adapter;
+
+    fn new_congestion_controller(&mut self, path: PathInfo<'_>) -> Adapter {
+        self.accept(socket_address(&path.remote_address), path.max_datagram_size)
+    }
+}
+
+fn socket_address(address: &SocketAddress<'_>) -> SocketAddr {
+    match *address {
+        SocketAddress::IpV4 { ip, port, .. } => (*ip, port).into(),
+        SocketAddress::IpV6 { ip, port, .. } => (*ip, port).into(),
+        // There are no others.
+        _ => ([0; 4], 0).into(),
+    }
+}
