@@ -56,7 +56,7 @@ enum Stage {
 pub enum Packet {
     /// Of the handshake.
     Handshake,
-    /// Of application data, but not the scheme's: a probe, or one that left before the scheme began.
+    /// Of application data, but not of the scheme: a probe, or one from before the scheme began.
     Other {
         /// Number of the scheme's next packet.
         next: u64,
