@@ -8,7 +8,7 @@ use crate::gates::Gates;
 use crate::sizes::{INITIAL_PACKETS, wire};
 
 /// An estimated size on the wire is wrong by less than this fraction (1/64).
-const ESTIMATED: u64 = 64;
+pub const ESTIMATED: u64 = 64;
 
 /// Slow start does as well for so long an answer.
 #[must_use]

@@ -25,10 +25,11 @@
 
 use std::sync::Arc;
 
+use headstart_adapter::announced::{self, ESTIMATED};
 use headstart_adapter::epoch::span;
 use headstart_adapter::gates::NothingToGain;
 use headstart_adapter::sizes::{self, INITIAL_PACKETS, MINIMUM_PACKETS, SLACK};
-use headstart_adapter::{Inputs, Publication, announced};
+use headstart_adapter::{Inputs, Publication};
 use headstart_host::locked;
 use headstart_startup::catalogue::Needs;
 use headstart_startup::sending::{CachedController, Sender, Tally};
@@ -39,7 +40,7 @@ use s2n_quic_core::recovery::RttEstimator;
 use s2n_quic_core::recovery::congestion_controller::{CongestionController, Publisher};
 use s2n_quic_core::time::Timestamp;
 
-use crate::pacer::Pacer;
+use crate::pacer::{Pace, Pacer};
 use crate::shared::Shared;
 
 /// The connection's stage before its scheme begins.
@@ -182,12 +183,14 @@ impl Adapter {
     }
 
     /// The pace of the next packet; `None` if it may leave at once.
-    fn pace(&self) -> Option<headstart_units::Rate> {
-        let Allowance { pace, .. } = self.sender.controller().allowance();
+    fn pace(&self) -> Option<Pace> {
         let is_paced = matches!(self.stage, Stage::Started)
             && !self.is_small()
             && self.sender.ledger().sent() >= self.burst;
-        pace.filter(|_| is_paced)
+        let Allowance { pace, window, .. } = self.sender.controller().allowance();
+        let of_window =
+            || (!self.smoothed.is_zero()).then(|| Pace::of_window(window, self.smoothed, self.largest));
+        if is_paced { pace.map(Pace::of_scheme).or_else(of_window) } else { None }
     }
 
     /// Bytes in flight that are not the scheme's: the handshake's, and path MTU probes.
@@ -201,7 +204,9 @@ impl Adapter {
         let (sent, flight) = (self.sender.ledger().sent(), self.sender.first_flight());
         let controller = self.sender.controller();
         let ends_with_flight = || !controller.is_handed_over() && controller.scheme().ends_with_flight();
-        sent < flight && (self.is_whole_flow || (ends_with_flight() && flight - sent < self.largest))
+        // The size on the wire is an estimate.
+        let is_rest_of_flow = self.is_whole_flow && sent < flight + flight / ESTIMATED;
+        is_rest_of_flow || (sent < flight && ends_with_flight() && flight - sent < self.largest)
     }
 
     // --- the start ------------------------------------------------------------------------------

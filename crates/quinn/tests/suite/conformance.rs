@@ -1,178 +1,31 @@
-//! The same scenarios over noq and quinn: the same decisions, and the wire within a distance.
+//! quinn beside noq: decisions, the wire and the time.
 
-use headstart_quinn::{Access, Choice, ChoiceError, Hint, StartReport};
-use headstart_startup::catalogue;
+use headstart_quinn::{Choice, ChoiceError};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
-use crate::scenario::{CLIENT, Outcome, RATE, RTT, Scenario};
+use crate::comparison::{Stack, compare};
+use crate::scenario::{Outcome, RATE, RTT, Scenario};
 use crate::{on_noq, on_quinn};
 
-fn scenarios() -> Vec<Scenario> {
-    let record = Some((RATE, RTT));
-    let hint = Some(Hint { bandwidth: RATE, access: Access::Dsl });
-    let new = Scenario::new;
-    let known = |name, size| Scenario { record, hint, ..new(name, size) };
-    let millis = Span::from_millis;
-    vec![
-        new("cold", 100_000),
-        known("known peer", 100_000),
-        Scenario { record: Some((RATE, millis(200))), ..new("stale record", 100_000) },
-        Scenario { record: Some((Rate::from_mbit_per_sec(125), RTT)), ..new("wrong record", 500_000) },
-        Scenario { hint, ..new("hint", 100_000) },
-        Scenario { losses: vec![20, 21, 50], ..known("losses", 100_000) },
-        Scenario { losses: vec![84, 85], ..known("lost tail", 100_000) },
-        Scenario {
-            answers: vec![(millis(0), 5_000); 8].into_iter().chain([(millis(0), 100_000)]).collect(),
-            ..known("application limit", 0)
-        },
-        Scenario {
-            answers: vec![(millis(0), 20_000), (millis(200), 100_000), (millis(20), 300_000)],
-            ..known("several answers", 0)
-        },
-        Scenario {
-            migration: Some((Time::from_millis(120), (CLIENT.ip(), 11_000).into())),
-            ..known("another port", 500_000)
-        },
-        Scenario {
-            migration: Some((Time::from_millis(120), ([10, 0, 0, 9], 11_000).into())),
-            ..known("another address", 500_000)
-        },
-    ]
-}
-
-/// Schemes that are compared by default, and those found by name.
-fn schemes() -> Vec<String> {
-    let others = ["headstart", "bbr-v3", "prague", "google-quic", "halfback(additional=0%)"];
-    let all = catalogue::all().into_iter().map(|entry| entry.name.to_string());
-    all.chain(others.iter().filter(|name| catalogue::find(name).is_ok()).map(|&name| name.to_owned()))
-        .collect()
-}
-
-/// Everything that a scheme and the gates decided, as one line; rates and sizes to a percent.
-fn decisions(report: &StartReport) -> String {
-    let phases: Vec<_> = report.phases.iter().map(|(_, phase)| *phase).collect();
-    format!(
-        "{} from {} known {} refused {:?} {:?} burst {} flights {} phases {phases:?} migrated {} record {:?}",
-        report.arm.name(),
-        report.source.name(),
-        report.known.is_some(),
-        report.refusal,
-        report.nothing_to_gain,
-        report.burst.get(),
-        report.flights,
-        report.migrated,
-        report.record_outcome,
-    )
-}
-
-/// Most packets by which the second is ahead, and behind, in the RTT after its first packet.
-fn distance(first: &Outcome, second: &Outcome) -> (usize, usize) {
-    let left = |outcome: &Outcome| -> Vec<Span> {
-        let begun = outcome.departures.first().copied().unwrap_or_default();
-        let after = outcome.departures.iter().map(|at| at.since(begun));
-        after.take_while(|&after| after < RTT - Span::from_millis(1)).collect()
-    };
-    let (first, second) = (left(first), left(second));
-    let by = |departures: &[Span], at: Span| departures.iter().filter(|&&it| it <= at).count();
-    let times = first.iter().chain(&second);
-    let counts: Vec<_> = times.map(|&at| (by(&first, at), by(&second, at))).collect();
-    let ahead = counts.iter().map(|(one, other)| other.saturating_sub(*one)).max();
-    let behind = counts.iter().map(|(one, other)| one.saturating_sub(*other)).max();
-    (ahead.unwrap_or(0), behind.unwrap_or(0))
-}
-
-/// A scheme's row in the table of `docs/adapters.md`.
-fn row(scheme: &str) -> String {
-    let (on_noq, on_quinn) = (headstart_quic::Choice::find(scheme), Choice::find(scheme));
-    let noq = match &on_noq {
-        Err(headstart_quic::ChoiceError::Unsupported { .. }) => "refused",
-        Err(error) => panic!("{scheme}: {error}"),
-        Ok(choice) if choice.scheme().is_none() => "the stack's own",
-        Ok(choice) if choice.needs_duplicate_sender() => "carried, copies at the socket",
-        Ok(_) => "carried",
-    };
-    let refused = match &on_quinn {
-        Err(ChoiceError::Unsupported { reason, .. }) => Some(*reason),
+const QUINN: Stack = Stack {
+    name: "quinn",
+    run: on_quinn::run,
+    refusal: |scheme| match Choice::find(scheme) {
+        Err(ChoiceError::Unsupported { reason, .. }) => Some(reason),
         Err(error) => panic!("{scheme}: {error}"),
         Ok(_) => None,
-    };
-    if let Some(reason) = refused {
-        return format!("| `{scheme}` | {noq} | refused: {reason} | | | |");
-    }
-    assert_eq!(noq, "carried", "{scheme}: what quinn carries, noq does");
-    let scenarios = scenarios();
-    let (mut different, mut slowest, mut known) = (vec![], (0.0, ""), (0, 0, 0.0));
-    for scenario in &scenarios {
-        let (noq, quinn) = (on_noq::run(scenario, scheme), on_quinn::run(scenario, scheme));
-        let what = format!("{scheme}, {}:\n{}\n{}", scenario.name, noq.report, quinn.report);
-        assert_eq!(quinn.completed.len(), scenario.answers.len(), "all answers arrive: {what}");
-        assert!(is_near(noq.report.planned.get(), quinn.report.planned.get()), "{what}");
-        let paces = [&noq, &quinn].map(|it| it.report.pace.map_or(0, Rate::as_bytes_per_sec));
-        assert!(is_near(paces[0], paces[1]), "{what}");
-        let [one, other] = [&noq, &quinn].map(|it| decisions(&it.report));
-        let (ahead, behind) = distance(&noq, &quinn);
-        let ratio = quinn.completion().as_millis_f64() / noq.completion().as_millis_f64();
-        if one != other {
-            different.push(scenario.name);
-        }
-        if ratio > slowest.0 {
-            slowest = (ratio, scenario.name);
-        }
-        if scenario.name == "known peer" {
-            known = (ahead, behind, ratio);
-        }
-        // Nothing but the pacer is between a plan and the wire before the first acknowledgement.
-        let is_open = ["cold", "known peer", "stale record", "hint"].contains(&scenario.name);
-        assert!(!is_open || one == other, "the same decisions: {one}\n{other}\n{what}");
-        assert!(!is_open || (ahead <= AHEAD && behind <= BEHIND), "+{ahead}, -{behind} packets: {what}");
-        assert!(!is_open || ratio <= 1.05, "{ratio} of noq's time: {what}");
-    }
-    let same = scenarios.len() - different.len();
-    let different =
-        if different.is_empty() { String::new() } else { format!("; not: {}", different.join(", ")) };
-    let (ahead, behind, ratio) = known;
-    format!(
-        "| `{scheme}` | carried | {same} of {}{different} | {ahead}, {behind} | {ratio:.2} | {:.2} ({}) |",
-        scenarios.len(),
-        slowest.0,
-        slowest.1,
-    )
-}
+    },
+    // Two buckets, and a tenth of the last fifth of the flight; and while the bucket fills.
+    ahead: 22,
+    behind: 10,
+    acknowledges_alike: true,
+    slowest: 1.05,
+    program: "crates/quinn/tests/suite/conformance.rs",
+};
 
-/// Most packets by which quinn is ahead of noq in a first flight: two buckets, and a tenth of the
-/// last fifth of the flight.
-const AHEAD: usize = 22;
-/// And behind it: while the bucket fills.
-const BEHIND: usize = 10;
-
-/// Within a percent: the handshakes are not equally long to the microsecond.
-fn is_near(one: u64, other: u64) -> bool {
-    one.abs_diff(other) * 100 <= one.max(other)
-}
-
-const BEGIN: &str = "<!-- Written by crates/quinn/tests/suite/conformance.rs -->\n";
-const END: &str = "<!-- end -->\n";
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/adapters.md");
-
-/// With `HEADSTART_WRITE_DOCS` in the environment it writes the table instead.
 #[test]
 fn schemes_decide_on_quinn_as_on_noq_and_the_table_of_the_document_says_where_not() {
-    let mut table = String::from(
-        "| scheme | noq | quinn: decisions as on noq | packets ahead, behind | time, of noq's | the most |\n\
-         |---|---|---|--:|--:|---|\n",
-    );
-    for scheme in schemes() {
-        table += &row(&scheme);
-        table.push('\n');
-    }
-    let page = std::fs::read_to_string(PAGE).expect("docs/adapters.md");
-    let (before, rest) = page.split_once(BEGIN).expect("the table's begin");
-    let (found, after) = rest.split_once(END).expect("the table's end");
-    if std::env::var_os("HEADSTART_WRITE_DOCS").is_some() {
-        let page = format!("{before}{BEGIN}{table}{END}{after}");
-        return std::fs::write(PAGE, page).expect("docs/adapters.md is writable");
-    }
-    assert_eq!(found, table, "write it with HEADSTART_WRITE_DOCS=1");
+    compare(&QUINN);
 }
 
 /// Handshake and request, half a round trip for the answer, the flight at the bottleneck's rate.

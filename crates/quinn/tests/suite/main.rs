@@ -1,5 +1,6 @@
 //! Integration tests, as one program.
 
+mod comparison;
 mod conformance;
 mod example;
 mod on_noq;

@@ -1,10 +1,11 @@
-//! Scenarios for both stacks: one connection over one path, in virtual time.
+//! Scenarios for all stacks: one connection over one path, in virtual time.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
-use headstart_quinn::{Gates, Hint, StartReport, Store};
+use headstart_adapter::{Gates, StartReport, Store};
 use headstart_startup::history::{FixedHash, FlightOutcome, MemoryStore, Record, RecordUpdate};
+use headstart_startup::prior::Hint;
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
 pub const RATE: Rate = Rate::from_mbit_per_sec(25);
