@@ -195,13 +195,15 @@ impl Folder {
 }
 
 /// True if the request has one valid `Host` (RFC 9112 §3.2), or none and may do without: HTTP/1.0,
-/// and HTTP/2 and 3 with `:authority`.
+/// and HTTP/2 and 3 with `:authority`. If these have both, they must agree (RFC 9113 §8.3.1, RFC
+/// 9114 §4.3.1).
 fn names_one_host(head: &Parts) -> bool {
     let mut hosts = head.headers.get_all(HOST).iter();
+    let authority = head.uri.authority().filter(|_| head.version > Version::HTTP_11);
     match (hosts.next(), hosts.next()) {
-        (Some(host), None) => is_host(host),
+        (Some(host), None) => is_host(host) && authority.is_none_or(|it| is_same(it.as_str(), host)),
         (None, _) if head.version < Version::HTTP_11 => true,
-        (None, _) => head.version > Version::HTTP_11 && head.uri.authority().is_some(),
+        (None, _) => authority.is_some(),
         (Some(_), Some(_)) => false,
     }
 }
@@ -212,6 +214,13 @@ fn is_host(value: &HeaderValue) -> bool {
     let Some(port) = authority.as_str().strip_prefix(authority.host()) else { return false };
     let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     !authority.host().is_empty() && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
+}
+
+/// True if both are the same host and port: the case does not count, nor does the default port.
+fn is_same(authority: &str, host: &HeaderValue) -> bool {
+    let host = host.to_str().unwrap_or_default();
+    let [one, other] = [authority, host].map(|text| text.strip_suffix(":443").unwrap_or(text));
+    one.eq_ignore_ascii_case(other)
 }
 
 /// True if a segment of the path begins with a dot, except `.well-known` as the first.
@@ -290,4 +299,38 @@ fn full(text: String) -> Body {
 
 fn empty() -> Body {
     Empty::new().map_err(|never: Infallible| match never {}).boxed_unsync()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_and_authority_must_agree_in_http_2_and_3() {
+        let named = |version, uri: &str, hosts: &[&str]| {
+            let mut request = Request::builder().version(version).uri(uri);
+            for host in hosts {
+                request = request.header(HOST, *host);
+            }
+            names_one_host(&request.body(()).expect("a request").into_parts().0)
+        };
+        for version in [Version::HTTP_2, Version::HTTP_3] {
+            for (uri, hosts, expected) in [
+                ("https://a.example/", &[][..], true),
+                ("https://a.example/", &["a.example"], true),
+                ("https://a.example/", &["A.Example:443"], true),
+                ("https://a.example:443/", &["a.example"], true),
+                ("https://a.example/", &["b.example"], false),
+                ("https://a.example/", &["a.example:8443"], false),
+                ("https://a.example/", &["a.example", "a.example"], false),
+                ("https://a.example/", &["a example"], false),
+                ("/", &["a.example"], true),
+                ("/", &[], false),
+            ] {
+                assert_eq!(named(version, uri, hosts), expected, "{version:?} {uri} {hosts:?}");
+            }
+        }
+        // The target counts, whatever the field says (RFC 9112 §3.2.2).
+        assert!(named(Version::HTTP_11, "https://a.example/", &["b.example"]));
+    }
 }
