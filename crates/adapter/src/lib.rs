@@ -38,12 +38,15 @@
 //! |---|---|
 //! | [`account`] | one connection: judges its inputs, keeps its report, writes its record |
 //! | [`announced`] | announced data compared with a plan |
+//! | [`connection`] | settings of an endpoint; a connection's state outside of its controller |
+//! | [`driver`] | one path's scheme: when it begins, further flights, what is published |
 //! | [`publication`] | the events after which the account is brought up to date |
 //! | [`gates`] | conditions for the use of a record; percentage and kill switch |
 //! | [`limits`] | caps on hints: per connection, per address, in total |
 //! | [`store`] | records by peer, shared by all connections |
 //! | [`start_report`], [`metrics`] | the report of a connection, and its counters per endpoint |
 //! | [`sequential`], [`guard`] | two arms compared at any time; a kill switch that acts on it |
+//! | [`silence`] | peers that do not answer |
 //! | [`epoch`] | a stack's instants as this project's time |
 //! | [`sizes`] | application data as packets |
 
@@ -51,6 +54,8 @@
 
 pub mod account;
 pub mod announced;
+pub mod connection;
+pub mod driver;
 pub mod epoch;
 pub mod gates;
 pub mod guard;
@@ -58,11 +63,14 @@ pub mod limits;
 pub mod metrics;
 pub mod publication;
 pub mod sequential;
+pub mod silence;
 pub mod sizes;
 pub mod start_report;
 pub mod store;
 
 pub use account::{Account, Inputs};
+pub use connection::{Choice, Connection, Rules};
+pub use driver::Driver;
 pub use epoch::{Epoch, EpochCache};
 pub use gates::{Gates, Rollout};
 pub use guard::Guard;

@@ -52,6 +52,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use headstart_adapter::epoch::span;
+use headstart_adapter::silence::Silence;
 use headstart_adapter::sizes::{INITIAL_PACKETS, MINIMUM_PACKETS, SLACK};
 use headstart_adapter::{EpochCache, Publication};
 use headstart_startup::catalogue::Needs;
@@ -67,7 +68,6 @@ use cached_metrics::CachedMetrics;
 use first_flight::{Bucket, StartState};
 use next_flight::NextFlight;
 use repairs::Duplicator;
-use silence::Silence;
 
 /// Makes the controllers of one connection: the first runs the scheme; a later one means that the
 /// path has changed, and runs slow start.

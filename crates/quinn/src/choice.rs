@@ -1,15 +1,11 @@
 //! Schemes by name, as far as quinn can carry them.
 
 use headstart_startup::catalogue::{self, Entry, Name, Needs};
-use headstart_startup::{Scheme, Startup as _, parameters};
+use headstart_startup::{Scheme, parameters};
 
 /// A scheme that quinn carries.
 #[derive(Clone, Copy, Debug)]
-pub struct Choice {
-    name: Name,
-    needs: Needs,
-    scheme: Scheme,
-}
+pub struct Choice(pub(crate) headstart_adapter::Choice);
 
 /// Reasons to refuse a scheme.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,8 +23,6 @@ pub enum ChoiceError {
     },
 }
 
-const NO_COPIES: &str =
-    "it sends packets again that are not lost, and a congestion controller cannot ask for that";
 const NO_PACE: &str = "it sets the pace of the whole connection, also below 1.25 windows in a round trip, \
                        which is the least at which quinn sends (quinn::congestion::BbrConfig is quinn's own BBR)";
 
@@ -46,33 +40,29 @@ impl Choice {
     /// # Errors
     /// [`ChoiceError::Unsupported`] if quinn cannot carry it.
     pub fn of(entry: &Entry) -> Result<Self, ChoiceError> {
-        let (about, scheme) = (entry.about(), entry.scheme());
-        let reason = about.not_over_udp.or_else(|| {
-            let is_paced_throughout = matches!(scheme, Scheme::Bbr(_) | Scheme::BbrV3(_));
-            scheme.repair().is_active().then_some(NO_COPIES).or(is_paced_throughout.then_some(NO_PACE))
+        let carried = headstart_adapter::Choice::of(entry).and_then(|choice| match choice.scheme {
+            Scheme::Bbr(_) | Scheme::BbrV3(_) => Err(NO_PACE),
+            _ => Ok(Self(choice)),
         });
-        match reason {
-            Some(reason) => Err(ChoiceError::Unsupported { name: entry.name.to_string(), reason }),
-            None => Ok(Self { name: entry.name, needs: entry.needs, scheme }),
-        }
+        carried.map_err(|reason| ChoiceError::Unsupported { name: entry.name.to_string(), reason })
     }
 
     /// Its name in the catalogue.
     #[must_use]
     pub const fn name(&self) -> Name {
-        self.name
+        self.0.name
     }
 
     /// The input that the scheme cannot do without: a record, a hint or the flow's size.
     #[must_use]
     pub const fn needs(&self) -> Needs {
-        self.needs
+        self.0.needs
     }
 
     /// The scheme.
     #[must_use]
     pub const fn scheme(&self) -> Scheme {
-        self.scheme
+        self.0.scheme
     }
 }
 

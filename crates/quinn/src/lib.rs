@@ -41,7 +41,7 @@
 //! | [`setup`] | a server's set-up: one per endpoint |
 //! | [`adapter`] | quinn's congestion controller, from a scheme and a base controller |
 //! | [`pacing`] | a pace, expressed as a window |
-//! | [`shared`] | the application's handle of a connection |
+//! | [`handle`] | the application's handle of a connection |
 //!
 //! Store, gates, rollout, limits, report and counters are those of [`headstart_adapter`].
 //!
@@ -58,17 +58,17 @@
 
 pub mod adapter;
 pub mod choice;
+pub mod handle;
 pub mod pacing;
 pub mod setup;
-pub mod shared;
 
 pub use choice::{Choice, ChoiceError};
+pub use handle::Handle;
 pub use headstart_adapter::{
     Epoch, Gates, Guard, Limits, Metrics, Policy, Rollout, Sharded, StartReport, Store,
 };
 pub use headstart_startup::prior::{Access, Hint};
 pub use setup::ServerSetup;
-pub use shared::Handle;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

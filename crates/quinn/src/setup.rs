@@ -1,14 +1,12 @@
 //! A server's set-up: one per endpoint.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use headstart_adapter::connection::Draws;
 use headstart_adapter::store::client_key;
-use headstart_adapter::{Epoch, Gates, Guard, Limits, Metrics, Policy, Rollout, Store};
-use headstart_startup::history::FixedHash;
+use headstart_adapter::{Connection, Epoch, Gates, Guard, Limits, Metrics, Policy, Rollout, Rules, Store};
 use headstart_startup::prior::Hint;
 use headstart_startup::{base, catalogue};
 use headstart_units::Bytes;
@@ -17,7 +15,7 @@ use quinn_proto::{ServerConfig, TransportConfig};
 
 use crate::adapter::Factory;
 use crate::choice::{Choice, ChoiceError};
-use crate::shared::{Handle, Rules, Shared};
+use crate::handle::Handle;
 
 /// Settings for the connections that a server accepts. Setters consume and return it; clones share
 /// history, rollout and counters.
@@ -26,11 +24,8 @@ pub struct ServerSetup {
     base: ServerConfig,
     transport: Arc<dyn Fn() -> TransportConfig + Send + Sync>,
     rules: Arc<Rules>,
-    /// Draws a number for each connection: a secret keeps clients from choosing their arm, a seed
-    /// makes runs repeatable.
-    secret: RandomState,
-    seed: Option<u64>,
-    accepted: Arc<AtomicU64>,
+    epoch: Epoch,
+    draws: Arc<Draws>,
 }
 
 impl fmt::Debug for ServerSetup {
@@ -39,36 +34,19 @@ impl fmt::Debug for ServerSetup {
     }
 }
 
-/// Halfback §4.1: the receive window of its senders, and about the most that it paces out (§3.1).
-const FLIGHT_LIMIT: Bytes = Bytes::new(141_000);
-
 impl ServerSetup {
     /// A server with quinn's configuration `base`, of which only the transport is replaced.
     ///
     /// # Errors
     /// [`ChoiceError`] if the catalogue does not have the scheme or quinn cannot carry it.
     pub fn new(base: ServerConfig, scheme: &str) -> Result<Self, ChoiceError> {
-        let control = Choice::find("iw10")?;
-        let rules = Rules {
-            choice: Choice::find(scheme)?,
-            control,
-            base: base::Kind::default(),
-            store: None,
-            gates: Gates::default(),
-            rollout: Arc::default(),
-            guard: None,
-            limits: Limits::new(Policy::default()),
-            metrics: Arc::default(),
-            epoch: Epoch::now(),
-            flight_limit: FLIGHT_LIMIT,
-        };
+        let rules = Rules::new(Choice::find(scheme)?.0, Choice::find("iw10")?.0);
         Ok(Self {
             base,
             transport: Arc::new(TransportConfig::default),
             rules: Arc::new(rules),
-            secret: RandomState::new(),
-            seed: None,
-            accepted: Arc::default(),
+            epoch: Epoch::now(),
+            draws: Arc::default(),
         })
     }
 
@@ -112,7 +90,7 @@ impl ServerSetup {
     /// The control arm's scheme. Slow start from ten packets by default.
     #[must_use]
     pub fn control(self, choice: Choice) -> Self {
-        self.with(|rules| rules.control = choice)
+        self.with(|rules| rules.control = choice.0)
     }
 
     /// The base controller for congestion avoidance. CUBIC by default.
@@ -142,14 +120,15 @@ impl ServerSetup {
 
     /// Maps quinn's clock to the time of records, for virtual time. By default ns since 1970.
     #[must_use]
-    pub fn epoch(self, epoch: Epoch) -> Self {
-        self.with(|rules| rules.epoch = epoch)
+    pub fn epoch(mut self, epoch: Epoch) -> Self {
+        self.epoch = epoch;
+        self
     }
 
     /// Draws the arms from a seed instead of a secret: for repeatable runs.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
+        self.draws = Arc::new(Draws::of_seed(seed));
         self
     }
 
@@ -185,22 +164,17 @@ impl ServerSetup {
         peer: SocketAddr,
         hint: Option<Hint>,
     ) -> (Arc<dyn ControllerFactory + Send + Sync>, Handle) {
-        let serial = self.accepted.fetch_add(1, Ordering::Relaxed);
-        let number = match self.seed {
-            None => self.secret.hash_one(serial),
-            Some(seed) => FixedHash::default().hash_one((seed, serial)),
-        };
         let key = client_key(peer.ip());
         if let Some(store) = self.rules.store() {
             store.prefetch(key);
         }
-        let shared = Shared::new(Arc::clone(&self.rules), peer, key, number, hint);
-        (Factory::new(Arc::clone(&shared)), Handle(shared))
+        let connection = Connection::new(Arc::clone(&self.rules), peer, key, self.draws.next(), hint);
+        (Factory::new(Arc::clone(&connection), self.epoch), Handle(connection))
     }
 
     /// The input that the scheme cannot do without.
     #[must_use]
     pub fn needs(&self) -> catalogue::Needs {
-        self.rules.choice.needs()
+        self.rules.choice.needs
     }
 }

@@ -13,8 +13,8 @@ use quinn_proto::congestion::Controller as _;
 
 use super::*;
 use crate::choice::Choice;
+use crate::handle::Handle;
 use crate::setup::ServerSetup;
-use crate::shared::Handle;
 
 const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const SIZE: u16 = 1_200;
@@ -229,13 +229,13 @@ fn what_is_not_in_flight_leaves_the_account() {
     // An acknowledgement of many ranges: quinn does not count it as in flight.
     adapter.on_sent(later(1), 400, 1);
     adapter.on_sent(later(2), 1_200, 2);
-    assert_eq!(adapter.sender.ledger().in_flight(), Bytes::new(2_800));
+    assert_eq!(adapter.driver.sender.ledger().in_flight(), Bytes::new(2_800));
     for millis in [0, 2] {
         let at = adapter.sent_clock.time(later(millis));
         adapter.acked(at, Bytes::new(1_200), false, || Span::from_millis(50));
     }
     adapter.on_end_acks(later(52), 0, false, Some(2));
-    assert_eq!(adapter.sender.ledger().in_flight(), Bytes::ZERO);
+    assert_eq!(adapter.driver.sender.ledger().in_flight(), Bytes::ZERO);
     assert_eq!(adapter.tally().sent, Bytes::new(2_400));
     assert_eq!(adapter.tally().lost, Bytes::ZERO);
 }
@@ -252,9 +252,9 @@ fn lost_bytes_are_those_of_the_oldest_packets() {
     adapter.on_end_acks(later(53), 7 * 1_200, false, Some(6));
     adapter.on_congestion_event(later(53), later(0), false, 2_400);
     assert_eq!(adapter.tally().lost, Bytes::new(2_400));
-    let oldest = adapter.sender.ledger().oldest().map(|packet| packet.number);
+    let oldest = adapter.driver.sender.ledger().oldest().map(|packet| packet.number);
     assert_eq!(oldest, Some(2), "the first of the second batch");
-    assert_eq!(adapter.sender.ledger().in_flight(), Bytes::new(5 * 1_200));
+    assert_eq!(adapter.driver.sender.ledger().in_flight(), Bytes::new(5 * 1_200));
 }
 
 #[test]
@@ -277,4 +277,34 @@ fn a_record_is_written_when_the_last_controller_is_dropped() {
     drop(exported);
     assert_eq!(outcome(&handle), headstart_adapter::start_report::RecordOutcome::Saved);
     assert!(!handle.report().migrated, "a clone that was only looked at is no migration");
+}
+
+/// Connections that share the record of the peer.
+fn live(handle: &Handle) -> u32 {
+    let store = handle.0.rules.store().expect("a store");
+    let (known, lease) = store.open(client_key(PEER.into()));
+    store.close(lease, RecordUpdate::Keep);
+    known.expect("a record").live
+}
+
+/// A client that vanished is sent probes, at 1, 3 and 7 probe timeouts.
+#[test]
+fn a_connection_whose_client_is_gone_takes_no_share_until_it_answers() {
+    let (mut adapter, handle, mut now) = after_handshake("s-cubic");
+    now += Duration::from_secs(10);
+    adapter.on_sent(now, 1_200, 1);
+    assert_eq!(live(&handle), 1, "idle before: it counts");
+    for (after, number, expected) in [(200, 2, 1), (600, 3, 0), (1_400, 4, 0)] {
+        adapter.on_sent(now + Duration::from_millis(after), 1_200, number);
+        assert_eq!(live(&handle), expected, "after {after} ms");
+    }
+    let probe = adapter.sent_clock.time(now + Duration::from_millis(1_400));
+    now += Duration::from_millis(1_500);
+    adapter.acked(probe, Bytes::new(1_200), false, || Span::from_millis(50));
+    adapter.on_end_acks(now, 3_600, false, Some(4));
+    assert_eq!(live(&handle), 1, "it answered");
+    adapter.on_sent(now + Duration::from_secs(20), 1_200, 5);
+    assert_eq!(live(&handle), 0);
+    drop(adapter);
+    assert_eq!(live(&handle), 0, "its share is given back once");
 }

@@ -1,0 +1,230 @@
+//! A connection's state outside of its congestion controller: set-up, announced sizes, account.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use headstart_host::locked;
+use headstart_startup::catalogue::{Entry, Name, Needs};
+use headstart_startup::history::FixedHash;
+use headstart_startup::prior::Hint;
+use headstart_startup::{Scheme, Startup as _, base};
+use headstart_units::Bytes;
+
+use crate::{Account, Gates, Guard, Limits, Metrics, Policy, Rollout, StartReport, Store};
+
+/// A scheme that the stack carries.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// Its name in the catalogue.
+    pub name: Name,
+    /// The input that it cannot do without.
+    pub needs: Needs,
+    /// The scheme.
+    pub scheme: Scheme,
+}
+
+/// A congestion controller cannot ask for copies.
+const NO_COPIES: &str =
+    "it sends packets again that are not lost, and a congestion controller cannot ask for that";
+
+impl Choice {
+    /// A catalogue entry on a stack with a congestion controller and nothing else.
+    ///
+    /// # Errors
+    /// The reason why no such stack carries it.
+    pub fn of(entry: &Entry) -> Result<Self, &'static str> {
+        let (about, scheme) = (entry.about(), entry.scheme());
+        let reason = about.not_over_udp.or(scheme.repair().is_active().then_some(NO_COPIES));
+        reason.map_or(Ok(Self { name: entry.name, needs: entry.needs, scheme }), Err)
+    }
+}
+
+/// Settings common to all connections of an endpoint.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// The scheme.
+    pub choice: Choice,
+    /// The scheme of the control arm, and of a connection that migrated.
+    pub control: Choice,
+    /// The base controller for congestion avoidance.
+    pub base: base::Kind,
+    /// Store of records.
+    pub store: Option<Arc<dyn Store>>,
+    /// Conditions for the use of a record and of a fast start.
+    pub gates: Gates,
+    /// Share of the connections that run the scheme.
+    pub rollout: Arc<Rollout>,
+    /// Watches the arms.
+    pub guard: Option<Arc<Guard>>,
+    /// Caps on hints.
+    pub limits: Arc<Limits>,
+    /// Counters of connections.
+    pub metrics: Arc<Metrics>,
+    /// Substitute, in bytes, for the receive window of schemes that send all data at once.
+    pub flight_limit: Bytes,
+}
+
+/// Halfback §4.1: the receive window of its senders, and about the most that it paces out (§3.1).
+const FLIGHT_LIMIT: Bytes = Bytes::new(141_000);
+
+impl Rules {
+    /// The defaults with that scheme: no store of records, CUBIC, no guard, a flight of 141 kB.
+    #[must_use]
+    pub fn new(choice: Choice, control: Choice) -> Self {
+        Self {
+            choice,
+            control,
+            base: base::Kind::default(),
+            store: None,
+            gates: Gates::default(),
+            rollout: Arc::default(),
+            guard: None,
+            limits: Limits::new(Policy::default()),
+            metrics: Arc::default(),
+            flight_limit: FLIGHT_LIMIT,
+        }
+    }
+
+    /// The store of records.
+    #[must_use]
+    pub fn store(&self) -> Option<&dyn Store> {
+        self.store.as_deref()
+    }
+}
+
+/// Draws a number for each connection: a secret keeps clients from choosing their arm, a seed makes
+/// runs repeatable.
+#[derive(Debug, Default)]
+pub struct Draws {
+    secret: RandomState,
+    seed: Option<u64>,
+    accepted: AtomicU64,
+}
+
+impl Draws {
+    /// Draws from a seed.
+    #[must_use]
+    pub fn of_seed(seed: u64) -> Self {
+        Self { seed: Some(seed), ..Self::default() }
+    }
+
+    /// The number of the next connection.
+    pub fn next(&self) -> u64 {
+        let serial = self.accepted.fetch_add(1, Ordering::Relaxed);
+        match self.seed {
+            None => self.secret.hash_one(serial),
+            Some(seed) => FixedHash::default().hash_one((seed, serial)),
+        }
+    }
+}
+
+/// State shared by the congestion controllers of one connection and the application.
+#[derive(Debug)]
+pub struct Connection {
+    /// The endpoint's settings.
+    pub rules: Arc<Rules>,
+    /// The peer's address.
+    pub peer: SocketAddr,
+    /// The store's key.
+    pub key: IpAddr,
+    /// Drawn uniformly: decides the arm.
+    pub number: u64,
+    /// A hint of the peer's access link.
+    pub hint: Option<Hint>,
+    /// Bytes announced by the application; zero if none.
+    expected: AtomicU64,
+    /// The report and the record to be.
+    pub account: Mutex<Account>,
+    /// Number of live controllers: stacks clone them.
+    controllers: AtomicUsize,
+    /// It is a path of another connection.
+    is_disowned: AtomicBool,
+}
+
+impl Connection {
+    /// A connection that begins.
+    #[must_use]
+    pub fn new(
+        rules: Arc<Rules>,
+        peer: SocketAddr,
+        key: IpAddr,
+        number: u64,
+        hint: Option<Hint>,
+    ) -> Arc<Self> {
+        let report = StartReport { scheme: rules.choice.name, peer: Some(peer), ..StartReport::default() };
+        Arc::new(Self {
+            rules,
+            peer,
+            key,
+            number,
+            hint,
+            expected: AtomicU64::new(0),
+            account: Mutex::new(Account::new(report)),
+            controllers: AtomicUsize::new(0),
+            is_disowned: AtomicBool::new(false),
+        })
+    }
+
+    /// Bytes announced by the application so far.
+    #[must_use]
+    pub fn expected(&self) -> Option<Bytes> {
+        match self.expected.load(Ordering::Relaxed) {
+            0 => None,
+            bytes => Some(Bytes::new(bytes)),
+        }
+    }
+
+    /// Announces `bytes` further bytes of application data.
+    pub fn expect(&self, bytes: u64) {
+        let add = |before: u64| Some(before.saturating_add(bytes));
+        // The closure always returns a sum.
+        let _ = self.expected.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+    }
+
+    /// The report so far.
+    #[must_use]
+    pub fn report(&self) -> StartReport {
+        locked(&self.account).report.clone()
+    }
+
+    /// A controller was made.
+    pub fn register_controller(&self) {
+        self.controllers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A controller was dropped; the last one closes the connection. True if it was the last.
+    pub fn unregister_controller(&self) -> bool {
+        let is_last = self.controllers.fetch_sub(1, Ordering::AcqRel) == 1;
+        if is_last {
+            self.close();
+        }
+        is_last
+    }
+
+    /// It is a path of another connection: it writes no record, and is not counted or logged.
+    pub fn disown(&self) {
+        self.is_disowned.store(true, Ordering::Relaxed);
+        locked(&self.account).note_migration();
+    }
+
+    /// Writes the outcome, releases reservations, logs the report. Later calls have no effect.
+    pub fn close(&self) {
+        let mut account = locked(&self.account);
+        if account.close(self.rules.store()) && !self.is_disowned.load(Ordering::Relaxed) {
+            self.rules.metrics.count(&account.report);
+            tracing::info!(target: "headstart", "{}", account.report);
+            if let Some(stop) = self.rules.guard.as_ref().and_then(|guard| guard.observe(&account.report)) {
+                tracing::warn!(target: "headstart", "the guard stops fast starts: {stop}");
+            }
+        }
+    }
+
+    /// As [`Self::close`], but writes no record: of a peer that broke the protocol, which may have
+    /// acknowledged data that it never received.
+    pub fn abandon(&self) {
+        locked(&self.account).keep_record();
+        self.close();
+    }
+}

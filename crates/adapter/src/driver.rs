@@ -1,0 +1,390 @@
+//! One path's scheme, from the handshake to the end: the part of a congestion controller that no
+//! stack needs to write anew.
+//!
+//! ```text
+//!              first ack                 first full data packet
+//!  Unmeasured -----------> Ready --------------------------------> Started
+//!  window 10 packets       record, gates and hint are known        the scheme decides
+//! ```
+//!
+//! A stack's adapter calls [`Driver::before_send`] for each packet or batch that leaves, passes
+//! what leaves, arrives and is lost to the [`Sender`], and calls [`Driver::on_event`] after it.
+
+use std::sync::Arc;
+
+use headstart_host::locked;
+use headstart_startup::catalogue::Needs;
+use headstart_startup::sending::{CachedController, Sender};
+use headstart_startup::{Allowance, Controller, Prior, Progress, Startup as _};
+use headstart_units::{Bytes, Time};
+
+use crate::announced::{self, ESTIMATED};
+use crate::connection::Connection;
+use crate::gates::NothingToGain;
+use crate::silence::Silence;
+use crate::sizes::{self, INITIAL_PACKETS};
+use crate::{Inputs, Publication};
+
+/// The connection's stage before its scheme begins.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    Unmeasured,
+    /// The RTT is measured: every input but the flow's size is known.
+    Ready(Prior),
+    Started,
+}
+
+/// The scheme of a connection's path.
+#[derive(Clone, Debug)]
+pub struct Driver {
+    connection: Arc<Connection>,
+    /// The account of packets.
+    pub sender: Sender,
+    stage: Stage,
+    /// The scheme is one that plans with the flow's size.
+    plans_with_size: bool,
+    /// On a path other than the connection's first: slow start, no record.
+    is_late: bool,
+    /// A packet of the handshake was lost.
+    handshake_retransmitted: bool,
+    /// Bytes announced by the application when the scheme last planned.
+    announced: Bytes,
+    /// The flight covers all announced data.
+    is_whole_flow: bool,
+    /// All data announced when the scheme began fits into the initial window.
+    began_small: bool,
+    /// End of the burst, as an offset in the bytes sent.
+    burst: Bytes,
+    started_at: Time,
+    phase: &'static str,
+    publication: Publication,
+    silence: Silence,
+}
+
+impl Driver {
+    /// The driver of the connection's first path, or of a later one.
+    #[must_use]
+    pub fn new(connection: Arc<Connection>, packet: Bytes, is_first: bool, now: Time) -> Self {
+        let rules = &connection.rules;
+        let choice = if is_first { rules.choice } else { rules.control };
+        let controller = Controller::new(choice.scheme, rules.base, packet);
+        if !is_first {
+            locked(&connection.account).note_migration();
+        }
+        Self {
+            sender: Sender::new(controller, packet),
+            stage: Stage::Unmeasured,
+            plans_with_size: is_first && choice.needs == Needs::FlowSize,
+            is_late: !is_first,
+            handshake_retransmitted: false,
+            announced: Bytes::ZERO,
+            is_whole_flow: false,
+            began_small: false,
+            burst: Bytes::ZERO,
+            started_at: now,
+            phase: "",
+            publication: Publication::default(),
+            silence: Silence::default(),
+            connection,
+        }
+    }
+
+    /// The connection.
+    #[must_use]
+    pub const fn connection(&self) -> &Arc<Connection> {
+        &self.connection
+    }
+
+    /// No RTT was measured yet.
+    #[must_use]
+    pub const fn is_unmeasured(&self) -> bool {
+        matches!(self.stage, Stage::Unmeasured)
+    }
+
+    /// The scheme has begun.
+    #[must_use]
+    pub const fn is_started(&self) -> bool {
+        matches!(self.stage, Stage::Started)
+    }
+
+    /// End of the burst, as an offset in the bytes sent.
+    #[must_use]
+    pub const fn burst(&self) -> Bytes {
+        self.burst
+    }
+
+    /// Window and pace at present, and the bytes of the burst that are left. Before the scheme
+    /// begins: ten packets, or the plan of a flight that would begin now.
+    #[must_use]
+    pub fn allowance(&self) -> (Allowance, Bytes) {
+        let initial = self.sender.packet() * INITIAL_PACKETS;
+        match &self.stage {
+            Stage::Unmeasured => (Allowance::window(initial), Bytes::ZERO),
+            Stage::Ready(prior) => {
+                let plan = Controller::clone(self.sender.controller()).establish(&self.complete(prior));
+                (plan.allowance, plan.burst)
+            }
+            Stage::Started => {
+                let mut allowance = self.sender.controller().allowance();
+                if self.is_small() {
+                    allowance = Allowance::window(allowance.window.max(initial));
+                }
+                (allowance, self.burst.saturating_sub(self.sender.ledger().sent()))
+            }
+        }
+    }
+
+    /// Nothing but the scheme's allowance decides until another flight begins.
+    #[must_use]
+    pub fn is_flight_out(&self) -> bool {
+        let sent = self.sender.ledger().sent();
+        self.is_started() && !self.began_small && sent >= self.burst && sent >= self.sender.first_flight()
+    }
+
+    /// A part of the flight has not left, and the window has room for no more than that part. The
+    /// rest may be smaller than a packet, and a stack may require the room of a full one.
+    #[must_use]
+    pub fn has_rest(&self, largest: Bytes) -> bool {
+        let (sent, flight) = (self.sender.ledger().sent(), self.sender.first_flight());
+        let controller = self.sender.controller();
+        let ends_with_flight = || !controller.is_handed_over() && controller.scheme().ends_with_flight();
+        // The size on the wire is an estimate.
+        let is_rest_of_flow = || self.is_whole_flow && sent < flight + flight / ESTIMATED;
+        let is_rest_of_flight = || sent < flight && ends_with_flight() && flight - sent < largest;
+        self.is_started() && (is_rest_of_flow() || is_rest_of_flight())
+    }
+
+    /// The first round trip was measured: reads record and hint.
+    pub fn read_inputs(&mut self, now: Time) {
+        let rules = &self.connection.rules;
+        let mut prior = Prior::bare(now, self.sender.packet(), self.sender.rtt().min, Bytes::ZERO);
+        prior.handshake_retransmitted = self.handshake_retransmitted;
+        if !self.is_late {
+            let inputs = Inputs {
+                store: rules.store(),
+                gates: &rules.gates,
+                rollout: &rules.rollout,
+                limits: &rules.limits,
+                needs: rules.choice.needs,
+                key: self.connection.key,
+                peer: self.connection.peer.ip(),
+                number: self.connection.number,
+                hint: self.connection.hint,
+            };
+            let runs = locked(&self.connection.account).judge(&inputs, &self.sender, &mut prior);
+            if !runs {
+                self.run_control();
+            }
+        }
+        self.stage = Stage::Ready(prior);
+    }
+
+    /// The control scheme takes the place of one that has not begun.
+    fn run_control(&mut self) {
+        let rules = &self.connection.rules;
+        let controller = Controller::new(rules.control.scheme, rules.base, self.sender.packet());
+        self.sender.set_controller(CachedController::new(controller));
+    }
+
+    /// Completes the prior with what is known now.
+    fn complete(&self, prior: &Prior) -> Prior {
+        Prior {
+            mss: self.sender.packet(),
+            flow_size: self.connection.expected().map(|bytes| self.wire(bytes)),
+            receive_window: self.wire(self.connection.rules.flight_limit),
+            initial_window: self.sender.packet() * INITIAL_PACKETS,
+            ..*prior
+        }
+    }
+
+    /// The path is not the connection's first, of which its `Connection` knows nothing: slow start,
+    /// no record. Before anything was reported of it.
+    pub fn become_late(&mut self) {
+        self.is_late = true;
+        self.plans_with_size = false;
+        self.run_control();
+        self.connection.disown();
+    }
+
+    /// A packet or a batch leaves, full or not: the scheme begins with the first full one. True if
+    /// the packet is the scheme's.
+    #[inline]
+    pub fn before_send(&mut self, now: Time, is_full: bool) -> bool {
+        if let Stage::Ready(prior) = self.stage
+            && (is_full || (self.plans_with_size && self.connection.expected().is_some()))
+        {
+            self.start(now, &prior);
+        }
+        self.is_started()
+    }
+
+    fn start(&mut self, now: Time, prior: &Prior) {
+        let mut prior = Prior { now, ..self.complete(prior) };
+        let plan = Controller::clone(self.sender.controller()).establish(&prior);
+        let gates = &self.connection.rules.gates;
+        let is_outrun = !self.is_late && announced::is_outrun(gates, &self.sender, &prior, &plan);
+        if is_outrun {
+            self.run_control();
+        }
+        let connection = Arc::clone(&self.connection);
+        let plan = if self.is_late {
+            self.sender.update(|controller| controller.establish(&prior))
+        } else {
+            locked(&connection.account).establish(connection.rules.store(), &mut self.sender, &mut prior)
+        };
+        self.stage = Stage::Started;
+        self.started_at = now;
+        self.burst = plan.burst;
+        self.sender.begin(plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX)));
+        self.announced = connection.expected().unwrap_or_default();
+        self.is_whole_flow = prior.flow_size.is_some_and(|size| size <= plan.flight);
+        self.began_small = self.fits_initial_window();
+        if self.is_late {
+            return;
+        }
+        let is_small = self.began_small && plan.allowance.pace.is_some();
+        let nothing_to_gain = match (is_outrun, is_small) {
+            (_, true) => Some(NothingToGain::InitialWindow),
+            (true, false) => Some(NothingToGain::LongAnswer),
+            (false, false) => None,
+        };
+        let needs = connection.rules.choice.needs;
+        locked(&connection.account).begin(&plan, needs, connection.expected(), nothing_to_gain);
+        self.note_phase(now);
+    }
+
+    /// All announced data fits into the initial window, and none of it was lost.
+    fn fits_initial_window(&self) -> bool {
+        let gates = &self.connection.rules.gates;
+        announced::fits_initial_window(gates, &self.sender, self.connection.expected())
+    }
+
+    /// The scheme began with data that fits into the initial window, and no more was announced.
+    #[must_use]
+    pub fn is_small(&self) -> bool {
+        self.began_small && self.fits_initial_window()
+    }
+
+    /// Size in packets on the wire of `bytes` of application data.
+    fn wire(&self, bytes: Bytes) -> Bytes {
+        sizes::wire(bytes, self.sender.packet())
+    }
+
+    /// A packet or a batch of the scheme leaves. If more was announced than a scheme planned with
+    /// that plans with the flow's size, it plans a further flight.
+    #[inline]
+    pub fn before_packet(&mut self, now: Time) {
+        if self.plans_with_size {
+            self.plan_next_flight(now);
+        }
+        if self.silence.begins(now, &self.sender) {
+            self.set_silent(true);
+        }
+    }
+
+    #[cold]
+    fn set_silent(&self, is_silent: bool) {
+        if !self.is_late {
+            let connection = &self.connection;
+            locked(&connection.account).set_silent(connection.rules.store(), is_silent);
+        }
+    }
+
+    fn plan_next_flight(&mut self, now: Time) {
+        let Some(announced) = self.connection.expected().filter(|&bytes| bytes > self.announced) else {
+            return;
+        };
+        self.announced = announced;
+        let sent = self.sender.ledger().sent();
+        let left = self.wire(announced).saturating_sub(sent);
+        let packet = self.sender.packet();
+        let limit = self.wire(self.connection.rules.flight_limit);
+        let prior = Prior {
+            flow_size: Some(left),
+            initial_window: packet * INITIAL_PACKETS,
+            ..Prior::bare(self.sender.last_ack_at(), packet, self.sender.rtt().smoothed, limit)
+        };
+        let so_far = Progress {
+            sent,
+            segments: self.sender.ledger().end(),
+            delivered: self.sender.delivered(),
+            in_flight: self.sender.ledger().in_flight(),
+            window: self.sender.controller().allowance().window,
+        };
+        let Some(plan) = self.sender.update(|controller| controller.on_new_data(&prior, &so_far)) else {
+            return;
+        };
+        self.sender.begin_next(plan.flight);
+        self.is_whole_flow = left <= plan.flight;
+        self.burst = sent + plan.burst;
+        let mut account = locked(&self.connection.account);
+        account.report.flights += 1;
+        account.report.flow_size = Some(announced);
+        drop(account);
+        self.note_phase(now);
+    }
+
+    /// The application has nothing to send: true if all announced data has left.
+    #[must_use]
+    pub fn is_all_sent(&self) -> bool {
+        let expected = self.connection.expected();
+        announced::is_all_sent(&self.sender, self.announced, expected, self.is_whole_flow)
+    }
+
+    /// A loss before the scheme began was one of the handshake.
+    pub const fn note_handshake_loss(&mut self) {
+        if self.is_unmeasured() {
+            self.handshake_retransmitted = true;
+        }
+    }
+
+    /// The scheme got an acknowledgement.
+    #[inline]
+    pub fn on_ack_event(&mut self, now: Time) {
+        if self.silence.ends(now) {
+            self.set_silent(false);
+        }
+        self.publication.on_event(now);
+        self.note_phase(now);
+        if self.publication.is_due(&self.sender) {
+            self.publish();
+        }
+    }
+
+    /// The scheme got a loss.
+    pub fn on_loss_event(&mut self, now: Time) {
+        self.on_mark_event(now);
+        self.publish();
+    }
+
+    /// The scheme got a mark.
+    pub fn on_mark_event(&mut self, now: Time) {
+        self.publication.on_event(now);
+        self.note_phase(now);
+    }
+
+    /// Notes the scheme's phase if it has changed.
+    #[inline]
+    fn note_phase(&mut self, now: Time) {
+        let phase = self.sender.controller().phase();
+        // Nearly always it is the same string.
+        if !std::ptr::eq(phase, self.phase) && phase != self.phase && !self.is_late {
+            self.phase = phase;
+            locked(&self.connection.account).note_phase(now.since(self.started_at), phase);
+            self.publish();
+        }
+    }
+
+    /// Brings the account up to date with the latest acknowledgement or loss.
+    pub fn publish(&mut self) {
+        if let Some(at) = self.publication.take().filter(|_| !self.is_late) {
+            let store = self.connection.rules.store();
+            locked(&self.connection.account).publish(at, &self.sender, store, false);
+        }
+    }
+
+    /// The path has changed under the same controller.
+    pub fn note_migration(&self) {
+        locked(&self.connection.account).note_migration();
+    }
+}
