@@ -1,15 +1,11 @@
 //! Schemes by name, as far as s2n-quic can carry them.
 
 use headstart_startup::catalogue::{self, Entry, Name, Needs};
-use headstart_startup::{Scheme, Startup as _, parameters};
+use headstart_startup::{Scheme, parameters};
 
 /// A scheme that s2n-quic carries.
 #[derive(Clone, Copy, Debug)]
-pub struct Choice {
-    name: Name,
-    needs: Needs,
-    scheme: Scheme,
-}
+pub struct Choice(pub(crate) headstart_adapter::Choice);
 
 /// Reasons to refuse a scheme.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,9 +23,6 @@ pub enum ChoiceError {
     },
 }
 
-const NO_COPIES: &str =
-    "it sends packets again that are not lost, and a congestion controller cannot ask for that";
-
 impl Choice {
     /// The scheme that `text` names, with its parameters, as [`catalogue::find`] parses it.
     ///
@@ -44,30 +37,26 @@ impl Choice {
     /// # Errors
     /// [`ChoiceError::Unsupported`] if s2n-quic cannot carry it.
     pub fn of(entry: &Entry) -> Result<Self, ChoiceError> {
-        let scheme = entry.scheme();
-        let copies = scheme.repair().is_active().then_some(NO_COPIES);
-        match entry.about().not_over_udp.or(copies) {
-            Some(reason) => Err(ChoiceError::Unsupported { name: entry.name.to_string(), reason }),
-            None => Ok(Self { name: entry.name, needs: entry.needs, scheme }),
-        }
+        let refused = |reason| ChoiceError::Unsupported { name: entry.name.to_string(), reason };
+        headstart_adapter::Choice::of(entry).map(Self).map_err(refused)
     }
 
     /// Its name in the catalogue.
     #[must_use]
     pub const fn name(&self) -> Name {
-        self.name
+        self.0.name
     }
 
     /// The input that the scheme cannot do without: a record, a hint or the flow's size.
     #[must_use]
     pub const fn needs(&self) -> Needs {
-        self.needs
+        self.0.needs
     }
 
     /// The scheme.
     #[must_use]
     pub const fn scheme(&self) -> Scheme {
-        self.scheme
+        self.0.scheme
     }
 }
 

@@ -1,14 +1,12 @@
 //! A server's set-up: one per endpoint.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use headstart_adapter::connection::Draws;
 use headstart_adapter::store::client_key;
-use headstart_adapter::{Gates, Guard, Limits, Metrics, Policy, Rollout, Store};
-use headstart_startup::history::FixedHash;
+use headstart_adapter::{Connection, Gates, Guard, Limits, Metrics, Policy, Rollout, Rules, Store};
 use headstart_startup::prior::Hint;
 use headstart_startup::{base, catalogue};
 use headstart_units::{Bytes, Time};
@@ -17,7 +15,7 @@ use s2n_quic_core::recovery::congestion_controller::{Endpoint, PathInfo};
 
 use crate::choice::{Choice, ChoiceError};
 use crate::controller::Adapter;
-use crate::shared::{Clock, Connections, Handle, Rules, Shared};
+use crate::shared::{Clock, Connections, Handle};
 
 /// Settings for the connections that a server accepts, and the provider of their congestion
 /// controllers. Setters consume and return it; clones share history, rollout, counters and the
@@ -27,11 +25,8 @@ pub struct ServerSetup {
     rules: Arc<Rules>,
     hints: Option<Arc<dyn Fn(SocketAddr) -> Option<Hint> + Send + Sync>>,
     connections: Arc<Connections>,
-    /// Draws a number for each connection: a secret keeps clients from choosing their arm, a seed
-    /// makes runs repeatable.
-    secret: RandomState,
-    seed: Option<u64>,
-    accepted: Arc<AtomicU64>,
+    clock: Arc<Clock>,
+    draws: Arc<Draws>,
 }
 
 impl fmt::Debug for ServerSetup {
@@ -40,35 +35,19 @@ impl fmt::Debug for ServerSetup {
     }
 }
 
-/// Halfback §4.1: the receive window of its senders, and about the most that it paces out (§3.1).
-const FLIGHT_LIMIT: Bytes = Bytes::new(141_000);
-
 impl ServerSetup {
     /// A server whose connections start with that scheme.
     ///
     /// # Errors
     /// [`ChoiceError`] if the catalogue does not have the scheme or s2n-quic cannot carry it.
     pub fn new(scheme: &str) -> Result<Self, ChoiceError> {
-        let rules = Rules {
-            choice: Choice::find(scheme)?,
-            control: Choice::find("iw10")?,
-            base: base::Kind::default(),
-            store: None,
-            gates: Gates::default(),
-            rollout: Arc::default(),
-            guard: None,
-            limits: Limits::new(Policy::default()),
-            metrics: Arc::default(),
-            clock: Arc::default(),
-            flight_limit: FLIGHT_LIMIT,
-        };
+        let rules = Rules::new(Choice::find(scheme)?.0, Choice::find("iw10")?.0);
         Ok(Self {
             rules: Arc::new(rules),
             hints: None,
             connections: Arc::default(),
-            secret: RandomState::new(),
-            seed: None,
-            accepted: Arc::default(),
+            clock: Arc::default(),
+            draws: Arc::default(),
         })
     }
 
@@ -104,7 +83,7 @@ impl ServerSetup {
     /// The control arm's scheme. Slow start from ten packets by default.
     #[must_use]
     pub fn control(self, choice: Choice) -> Self {
-        self.with(|rules| rules.control = choice)
+        self.with(|rules| rules.control = choice.0)
     }
 
     /// The base controller for congestion avoidance. CUBIC by default.
@@ -143,14 +122,15 @@ impl ServerSetup {
     /// The time of records at s2n-quic's first report, for virtual time. By default it is read from
     /// the machine's clock then.
     #[must_use]
-    pub fn begins_at(self, at: Time) -> Self {
-        self.with(|rules| rules.clock = Arc::new(Clock::beginning_at(at)))
+    pub fn begins_at(mut self, at: Time) -> Self {
+        self.clock = Arc::new(Clock::beginning_at(at));
+        self
     }
 
     /// Draws the arms from a seed instead of a secret: for repeatable runs.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
+        self.draws = Arc::new(Draws::of_seed(seed));
         self
     }
 
@@ -170,25 +150,19 @@ impl ServerSetup {
     /// The input that the scheme cannot do without.
     #[must_use]
     pub fn needs(&self) -> catalogue::Needs {
-        self.rules.choice.needs()
+        self.rules.choice.needs
     }
 
     /// The controller of a path to that peer.
     pub(crate) fn accept(&self, peer: SocketAddr, packet: u16) -> Adapter {
-        let serial = self.accepted.fetch_add(1, Ordering::Relaxed);
-        let number = match self.seed {
-            None => self.secret.hash_one(serial),
-            Some(seed) => FixedHash::default().hash_one((seed, serial)),
-        };
         let key = client_key(peer.ip());
         if let Some(store) = self.rules.store() {
             store.prefetch(key);
         }
         let hint = self.hints.as_ref().and_then(|find| find(peer));
-        let shared =
-            Shared::new(Arc::clone(&self.rules), Arc::clone(&self.connections), peer, key, number, hint);
-        self.connections.insert(peer, &shared);
-        Adapter::new(shared, packet)
+        let connection = Connection::new(Arc::clone(&self.rules), peer, key, self.draws.next(), hint);
+        self.connections.insert(&connection);
+        Adapter::new(connection, Arc::clone(&self.connections), Arc::clone(&self.clock), packet)
     }
 }
 

@@ -145,7 +145,7 @@ impl Stack {
         let (adapter, random) = (&mut self.adapter, &mut NotRandom);
         adapter.on_ack(newest.at, bytes, newest.packet, &self.rtt, random, self.now, &mut Quiet);
         if self.adapter.in_flight.is_zero() {
-            assert_eq!(self.adapter.sender.ledger().oldest(), None, "wrong guesses do not last");
+            assert_eq!(self.adapter.driver.sender.ledger().oldest(), None, "wrong guesses do not last");
         }
     }
 
@@ -162,7 +162,7 @@ impl Stack {
         let open = self.sent.iter().filter(|it| it.is_open);
         let in_flight: u64 = open.clone().map(|it| u64::from(it.bytes)).sum();
         assert_eq!(u64::from(adapter.bytes_in_flight()), in_flight);
-        let ledger = adapter.sender.ledger();
+        let ledger = adapter.driver.sender.ledger();
         assert!(adapter.congestion_window() >= 2 * u32::from(SIZE), "{}", adapter.congestion_window());
         assert_eq!(adapter.window, adapter.compute_window(), "kept as it is");
         let tally = adapter.tally();
@@ -320,7 +320,7 @@ fn packets_below_a_gap_are_not_taken_for_delivered() {
         stack.report(acked);
     }
     stack.sent[3].is_open = true;
-    let open = stack.adapter.sender.ledger().oldest().map(|packet| packet.number);
+    let open = stack.adapter.driver.sender.ledger().oldest().map(|packet| packet.number);
     assert_eq!(open, Some(1), "it is the one that is lost");
     stack.lose(3..4, false);
     assert_eq!(stack.adapter.tally().lost, Bytes::new(1_200));
@@ -335,7 +335,7 @@ fn a_wrong_guess_is_corrected_by_the_loss() {
     // Packets 0 and 2 arrive: 1 and 2 count as delivered, until 1 is lost.
     let [first, third] = [2, 4].map(|place| stack.settle(place..place + 1)[0]);
     stack.report(&[first, third]);
-    let open = |stack: &Stack| stack.adapter.sender.ledger().oldest().map(|packet| packet.number);
+    let open = |stack: &Stack| stack.adapter.driver.sender.ledger().oldest().map(|packet| packet.number);
     assert_eq!(open(&stack), Some(0));
     stack.lose(3..4, false);
     assert_eq!(open(&stack), Some(3));
@@ -365,7 +365,7 @@ fn an_acknowledgement_whose_newest_packet_is_a_probe_delivers_the_data_before_it
     stack.wait(50);
     stack.acknowledge(2..5);
     assert_eq!(stack.adapter.tally().delivered, Bytes::new(2_400));
-    assert_eq!(stack.adapter.sender.ledger().in_flight(), Bytes::ZERO);
+    assert_eq!(stack.adapter.driver.sender.ledger().in_flight(), Bytes::ZERO);
 }
 
 #[test]
@@ -412,4 +412,33 @@ fn a_handle_is_found_while_its_connection_lives() {
     assert!(setup.handle(peer).is_some(), "the later connection stays");
     drop(second);
     assert!(setup.handle(peer).is_none());
+}
+
+/// A client that vanished is sent probes, at 1, 3 and 7 probe timeouts.
+#[test]
+fn a_connection_whose_client_is_gone_takes_no_share_until_it_answers() {
+    let mut stack = Stack::after_handshake("s-cubic");
+    let handle = stack.handle.clone();
+    let live = || {
+        let store = handle.0.rules.store().expect("a store");
+        let (known, lease) = store.open(client_key(PEER.into()));
+        store.close(lease, RecordUpdate::Keep);
+        known.expect("a record").live
+    };
+    stack.wait(10_000);
+    stack.send(SIZE, Some(false));
+    assert_eq!(live(), 1, "idle before: it counts");
+    for (wait, expected) in [(200, 1), (400, 0), (800, 0)] {
+        stack.wait(wait);
+        stack.send(SIZE, Some(false));
+        assert_eq!(live(), expected, "after {wait} ms more");
+    }
+    stack.wait(100);
+    stack.acknowledge(5..6);
+    assert_eq!(live(), 1, "it answered");
+    stack.wait(20_000);
+    stack.send(SIZE, Some(false));
+    assert_eq!(live(), 0);
+    drop(stack);
+    assert_eq!(live(), 0, "its share is given back once");
 }
