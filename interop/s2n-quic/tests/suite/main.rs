@@ -1,6 +1,6 @@
 //! s2n-quic beside noq: the scenarios of quinn's suite, and the table of `docs/adapters.md`.
 //!
-//! `cargo test --manifest-path interop/s2n-quic/Cargo.toml`
+//! `cargo test --test suite --manifest-path interop/s2n-quic/Cargo.toml`
 
 #[path = "../../../../crates/quinn/tests/suite/comparison.rs"]
 mod comparison;
