@@ -7,8 +7,9 @@
 //!  window 10 packets       record, gates and hint are known        the scheme decides
 //! ```
 //!
-//! A stack's adapter calls [`Driver::before_send`] for each packet or batch that leaves, passes
-//! what leaves, arrives and is lost to the [`Sender`], and calls [`Driver::on_event`] after it.
+//! A stack's adapter calls [`Driver::before_send`] and [`Driver::before_packet`] for each packet or
+//! batch that leaves. It passes what leaves, arrives and is lost to the [`Sender`]. Afterwards it
+//! calls [`Driver::on_ack_event`] or [`Driver::on_loss_event`].
 
 use std::sync::Arc;
 
