@@ -101,7 +101,7 @@ compute() {
     step "a new scheme is one file and one line"
     ./tools/new-scheme.sh
     step "s2n-quic beside noq: the same decisions"
-    cargo test --quiet --test suite --manifest-path interop/s2n-quic/Cargo.toml --target-dir target/interop/s2n-quic
+    cargo test --quiet --test suite --examples --manifest-path interop/s2n-quic/Cargo.toml --target-dir target/interop/s2n-quic
     until [ -e "$out/built" ]; do sleep 1; done
     # Figures over QUIC in virtual time are not in the command without features.
     reproduce "$everything" wisestart

@@ -113,6 +113,7 @@ async fn serve_quinn(scheme: Option<&str>) -> Result {
     Ok(())
 }
 
+#[allow(clippy::disallowed_methods, reason = "a path in real time")]
 async fn visit() -> Result {
     let host = std::env::var("HEADSTART_OUTSIDE").unwrap_or_else(|_| "127.0.0.1".to_owned());
     let address = SocketAddr::new(host.parse()?, PORT);

@@ -4,6 +4,7 @@
 
 #[path = "../../../../crates/quinn/tests/suite/comparison.rs"]
 mod comparison;
+mod example;
 #[path = "../../../../crates/quinn/tests/suite/on_noq.rs"]
 mod on_noq;
 mod on_s2n_quic;
