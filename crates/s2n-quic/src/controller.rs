@@ -52,7 +52,8 @@ pub enum Packet {
 /// The congestion controller of a connection's path.
 #[derive(Debug)]
 pub struct Adapter {
-    driver: Driver,
+    /// Boxed: s2n-quic moves a connection about while it begins.
+    driver: Box<Driver>,
     connections: Arc<Connections>,
     clock: Arc<Clock>,
     pacer: Pacer,
@@ -88,7 +89,7 @@ impl Adapter {
         connection.register_controller();
         let packet = Bytes::new(packet.into());
         let mut adapter = Self {
-            driver: Driver::new(connection, packet, true, Time::ZERO),
+            driver: Box::new(Driver::new(connection, packet, true, Time::ZERO)),
             connections,
             clock,
             pacer: Pacer::default(),

@@ -1,12 +1,17 @@
-//! The cost of a scheme on s2n-quic, in instructions of both ends.
+//! The cost of a scheme on s2n-quic, in instructions of the server.
 //!
 //! ```text
-//! cd interop/s2n-quic && cargo build --release --example cost
+//! cd interop/s2n-quic
+//! RUSTFLAGS='-C symbol-mangling-version=v0' CARGO_PROFILE_RELEASE_DEBUG=line-tables-only \
+//!     cargo build --release --example cost
 //! for controller in s2n-quic iw10 s-cubic wise-start; do for work in bulk short; do
-//!     valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+//!     valgrind --tool=callgrind --callgrind-out-file=/dev/null --collect-atstart=no \
+//!         --toggle-collect='bach::task::info::scope::with*Endpoint<s2n_quic::server::*' \
 //!         target/release/examples/cost $controller $work
 //! done; done
 //! ```
+//!
+//! Both ends run in one thread. The names of the other mangling do not tell them apart.
 //!
 //! `s2n-quic` is s2n-quic's own CUBIC. The work is that of `crates/quinn/examples/cost.rs`: 20 MB
 //! over 100 Mbit/s and 40 ms, or a hundred connections of 1 kB each, in virtual time, with TLS. The
