@@ -39,17 +39,17 @@ class Random(Fine):
     """Draws its window from a source that is not the run's."""
 
     def establish(self, prior):
-        self.window = random.randint(2, 60) * prior.mss_bytes
+        self.window = random.choice((2, 60)) * prior.mss_bytes
         return FlightPlan(self.window)
 
 
 class Shared(Fine):
     """Connections of one run change those of the next."""
 
-    serial = itertools.count(2)
+    windows = itertools.cycle((2, 60))
 
     def establish(self, prior):
-        self.window = min(next(self.serial), 1000) * prior.mss_bytes
+        self.window = next(self.windows) * prior.mss_bytes
         return FlightPlan(self.window)
 
 
@@ -78,11 +78,15 @@ class Paced(Fine):
         return HandOver.avoiding(int(ack.rate_bytes_per_s * ack.min_rtt_s))
 
 
+# Three runs of a case are compared: two alike, and one that is recorded.
+UNEQUAL = "the same seed gave other (flows|events)|the recorder changed the run"
+
+
 @pytest.mark.parametrize(
     ("scheme", "message", "cause"),
     [
-        (Random, "the same seed gave other (flows|events)", type(None)),
-        (Shared, "the same seed gave other (flows|events)", type(None)),
+        (Random, UNEQUAL, type(None)),
+        (Shared, UNEQUAL, type(None)),
         (Shrinking, "shrinking.allowance: found a window of", ValueError),
         (Trusting, "AttributeError", AttributeError),
         (Paced, "expected", (TypeError, ValueError)),
@@ -93,7 +97,9 @@ def test_a_broken_scheme_is_found_with_its_seed(scheme, message, cause):
         headstart.check(scheme, cases=60)
     assert isinstance(found.value.__cause__, cause)
     with pytest.raises(headstart.PropertyError, match=f"seed {found.value.seed}:"):
-        headstart.check(scheme, cases=1, seed=found.value.seed)
+        # Both runs of a case may draw the same windows.
+        for _ in range(40):
+            headstart.check(scheme, cases=1, seed=found.value.seed)
 
 
 def test_only_classes_of_schemes_are_checked():
