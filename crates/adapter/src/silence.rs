@@ -29,11 +29,15 @@ impl Silence {
     pub fn begins(&mut self, now: Time, sender: &Sender) -> bool {
         if sender.ledger().in_flight().is_zero() {
             self.since = now;
-        } else if !self.is_silent && now.since(self.since) >= probe_timeout(sender) * TIMEOUTS {
-            self.is_silent = true;
-            return true;
+            return false;
         }
-        false
+        let elapsed = now.since(self.since);
+        // The second comparison costs more.
+        if self.is_silent || elapsed < ACK_DELAY * TIMEOUTS || elapsed < probe_timeout(sender) * TIMEOUTS {
+            return false;
+        }
+        self.is_silent = true;
+        true
     }
 
     /// An acknowledgement arrived. True if the peer was silent.

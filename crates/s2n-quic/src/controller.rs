@@ -31,9 +31,10 @@ use s2n_quic_core::recovery::congestion_controller::{CongestionController, Publi
 use s2n_quic_core::time::Timestamp;
 
 use crate::pacer::{Pace, Pacer};
-use crate::shared::{Clock, Connections};
+use crate::shared::{Clock, Connections, Now};
 
-/// A packet that left, as s2n-quic returns it with its fate.
+/// A packet that left, as s2n-quic returns it with its fate. s2n-quic keeps one for each packet, so
+/// it is of eight bytes: numbers are the low 32 bits.
 #[derive(Clone, Copy, Debug)]
 pub enum Packet {
     /// Of the handshake.
@@ -41,12 +42,12 @@ pub enum Packet {
     /// Of application data, but not of the scheme: a probe, or one from before the scheme began.
     Other {
         /// Number of the scheme's next packet.
-        next: u64,
-        /// Its own size.
-        bytes: Bytes,
+        next: u32,
+        /// Its own size in bytes.
+        bytes: u16,
     },
     /// The scheme's packet of that number.
-    Data(u64),
+    Data(u32),
 }
 
 /// The congestion controller of a connection's path.
@@ -57,9 +58,14 @@ pub struct Adapter {
     connections: Arc<Connections>,
     clock: Arc<Clock>,
     pacer: Pacer,
-    /// Window and next departure for s2n-quic, as of the last event.
+    /// Window and next departure for s2n-quic, and the pace, as of the last event.
     window: Bytes,
     departure: Option<Timestamp>,
+    pace: Option<Pace>,
+    /// The time of the last event: packets that leave together have one.
+    now: Option<Now>,
+    /// As of the last event, no departure changes window and pace.
+    is_steady: bool,
     has_sent: bool,
     /// The path's current packet size; the scheme keeps the size it began with.
     largest: Bytes,
@@ -95,6 +101,9 @@ impl Adapter {
             pacer: Pacer::default(),
             window: Bytes::ZERO,
             departure: None,
+            pace: None,
+            now: None,
+            is_steady: false,
             has_sent: false,
             largest: packet,
             in_flight: Bytes::ZERO,
@@ -129,14 +138,21 @@ impl Adapter {
         (window + rest).max(least) + self.unmanaged_in_flight()
     }
 
-    fn refresh(&mut self, now: Timestamp) {
+    fn refresh(&mut self, now: Now) {
         self.window = self.compute_window();
-        let next = self.pacer.next().filter(|_| self.pace().is_some());
-        self.departure = next.map(|at| self.clock.timestamp(at, now));
+        self.pace = self.compute_pace();
+        self.is_steady = self.driver.is_flight_out() && !self.controller().needs_sent_events();
+        self.schedule(now);
+    }
+
+    /// A packet of the scheme left, by which nothing but the next departure changes.
+    fn schedule(&mut self, now: Now) {
+        let next = self.pacer.next().filter(|_| self.pace.is_some());
+        self.departure = next.map(|at| now.departure(at));
     }
 
     /// The pace of the next packet; `None` if it may leave at once.
-    fn pace(&self) -> Option<Pace> {
+    fn compute_pace(&self) -> Option<Pace> {
         let is_paced = self.driver.is_started()
             && !self.driver.is_small()
             && self.driver.sender.ledger().sent() >= self.driver.burst();
@@ -151,6 +167,11 @@ impl Adapter {
         self.in_flight.saturating_sub(self.driver.sender.ledger().in_flight())
     }
 
+    /// Window and pace are those of the last event, unless a departure began another flight.
+    fn is_steady(&self) -> bool {
+        self.is_steady && self.driver.is_flight_out()
+    }
+
     // --- reports --------------------------------------------------------------------------------
 
     /// A packet left; `app_limited` is `None` for packets of the handshake.
@@ -163,8 +184,11 @@ impl Adapter {
         let is_data = app_limited.is_some() && !bytes.is_zero() && bytes <= self.largest;
         let is_full = bytes + SLACK >= self.driver.sender.packet();
         if !is_data || !self.driver.before_send(now, is_full) {
-            let next = self.driver.sender.ledger().end();
-            return if app_limited.is_none() { Packet::Handshake } else { Packet::Other { next, bytes } };
+            if app_limited.is_none() {
+                return Packet::Handshake;
+            }
+            let next = self.driver.sender.ledger().end() as u32;
+            return Packet::Other { next, bytes: u16::try_from(bytes.get()).unwrap_or(u16::MAX) };
         }
         self.driver.before_packet(now);
         let sender = &mut self.driver.sender;
@@ -176,23 +200,27 @@ impl Adapter {
         } else {
             sender.on_limited();
         }
-        self.pacer.on_sent(now, bytes, self.pace());
-        Packet::Data(number)
+        if !self.is_steady() {
+            self.pace = self.compute_pace();
+        }
+        self.pacer.on_sent(now, bytes, self.pace);
+        Packet::Data(number as u32)
     }
 
     /// An acknowledgement of so many bytes, whose newest packet that is.
     fn acked(&mut self, now: Time, sent: Time, bytes: Bytes, newest: Packet) {
         self.in_flight = self.in_flight.saturating_sub(bytes);
+        let newest = match newest {
+            Packet::Handshake => None,
+            Packet::Other { next, bytes: others } => {
+                Some((self.number(next), bytes.saturating_sub(Bytes::new(others.into()))))
+            }
+            Packet::Data(number) => Some((self.number(number), bytes)),
+        };
         let (smoothed, sender) = (self.smoothed, &mut self.driver.sender);
         sender.opens_batch(|| smoothed);
-        match newest {
-            Packet::Handshake => {}
-            Packet::Other { next, bytes: others } => {
-                sender.on_delivered_up_to(next, sent, bytes.saturating_sub(others));
-            }
-            Packet::Data(number) => {
-                sender.on_delivered_up_to(number, sent, bytes);
-            }
+        if let Some((number, bytes)) = newest {
+            sender.on_delivered_up_to(number, sent, bytes);
         }
         self.settle_what_is_not_in_flight();
         let sample = self.sample.take();
@@ -224,6 +252,7 @@ impl Adapter {
         self.in_flight = self.in_flight.saturating_sub(bytes);
         self.driver.note_handshake_loss();
         let Packet::Data(number) = packet else { return };
+        let number = self.number(number);
         let sender = &mut self.driver.sender;
         let lost = sender.on_lost(number, bytes).or_else(|| {
             // It was taken for one that is still open.
@@ -237,9 +266,22 @@ impl Adapter {
         }
     }
 
-    fn time(&self, at: Timestamp) -> Time {
-        self.clock.time(at)
+    fn now(&mut self, stamp: Timestamp) -> Now {
+        match self.now {
+            Some(now) if now.stamp == stamp => now,
+            _ => *self.now.insert(Now { stamp, time: self.clock.time(stamp) }),
+        }
     }
+
+    fn number(&self, low: u32) -> u64 {
+        number(low, self.driver.sender.ledger().end())
+    }
+}
+
+/// The latest number with these low bits that is at most `end`: fewer than 2^32 packets are in
+/// flight.
+fn number(low: u32, end: u64) -> u64 {
+    end.saturating_sub((end as u32).wrapping_sub(low).into())
 }
 
 impl CongestionController for Adapter {
@@ -270,8 +312,13 @@ impl CongestionController for Adapter {
         _: &mut Pub,
     ) -> Packet {
         self.smoothed = span(rtt.smoothed_rtt());
-        let packet = self.sent(self.time(time_sent), Bytes::new(sent_bytes as u64), app_limited);
-        self.refresh(time_sent);
+        let now = self.now(time_sent);
+        let packet = self.sent(now.time, Bytes::new(sent_bytes as u64), app_limited);
+        if matches!(packet, Packet::Data(_)) && self.is_steady() {
+            self.schedule(now);
+        } else {
+            self.refresh(now);
+        }
         packet
     }
 
@@ -282,7 +329,7 @@ impl CongestionController for Adapter {
         rtt: &RttEstimator,
         _: &mut Pub,
     ) {
-        self.newest_sent = self.time(time_sent);
+        self.newest_sent = self.clock.time(time_sent);
         self.sample = Some(span(rtt.latest_rtt()));
     }
 
@@ -296,10 +343,10 @@ impl CongestionController for Adapter {
         ack_receive_time: Timestamp,
         _: &mut Pub,
     ) {
-        let (now, sent) = (self.time(ack_receive_time), self.time(newest_acked_time_sent));
-        self.acked(now, sent, Bytes::new(bytes_acknowledged as u64), newest_acked_packet_info);
+        let (now, sent) = (self.now(ack_receive_time), self.clock.time(newest_acked_time_sent));
+        self.acked(now.time, sent, Bytes::new(bytes_acknowledged as u64), newest_acked_packet_info);
         self.smoothed = span(rtt.smoothed_rtt());
-        self.refresh(ack_receive_time);
+        self.refresh(now);
     }
 
     fn on_packet_lost<Pub: Publisher>(
@@ -312,19 +359,19 @@ impl CongestionController for Adapter {
         timestamp: Timestamp,
         _: &mut Pub,
     ) {
-        let now = self.time(timestamp);
-        self.lost(now, Bytes::new(lost_bytes.into()), packet_info, persistent_congestion);
-        self.refresh(timestamp);
+        let now = self.now(timestamp);
+        self.lost(now.time, Bytes::new(lost_bytes.into()), packet_info, persistent_congestion);
+        self.refresh(now);
     }
 
     fn on_explicit_congestion<Pub: Publisher>(&mut self, _: u64, event_time: Timestamp, _: &mut Pub) {
-        let now = self.time(event_time);
+        let now = self.now(event_time);
         if self.driver.is_started() {
             // The marked packet is not reported; it is not newer than this one.
-            self.driver.sender.on_mark(now, self.newest_sent);
-            self.driver.on_mark_event(now);
+            self.driver.sender.on_mark(now.time, self.newest_sent);
+            self.driver.on_mark_event(now.time);
         }
-        self.refresh(event_time);
+        self.refresh(now);
     }
 
     fn on_mtu_update<Pub: Publisher>(&mut self, max_data_size: u16, _: &mut Pub) {

@@ -35,11 +35,22 @@ impl Clock {
             time - span(base.saturating_duration_since(at))
         }
     }
+}
 
-    /// `now` is any time before, for an endpoint that has reported nothing.
-    pub fn timestamp(&self, at: Time, now: Timestamp) -> Timestamp {
-        let (base, time) = self.base(now);
-        base.checked_add(Duration::from_nanos(at.since(time).as_nanos())).unwrap_or(now)
+/// A time of both clocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    pub stamp: Timestamp,
+    pub time: Time,
+}
+
+impl Now {
+    /// The endpoint's time of a departure, which is this one if it is past.
+    pub fn departure(self, at: Time) -> Timestamp {
+        if at <= self.time {
+            return self.stamp;
+        }
+        self.stamp.checked_add(Duration::from_nanos(at.since(self.time).as_nanos())).unwrap_or(self.stamp)
     }
 }
 

@@ -58,6 +58,21 @@ struct Batch {
     end: Bytes,
 }
 
+impl Batch {
+    #[inline]
+    fn add(&mut self, packet: &ResolvedPacket) {
+        self.delivered.add(packet.bytes, packet.is_first_flight);
+        self.packets += 1;
+        // Later packets carry later stamps: the rate is sampled once per batch, from the latest, at
+        // the end of the batch.
+        if packet.ordinal >= self.newest {
+            self.newest = packet.ordinal + 1;
+            self.stamp = packet.stamp;
+            self.end = packet.offset + packet.bytes;
+        }
+    }
+}
+
 /// A packet that left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
@@ -212,7 +227,7 @@ impl Sender {
     #[inline]
     pub fn on_delivered(&mut self, number: u64, sent_at: Time) -> bool {
         let packet = self.ledger.deliver(number, sent_at);
-        packet.is_some_and(|packet| self.add_to_batch(&packet))
+        packet.inspect(|packet| self.batch.add(packet)).is_some()
     }
 
     /// The same for a transport that reports departure and size, but no number. A packet smaller by
@@ -220,40 +235,15 @@ impl Sender {
     #[inline]
     pub fn on_delivered_unnumbered(&mut self, sent_at: Time, bytes: Bytes, slack: Bytes) -> bool {
         let packet = self.ledger.deliver_unnumbered(sent_at, bytes, slack);
-        packet.is_some_and(|packet| self.add_to_batch(&packet))
+        packet.inspect(|packet| self.batch.add(packet)).is_some()
     }
 
     /// Packets of so many bytes in all were acknowledged, the newest of which has that number. For
     /// a transport that reports no other of them: they are taken to be the ones just before it.
     /// True if the newest is one of the sender's, and was not settled before.
     pub fn on_delivered_up_to(&mut self, number: u64, sent_at: Time, bytes: Bytes) -> bool {
-        let before = self.ledger.in_flight();
-        let is_ours = self.on_delivered(number, sent_at);
-        let mut left = bytes.saturating_sub(before - self.ledger.in_flight());
-        let mut below = number;
-        while !left.is_zero()
-            && let Some(packet) = self.ledger.newest_before(below)
-        {
-            below = packet.number;
-            if packet.bytes <= left && self.on_delivered(packet.number, packet.sent_at) {
-                left -= packet.bytes;
-            }
-        }
-        is_ours
-    }
-
-    #[inline]
-    fn add_to_batch(&mut self, packet: &ResolvedPacket) -> bool {
-        self.batch.delivered.add(packet.bytes, packet.is_first_flight);
-        self.batch.packets += 1;
-        // Later packets carry later stamps: the rate is sampled once per batch, from the latest, at
-        // the end of the batch.
-        if packet.ordinal >= self.batch.newest {
-            self.batch.newest = packet.ordinal + 1;
-            self.batch.stamp = packet.stamp;
-            self.batch.end = packet.offset + packet.bytes;
-        }
-        true
+        let Self { ledger, batch, .. } = self;
+        ledger.deliver_up_to(number, sent_at, bytes, |packet| batch.add(packet))
     }
 
     /// The acknowledgement's sample of the RTT, before [`Self::end_of_acks`].

@@ -442,3 +442,14 @@ fn a_connection_whose_client_is_gone_takes_no_share_until_it_answers() {
     drop(stack);
     assert_eq!(live(), 0, "its share is given back once");
 }
+
+#[test]
+fn a_packet_keeps_eight_bytes_and_its_number_is_found_beyond_32_bits() {
+    assert_eq!(size_of::<Packet>(), 8);
+    for end in [0, 1, 1_000, 1 << 32, (1 << 32) + 5, (7 << 32) - 1] {
+        for back in [0_u64, 1, 5, 100_000] {
+            let whole = u64::saturating_sub(end, back);
+            assert_eq!(number(whole as u32, end), whole, "{back} before {end}");
+        }
+    }
+}

@@ -177,32 +177,86 @@ impl Ledger {
 
     #[inline]
     fn settle(&mut self, number: u64, is_ours: impl FnOnce(&PacketRange) -> bool) -> Option<ResolvedPacket> {
-        // Nearly always the packet is in the oldest range.
-        let at = if self.ranges.front()?.position(number).is_some() { 0 } else { self.search(number)? };
-        let range = self.ranges.get(at)?;
-        let position =
-            range.position(number).filter(|&position| range.is_open(position) && is_ours(range))?;
-        Some(self.resolve(at, position))
+        let at = self.range_of(number)?;
+        let position = self.open_position(at, number, is_ours)?;
+        let settled = self.resolve(at, position);
+        self.remove_resolved();
+        Some(settled)
     }
 
-    /// Settles an open packet.
+    #[inline]
+    fn open_position(
+        &self,
+        at: usize,
+        number: u64,
+        is_ours: impl FnOnce(&PacketRange) -> bool,
+    ) -> Option<u32> {
+        let range = self.ranges.get(at)?;
+        range.position(number).filter(|&position| range.is_open(position) && is_ours(range))
+    }
+
+    /// Settles an open packet; [`Self::remove_resolved`] follows.
     #[inline]
     fn resolve(&mut self, at: usize, position: u32) -> ResolvedPacket {
         let range = &mut self.ranges[at];
         range.open &= !(1 << position);
         self.in_flight = self.in_flight.saturating_sub(range.bytes);
-        let settled = ResolvedPacket {
+        ResolvedPacket {
             ordinal: range.ordinal + u64::from(position),
             bytes: range.bytes,
             offset: range.offset(position),
             stamp: range.stamp,
             is_first_flight: range.is_first_flight,
             is_copied: range.copied & (1 << position) != 0,
-        };
+        }
+    }
+
+    #[inline]
+    fn remove_resolved(&mut self) {
         while self.ranges.front().is_some_and(|range| range.open == 0) {
             self.ranges.pop_front();
         }
-        settled
+    }
+
+    /// Settles as acknowledged the packet of that number, if it is one of the scheme's and open:
+    /// true then. So are open packets before it, the latest first, of `bytes` in all with that one;
+    /// a packet larger than the rest of them is passed over. `each` gets each of them.
+    pub fn deliver_up_to(
+        &mut self,
+        number: u64,
+        sent_at: Time,
+        bytes: Bytes,
+        mut each: impl FnMut(&ResolvedPacket),
+    ) -> bool {
+        let Some(mut at) = self.range_of(number) else { return false };
+        let mut left = bytes;
+        let newest = self.open_position(at, number, |range| range.stamp.sent_at == sent_at);
+        if let Some(position) = newest {
+            let packet = self.resolve(at, position);
+            left = left.saturating_sub(packet.bytes);
+            each(&packet);
+        }
+        while !left.is_zero() {
+            let range = &self.ranges[at];
+            match range.last_open_before(number).filter(|packet| packet.bytes <= left) {
+                Some(packet) => {
+                    let position = (packet.number - range.number) as u32;
+                    left -= packet.bytes;
+                    each(&self.resolve(at, position));
+                }
+                None if at == 0 => break,
+                None => at -= 1,
+            }
+        }
+        self.remove_resolved();
+        newest.is_some()
+    }
+
+    /// The last range that begins at or before that number.
+    #[inline]
+    fn range_of(&self, number: u64) -> Option<usize> {
+        // Nearly always it is the oldest.
+        if self.ranges.front()?.position(number).is_some() { Some(0) } else { self.search(number) }
     }
 
     #[cold]
@@ -223,7 +277,9 @@ impl Ledger {
         let oldest = self.ranges.front()?;
         // Nearly always it is the oldest.
         if oldest.stamp.sent_at == sent_at && oldest.bytes == bytes {
-            return Some(self.resolve(0, oldest.open.trailing_zeros()));
+            let settled = self.resolve(0, oldest.open.trailing_zeros());
+            self.remove_resolved();
+            return Some(settled);
         }
         let packet = self.departed(sent_at, bytes).filter(|packet| packet.bytes + slack >= bytes)?;
         self.deliver(packet.number, sent_at)
@@ -241,13 +297,6 @@ impl Ledger {
     #[must_use]
     pub fn oldest(&self) -> Option<OpenPacket> {
         self.ranges.front()?.first_open()
-    }
-
-    /// The last packet with a number below that one that is neither acknowledged nor lost.
-    #[must_use]
-    pub fn newest_before(&self, number: u64) -> Option<OpenPacket> {
-        let end = self.ranges.partition_point(|range| range.number < number);
-        self.ranges.range(..end).rev().find_map(|range| range.last_open_before(number))
     }
 
     /// Bytes sent.
@@ -343,6 +392,8 @@ mod tests {
         },
         /// The packet sent at this position among all packets.
         Deliver(u16),
+        /// The same, and packets before it up to so many bytes in all.
+        DeliverUpTo(u16, u16),
         Lose(u16),
         Copy(u16),
     }
@@ -352,6 +403,7 @@ mod tests {
             3 => (1..30_u8, 0..3_u8, 0..2_u8, 1199..1201_u16, any::<bool>()).prop_map(
                 |(count, skipped, later, bytes, is_first_flight)| Event::Push { count, skipped, later, bytes, is_first_flight }),
             3 => any::<u16>().prop_map(Event::Deliver),
+            3 => (any::<u16>(), 0..20_000_u16).prop_map(|(at, bytes)| Event::DeliverUpTo(at, bytes)),
             2 => any::<u16>().prop_map(Event::Lose),
             1 => any::<u16>().prop_map(Event::Copy),
         ]
@@ -418,6 +470,26 @@ mod tests {
                         let Plain { number, stamp, .. } = model.0[at];
                         same(ledger.deliver(number, stamp.sent_at), at, model.settle(at));
                     },
+                    Event::DeliverUpTo(position, bytes) => if let Some(at) = at(position) {
+                        let Plain { number, stamp, is_open, .. } = model.0[at];
+                        let mut left = Bytes::new(bytes.into());
+                        let mut expected = Vec::new();
+                        for ordinal in (0..=at).rev() {
+                            let Plain { bytes, is_open, .. } = model.0[ordinal];
+                            let is_next = ordinal == at || !left.is_zero() && bytes <= left;
+                            if is_open && is_next {
+                                left = left.saturating_sub(bytes);
+                                expected.push((ordinal, model.settle(ordinal)));
+                            }
+                        }
+                        let mut expected = expected.into_iter();
+                        let each = |found: &ResolvedPacket| {
+                            let (ordinal, packet) = expected.next().expect("as many");
+                            same(Some(*found), ordinal, packet);
+                        };
+                        prop_assert_eq!(ledger.deliver_up_to(number, stamp.sent_at, Bytes::new(bytes.into()), each), is_open);
+                        prop_assert_eq!(expected.count(), 0);
+                    },
                     Event::Lose(position) => if let Some(at) = at(position) {
                         let Plain { number, bytes, .. } = model.0[at];
                         same(ledger.lose(number, bytes), at, model.settle(at));
@@ -434,9 +506,6 @@ mod tests {
                     let found = ledger.open(ordinal as u64).map(|it| (it.number, it.offset));
                     let expected = packet.is_open.then_some((packet.number, packet.offset));
                     prop_assert_eq!(found, expected);
-                    let before = ledger.newest_before(packet.number).map(|it| (it.number, it.sent_at));
-                    let expected = model.0[..ordinal].iter().rfind(|packet| packet.is_open);
-                    prop_assert_eq!(before, expected.map(|packet| (packet.number, packet.stamp.sent_at)));
                     if ordinal >= model.base() {
                         prop_assert_eq!(ledger.offset(ordinal as u64), packet.offset);
                     } else {
