@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use headstart_downlink::{Machine, Network, Past};
@@ -416,13 +417,29 @@ struct HistoryServer {
 impl HistoryServer {
     fn start() -> Option<Self> {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port").port();
-        let port = free.to_string();
+        Some(Self { child: Self::run(free)?, url: format!("valkey://127.0.0.1:{free}/") })
+    }
+
+    /// An empty one, which accepts connections.
+    fn run(port: u16) -> Option<Child> {
+        let port = port.to_string();
         let options = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port];
         let start = |name| Command::new(name).args(options).stdout(Stdio::piped()).spawn();
         let mut child = start("valkey-server").or_else(|_| start("redis-server")).ok()?;
         let mut told = BufReader::new(child.stdout.take().expect("its output")).lines().map_while(Result::ok);
         told.find(|line| line.contains("eady to accept connections")).expect("it starts");
-        Some(Self { child, url: format!("valkey://127.0.0.1:{port}/") })
+        Some(child)
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("ended");
+    }
+
+    /// Another takes its place and its address, with no record.
+    fn replace(&mut self) {
+        let port = self.url.trim_end_matches('/').rsplit(':').next().and_then(|port| port.parse().ok());
+        self.child = Self::run(port.expect("a port")).expect("it is installed");
     }
 }
 
@@ -483,11 +500,70 @@ fn servers_share_a_history_and_do_without_it() {
     assert!(told(&["history", "prune", &file, "--older-than", "1 ms"]).starts_with("1 of 1 "));
     assert!(told(&["history", "prune", &file, "--older-than", "1 ms"]).starts_with("0 of 0 "));
 
-    history.child.kill().expect("killed");
-    history.child.wait().expect("ended");
+    history.kill();
     fetch(&one);
     wait(&one, "headstart_fleet_server{state=\"away\"}");
     fetch(&one);
+}
+
+/// The value of a counter.
+fn count(server: &Server, sample: &str) -> u64 {
+    let line = counted(server, sample);
+    line.rsplit(' ').next().and_then(|value| value.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Two servers answer a client without a pause while their history's server is killed and comes
+/// back without a record.
+#[test]
+fn a_history_server_killed_in_traffic_comes_back_empty_and_every_page_is_served() {
+    let Some(mut history) = HistoryServer::start() else {
+        return not_run("neither valkey-server nor redis-server is installed");
+    };
+    let start =
+        || Server::start(&["--history", &history.url, "--metrics", "127.0.0.1:0", "--shortest-rtt", "0 ms"]);
+    let servers = [start(), start()];
+    let written = "headstart_fleet_writes_total{outcome=\"written\"}";
+    let (up, away) = ("headstart_fleet_server{state=\"up\"}", "headstart_fleet_server{state=\"away\"}");
+    let until = |sample: &str, expected: [u64; 2]| {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let reached = || servers.iter().zip(expected).all(|(server, least)| count(server, sample) >= least);
+        while !reached() {
+            let fleet = || servers.each_ref().map(|server| counted(server, "headstart_fleet")).join("\n");
+            assert!(Instant::now() < deadline, "{sample}: {}", fleet());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    until(up, [1, 1]);
+    let (ends, latest) = (AtomicBool::new(false), Instant::now() + Duration::from_secs(120));
+    std::thread::scope(|scope| {
+        let visits = servers.each_ref().map(|server| {
+            let ends = &ends;
+            scope.spawn(move || {
+                let mut pages = 0;
+                while !ends.load(Ordering::Relaxed) && Instant::now() < latest {
+                    let got = headstart(&["get", &server.page("bytes/1000000"), "--insecure"]);
+                    assert!(got.status.success(), "page {pages}: {}", words(&got.stderr));
+                    pages += 1;
+                }
+                pages
+            })
+        });
+        until(written, [1, 1]);
+        for _ in 0..2 {
+            history.kill();
+            until(away, [1, 1]);
+            let before = servers.each_ref().map(|server| count(server, written));
+            history.replace();
+            until(up, [1, 1]);
+            until(written, before.map(|count| count + 1));
+            let told = words(&headstart(&["history", "show", &history.url]).stdout);
+            assert!(told.contains("1 peer"), "{told}");
+        }
+        ends.store(true, Ordering::Relaxed);
+        for visit in visits {
+            assert!(visit.join().expect("every page was served") > 3, "pages of one server");
+        }
+    });
 }
 
 /// Lines with an error; advice is no second message.
