@@ -3,14 +3,14 @@
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use headstart_host::locked;
 use headstart_startup::catalogue::{Entry, Name, Needs};
 use headstart_startup::history::FixedHash;
 use headstart_startup::prior::Hint;
-use headstart_startup::{Scheme, Startup as _, base};
-use headstart_units::Bytes;
+use headstart_startup::{Allowance, Scheme, Startup as _, base};
+use headstart_units::{Bytes, Time};
 
 use crate::{Account, Gates, Guard, Limits, Metrics, Policy, Rollout, StartReport, Store};
 
@@ -64,6 +64,8 @@ pub struct Rules {
     pub metrics: Arc<Metrics>,
     /// Substitute, in bytes, for the receive window of schemes that send all data at once.
     pub flight_limit: Bytes,
+    /// The connections are a client's, which removes a record that misled it.
+    pub is_client: bool,
 }
 
 /// Halfback §4.1: the receive window of its senders, and about the most that it paces out (§3.1).
@@ -84,6 +86,7 @@ impl Rules {
             limits: Limits::new(Policy::default()),
             metrics: Arc::default(),
             flight_limit: FLIGHT_LIMIT,
+            is_client: false,
         }
     }
 
@@ -120,6 +123,14 @@ impl Draws {
     }
 }
 
+/// A log of a connection's decisions.
+pub trait Log: std::fmt::Debug + Send + Sync {
+    /// The scheme enters a phase.
+    fn phase(&self, now: Time, report: &StartReport, allowance: Allowance);
+    /// The connection is over.
+    fn ended(&self, report: &StartReport);
+}
+
 /// State shared by the congestion controllers of one connection and the application.
 #[derive(Debug)]
 pub struct Connection {
@@ -131,8 +142,11 @@ pub struct Connection {
     pub key: IpAddr,
     /// Drawn uniformly: decides the arm.
     pub number: u64,
-    /// A hint of the peer's access link.
-    pub hint: Option<Hint>,
+    /// A log of the decisions.
+    pub log: Option<Arc<dyn Log>>,
+    hint: OnceLock<Hint>,
+    /// The peer's connection flow control limit, in bytes (`initial_max_data`).
+    flow_control: AtomicU64,
     /// Bytes announced by the application; zero if none.
     expected: AtomicU64,
     /// The report and the record to be.
@@ -151,7 +165,7 @@ impl Connection {
         peer: SocketAddr,
         key: IpAddr,
         number: u64,
-        hint: Option<Hint>,
+        log: Option<Arc<dyn Log>>,
     ) -> Arc<Self> {
         let report = StartReport { scheme: rules.choice.name, peer: Some(peer), ..StartReport::default() };
         Arc::new(Self {
@@ -159,12 +173,37 @@ impl Connection {
             peer,
             key,
             number,
-            hint,
+            log,
+            hint: OnceLock::new(),
+            flow_control: AtomicU64::new(u64::MAX),
             expected: AtomicU64::new(0),
             account: Mutex::new(Account::new(report)),
             controllers: AtomicUsize::new(0),
             is_disowned: AtomicBool::new(false),
         })
+    }
+
+    /// Sets the hint of the peer's access link: once, later calls have no effect.
+    pub fn set_hint(&self, hint: Hint) {
+        let _ = self.hint.set(hint);
+    }
+
+    /// The hint of the peer's access link.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        self.hint.get().copied()
+    }
+
+    /// Sets the peer's connection flow control limit in bytes, where the stack knows it. No limit
+    /// by default.
+    pub fn set_flow_control(&self, limit: u64) {
+        self.flow_control.store(limit, Ordering::Relaxed);
+    }
+
+    /// Most bytes of a flight that is limited by nothing but the flow's size.
+    #[must_use]
+    pub fn admitted(&self) -> Bytes {
+        Bytes::new(self.flow_control.load(Ordering::Relaxed)).min(self.rules.flight_limit)
     }
 
     /// Bytes announced by the application so far.
@@ -217,6 +256,9 @@ impl Connection {
             tracing::info!(target: "headstart", "{}", account.report);
             if let Some(stop) = self.rules.guard.as_ref().and_then(|guard| guard.observe(&account.report)) {
                 tracing::warn!(target: "headstart", "the guard stops fast starts: {stop}");
+            }
+            if let Some(log) = &self.log {
+                log.ended(&account.report);
             }
         }
     }

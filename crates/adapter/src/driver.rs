@@ -16,7 +16,7 @@ use std::sync::Arc;
 use headstart_host::locked;
 use headstart_startup::catalogue::Needs;
 use headstart_startup::sending::{CachedController, Sender};
-use headstart_startup::{Allowance, Controller, Prior, Progress, Startup as _};
+use headstart_startup::{Allowance, Controller, FlightPlan, Prior, Progress, Startup as _};
 use headstart_units::{Bytes, Time};
 
 use crate::announced::{self, ESTIMATED};
@@ -28,11 +28,36 @@ use crate::{Inputs, Publication};
 
 /// The connection's stage before its scheme begins.
 #[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one for each connection, which is ready at one time of its life"
+)]
 enum Stage {
     Unmeasured,
     /// The RTT is measured: every input but the flow's size is known.
-    Ready(Prior),
+    Ready(Ready),
     Started,
+}
+
+/// Inputs known once the first round trip was measured.
+#[derive(Clone, Copy, Debug)]
+struct Ready {
+    prior: Prior,
+    /// The plan of a flight that began at the last preview.
+    plan: FlightPlan,
+}
+
+/// The next flight, as planned if it began now.
+#[derive(Clone, Debug)]
+pub struct NextFlight {
+    /// The scheme with this flight.
+    pub controller: CachedController,
+    /// Its plan.
+    pub plan: FlightPlan,
+    /// Bytes announced by the application so far.
+    announced: Bytes,
+    /// Bytes of those not sent yet.
+    left: Bytes,
 }
 
 /// The scheme of a connection's path.
@@ -121,8 +146,8 @@ impl Driver {
         let initial = self.sender.packet() * INITIAL_PACKETS;
         match &self.stage {
             Stage::Unmeasured => (Allowance::window(initial), Bytes::ZERO),
-            Stage::Ready(prior) => {
-                let plan = Controller::clone(self.sender.controller()).establish(&self.complete(prior));
+            Stage::Ready(Ready { prior, .. }) => {
+                let plan = self.foresee(&self.complete(prior));
                 (plan.allowance, plan.burst)
             }
             Stage::Started => {
@@ -133,6 +158,38 @@ impl Driver {
                 (allowance, self.burst.saturating_sub(self.sender.ledger().sent()))
             }
         }
+    }
+
+    /// The plan of a flight that began at the last preview, if none has begun.
+    #[must_use]
+    pub const fn foreseen(&self) -> Option<&FlightPlan> {
+        match &self.stage {
+            Stage::Ready(Ready { plan, .. }) => Some(plan),
+            _ => None,
+        }
+    }
+
+    /// Plans anew the flight that has not begun.
+    pub fn preview(&mut self) {
+        let Stage::Ready(Ready { prior, .. }) = self.stage else { return };
+        let prior = self.complete(&prior);
+        self.stage = Stage::Ready(Ready { plan: self.foresee(&prior), prior });
+    }
+
+    fn foresee(&self, prior: &Prior) -> FlightPlan {
+        Controller::clone(self.sender.controller()).establish(prior)
+    }
+
+    /// The flight covers all announced data.
+    #[must_use]
+    pub const fn is_whole_flow(&self) -> bool {
+        self.is_whole_flow
+    }
+
+    /// On a path other than the connection's first: slow start, no record.
+    #[must_use]
+    pub const fn is_late(&self) -> bool {
+        self.is_late
     }
 
     /// Nothing but the scheme's allowance decides until another flight begins.
@@ -170,14 +227,16 @@ impl Driver {
                 key: self.connection.key,
                 peer: self.connection.peer.ip(),
                 number: self.connection.number,
-                hint: self.connection.hint,
+                hint: self.connection.hint(),
             };
             let runs = locked(&self.connection.account).judge(&inputs, &self.sender, &mut prior);
             if !runs {
                 self.run_control();
             }
         }
-        self.stage = Stage::Ready(prior);
+        let plan = FlightPlan::burst(self.sender.packet());
+        self.stage = Stage::Ready(Ready { prior, plan });
+        self.preview();
     }
 
     /// The control scheme takes the place of one that has not begun.
@@ -192,7 +251,7 @@ impl Driver {
         Prior {
             mss: self.sender.packet(),
             flow_size: self.connection.expected().map(|bytes| self.wire(bytes)),
-            receive_window: self.wire(self.connection.rules.flight_limit),
+            receive_window: self.wire(self.connection.admitted()),
             initial_window: self.sender.packet() * INITIAL_PACKETS,
             ..*prior
         }
@@ -211,7 +270,7 @@ impl Driver {
     /// the packet is the scheme's.
     #[inline]
     pub fn before_send(&mut self, now: Time, is_full: bool) -> bool {
-        if let Stage::Ready(prior) = self.stage
+        if let Stage::Ready(Ready { prior, .. }) = self.stage
             && (is_full || (self.plans_with_size && self.connection.expected().is_some()))
         {
             self.start(now, &prior);
@@ -221,7 +280,7 @@ impl Driver {
 
     fn start(&mut self, now: Time, prior: &Prior) {
         let mut prior = Prior { now, ..self.complete(prior) };
-        let plan = Controller::clone(self.sender.controller()).establish(&prior);
+        let plan = self.foresee(&prior);
         let gates = &self.connection.rules.gates;
         let is_outrun = !self.is_late && announced::is_outrun(gates, &self.sender, &prior, &plan);
         if is_outrun {
@@ -255,7 +314,8 @@ impl Driver {
     }
 
     /// All announced data fits into the initial window, and none of it was lost.
-    fn fits_initial_window(&self) -> bool {
+    #[must_use]
+    pub fn fits_initial_window(&self) -> bool {
         let gates = &self.connection.rules.gates;
         announced::fits_initial_window(gates, &self.sender, self.connection.expected())
     }
@@ -272,15 +332,14 @@ impl Driver {
     }
 
     /// A packet or a batch of the scheme leaves. If more was announced than a scheme planned with
-    /// that plans with the flow's size, it plans a further flight.
+    /// that plans with the flow's size, it plans a further flight: true if that begins.
     #[inline]
-    pub fn before_packet(&mut self, now: Time) {
-        if self.plans_with_size {
-            self.plan_next_flight(now);
-        }
+    pub fn before_packet(&mut self, now: Time) -> bool {
+        let is_next = self.has_more_announced() && self.plan_next_flight(now);
         if self.silence.begins(now, &self.sender) {
             self.set_silent(true);
         }
+        is_next
     }
 
     #[cold]
@@ -291,15 +350,21 @@ impl Driver {
         }
     }
 
-    fn plan_next_flight(&mut self, now: Time) {
-        let Some(announced) = self.connection.expected().filter(|&bytes| bytes > self.announced) else {
-            return;
-        };
-        self.announced = announced;
+    /// The application has announced more than the scheme has planned with.
+    #[inline]
+    #[must_use]
+    pub fn has_more_announced(&self) -> bool {
+        self.plans_with_size && self.connection.expected().is_some_and(|bytes| bytes > self.announced)
+    }
+
+    /// Preview of a flight of all data announced since the last plan, if the scheme plans one.
+    #[must_use]
+    pub fn preview_next_flight(&self) -> Option<NextFlight> {
+        let announced = self.connection.expected().filter(|_| self.is_started())?;
         let sent = self.sender.ledger().sent();
         let left = self.wire(announced).saturating_sub(sent);
         let packet = self.sender.packet();
-        let limit = self.wire(self.connection.rules.flight_limit);
+        let limit = self.wire(self.connection.admitted());
         let prior = Prior {
             flow_size: Some(left),
             initial_window: packet * INITIAL_PACKETS,
@@ -312,17 +377,28 @@ impl Driver {
             in_flight: self.sender.ledger().in_flight(),
             window: self.sender.controller().allowance().window,
         };
-        let Some(plan) = self.sender.update(|controller| controller.on_new_data(&prior, &so_far)) else {
-            return;
+        let mut controller = **self.sender.controller();
+        let plan = controller.on_new_data(&prior, &so_far)?;
+        Some(NextFlight { controller: CachedController::new(controller), plan, announced, left })
+    }
+
+    #[cold]
+    fn plan_next_flight(&mut self, now: Time) -> bool {
+        let Some(NextFlight { controller, plan, announced, left }) = self.preview_next_flight() else {
+            self.announced = self.announced.max(self.connection.expected().unwrap_or_default());
+            return false;
         };
+        self.announced = announced;
+        self.sender.set_controller(controller);
         self.sender.begin_next(plan.flight);
         self.is_whole_flow = left <= plan.flight;
-        self.burst = sent + plan.burst;
+        self.burst = self.sender.ledger().sent() + plan.burst;
         let mut account = locked(&self.connection.account);
         account.report.flights += 1;
         account.report.flow_size = Some(announced);
         drop(account);
         self.note_phase(now);
+        true
     }
 
     /// The application has nothing to send: true if all announced data has left.
@@ -339,12 +415,18 @@ impl Driver {
         }
     }
 
-    /// The scheme got an acknowledgement.
+    /// An acknowledgement arrived, of any packet.
     #[inline]
-    pub fn on_ack_event(&mut self, now: Time) {
+    pub fn note_answer(&mut self, now: Time) {
         if self.silence.ends(now) {
             self.set_silent(false);
         }
+    }
+
+    /// The scheme got an acknowledgement.
+    #[inline]
+    pub fn on_ack_event(&mut self, now: Time) {
+        self.note_answer(now);
         self.publication.on_event(now);
         self.note_phase(now);
         if self.publication.is_due(&self.sender) {
@@ -355,6 +437,12 @@ impl Driver {
     /// The scheme got a loss.
     pub fn on_loss_event(&mut self, now: Time) {
         self.on_mark_event(now);
+        self.publish();
+    }
+
+    /// A loss that the scheme does not get.
+    pub fn on_other_loss(&mut self, now: Time) {
+        self.publication.on_event(now);
         self.publish();
     }
 
@@ -370,17 +458,27 @@ impl Driver {
         let phase = self.sender.controller().phase();
         // Nearly always it is the same string.
         if !std::ptr::eq(phase, self.phase) && phase != self.phase && !self.is_late {
-            self.phase = phase;
-            locked(&self.connection.account).note_phase(now.since(self.started_at), phase);
-            self.publish();
+            self.note_new_phase(now, phase);
         }
+    }
+
+    #[cold]
+    fn note_new_phase(&mut self, now: Time, phase: &'static str) {
+        self.phase = phase;
+        let mut account = locked(&self.connection.account);
+        account.note_phase(now.since(self.started_at), phase);
+        if let Some(log) = &self.connection.log {
+            log.phase(now, &account.report, self.sender.controller().allowance());
+        }
+        drop(account);
+        self.publish();
     }
 
     /// Brings the account up to date with the latest acknowledgement or loss.
     pub fn publish(&mut self) {
         if let Some(at) = self.publication.take().filter(|_| !self.is_late) {
-            let store = self.connection.rules.store();
-            locked(&self.connection.account).publish(at, &self.sender, store, false);
+            let rules = &self.connection.rules;
+            locked(&self.connection.account).publish(at, &self.sender, rules.store(), rules.is_client);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The stack's congestion controller, implemented by a scheme and a base controller.
 //!
-//! It holds no algorithm of its own: it passes the stack's reports to a [`Sender`], and turns its
-//! allowance into the stack's window (bytes) and pacing rate (bytes per second).
+//! It holds no algorithm of its own: it passes the stack's reports to a [`Driver`] and its sender.
+//! Their allowance becomes the stack's window (bytes) and pacing rate (bytes per second).
 //!
 //! ```text
 //!              first ack                 first full data packet
@@ -17,13 +17,14 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `first_flight` | inputs of the scheme before the first byte; pacing until then |
-//! | `next_flight` | flow sizes announced later on the same connection |
+//! | `first_flight` | pacing until the first flight, and of a burst |
 //! | `cached_metrics` | the adapter's metrics, cached while they cannot change |
 //! | `events` | the stack's reports, for the sender |
 //! | `repairs` | copies |
-//! | `silence` | peers that do not answer |
-//! | `outcome` | phases, and the account with the record written at the end |
+//!
+//! Between the announcement of more data and the next packet the stack reads only window and pacing
+//! rate, which changes nothing. These are computed from a preview of the next flight; the scheme
+//! itself gets the announcement with the packet.
 //!
 //! # Deviations
 //!
@@ -41,23 +42,19 @@
 mod cached_metrics;
 mod events;
 mod first_flight;
-mod next_flight;
-mod outcome;
 mod repairs;
-mod silence;
 
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use headstart_adapter::driver::NextFlight;
 use headstart_adapter::epoch::span;
-use headstart_adapter::silence::Silence;
 use headstart_adapter::sizes::{INITIAL_PACKETS, MINIMUM_PACKETS, SLACK};
-use headstart_adapter::{EpochCache, Publication};
-use headstart_startup::catalogue::Needs;
-use headstart_startup::sending::Sender;
-use headstart_startup::{Controller, FlightPlan, Prior, Scheme, Startup as _};
+use headstart_adapter::{Driver, EpochCache};
+use headstart_startup::trace::SenderEvent;
+use headstart_startup::{Controller, Startup as _};
 use headstart_units::{Bytes, Rate, Time};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
@@ -65,8 +62,7 @@ use noq_proto::congestion::{self, ControllerMetrics};
 use crate::shared::Shared;
 use crate::start_report::Tally;
 use cached_metrics::CachedMetrics;
-use first_flight::{Bucket, StartState};
-use next_flight::NextFlight;
+use first_flight::Bucket;
 use repairs::Duplicator;
 
 /// Makes the controllers of one connection: the first runs the scheme; a later one means that the
@@ -98,14 +94,9 @@ pub struct Adapter {
     event_clock: EpochCache,
     /// Departure time of the packets that it is about.
     sent_clock: EpochCache,
-    sender: Sender,
+    pub(crate) driver: Driver,
     /// Metrics for the stack until the next ack or loss, where no departure changes them.
     cached_metrics: Option<CachedMetrics>,
-    start_state: StartState,
-    /// The scheme is one that plans with the flow's size.
-    plans_with_size: bool,
-    /// On a path other than the connection's first: slow start, no record, no copies.
-    is_late: bool,
     /// A clone made by the stack that has received no event since.
     is_unused_clone: bool,
     /// The path's current packet size; the scheme keeps the size it began with when the stack's
@@ -115,59 +106,31 @@ pub struct Adapter {
     unmanaged_in_flight: Bytes,
     /// Highest packet number of the acknowledgement so far, and when that packet was sent.
     newest_acked: Option<(u64, Time)>,
-    /// Bytes of lost handshake packets.
-    handshake_lost: Bytes,
-    /// Bytes announced by the application when the scheme last planned.
-    announced: Bytes,
-    /// The first flight covers all announced data.
-    is_whole_flow: bool,
-    /// All data announced when the scheme began fits into the initial window.
-    began_small: bool,
-    burst: Bytes,
     bucket: Bucket,
-    started_at: Time,
-    phase: &'static str,
-    publication: Publication,
-    silence: Silence,
     duplicator: Option<Duplicator>,
 }
 
 impl Adapter {
     fn new(shared: Arc<Shared>, now: Instant, mtu: u16, is_first: bool) -> Self {
-        shared.register_controller();
+        shared.connection.register_controller();
         let packet = Bytes::new(mtu.into());
-        let scheme = if is_first { shared.rules.choice.scheme() } else { shared.rules.control.scheme() };
-        let controller = Controller::new(scheme.unwrap_or_else(plain_slow_start), shared.rules.base, packet);
         let cache = EpochCache::new(shared.rules.epoch, now);
-        let adapter = Self {
+        if !is_first {
+            shared.set_retention(false);
+        }
+        Self {
             event_clock: cache,
             sent_clock: cache,
-            sender: Sender::new(controller, packet),
+            driver: Driver::new(Arc::clone(&shared.connection), packet, is_first, cache.last()),
             cached_metrics: None,
-            start_state: StartState::Unmeasured,
-            plans_with_size: is_first && shared.rules.choice.needs() == Needs::FlowSize,
-            is_late: !is_first,
             is_unused_clone: false,
             largest: packet,
             unmanaged_in_flight: Bytes::ZERO,
             newest_acked: None,
-            handshake_lost: Bytes::ZERO,
-            announced: Bytes::ZERO,
-            is_whole_flow: false,
-            began_small: false,
-            burst: Bytes::ZERO,
             bucket: Bucket::default(),
-            started_at: cache.last(),
-            phase: "",
-            publication: Publication::default(),
-            silence: Silence::default(),
             duplicator: None,
             shared,
-        };
-        if !is_first {
-            adapter.note_migration();
         }
-        adapter
     }
 
     /// Sets bytes in flight outside of the scheme's account; a window cached for others is void.
@@ -180,7 +143,7 @@ impl Adapter {
     }
 
     fn min_window(&self) -> Bytes {
-        self.sender.packet() * MINIMUM_PACKETS
+        self.driver.sender.packet() * MINIMUM_PACKETS
     }
 
     /// A window of the scheme as the stack counts it: with all bytes in flight.
@@ -190,62 +153,71 @@ impl Adapter {
 
     #[cold]
     fn compute_window(&self) -> u64 {
-        self.window_with(self.preview_next_flight().as_deref())
+        self.window_with(self.preview_next_flight().as_ref())
     }
 
     #[cold]
     fn compute_metrics(&self) -> CachedMetrics {
         let next_flight = self.preview_next_flight();
-        self.metrics_with(self.window_with(next_flight.as_deref()), self.pacing_rate(next_flight.as_deref()))
+        self.metrics_with(self.window_with(next_flight.as_ref()), self.pacing_rate(next_flight.as_ref()))
     }
 
     fn metrics_with(&self, window: u64, pacing_rate: Option<Rate>) -> CachedMetrics {
-        let ssthresh = self.sender.controller().ssthresh();
+        let ssthresh = self.driver.sender.controller().ssthresh();
         CachedMetrics {
             window,
             pacing_rate: pacing_rate.map(Rate::as_bytes_per_sec),
             ssthresh: (ssthresh != Bytes::MAX).then(|| ssthresh.get()),
-            bandwidth: self.sender.fastest().map(Rate::as_bits_per_sec),
+            bandwidth: self.driver.sender.fastest().map(Rate::as_bits_per_sec),
         }
     }
 
     /// Bytes that may be in flight, those outside of the scheme's account included; `next_flight`
     /// is the next flight's preview.
     fn window_with(&self, next_flight: Option<&NextFlight>) -> u64 {
-        let window = match &self.start_state {
-            StartState::Unmeasured => self.sender.packet() * INITIAL_PACKETS,
-            StartState::Ready(ready) => {
-                ready.plan.allowance.window.max(self.sender.packet() * INITIAL_PACKETS)
-            }
-            StartState::Started => {
-                let allowance = next_flight
-                    .map_or(self.sender.controller(), |next_flight| &next_flight.controller)
-                    .allowance();
-                // The stack requires room for a full packet even for the flow's last bytes.
-                let is_last = next_flight.is_some() || self.has_rest();
-                let min_window =
-                    if self.is_small() { self.sender.packet() * INITIAL_PACKETS } else { Bytes::ZERO };
-                let rest = if is_last { self.largest } else { Bytes::ZERO };
-                return self.with_unmanaged_in_flight(allowance.window.max(min_window) + rest);
-            }
-        };
-        window.max(self.min_window()).get()
+        let initial = self.driver.sender.packet() * INITIAL_PACKETS;
+        if !self.driver.is_started() {
+            let foreseen = self.driver.foreseen().map_or(initial, |plan| plan.allowance.window);
+            return foreseen.max(initial).get();
+        }
+        let controller = next_flight.map_or(self.driver.sender.controller(), |next| &next.controller);
+        // The stack requires room for a full packet even for the flow's last bytes.
+        let is_last = next_flight.is_some() || self.has_rest();
+        let rest = if is_last { self.largest } else { Bytes::ZERO };
+        let least = if self.driver.is_small() { initial } else { Bytes::ZERO };
+        self.with_unmanaged_in_flight(controller.allowance().window.max(least) + rest)
+    }
+
+    /// Preview of a flight of all data announced since the last plan, if the scheme plans one.
+    #[inline]
+    fn preview_next_flight(&self) -> Option<NextFlight> {
+        if self.driver.has_more_announced() { self.preview_flight() } else { None }
+    }
+
+    #[cold]
+    fn preview_flight(&self) -> Option<NextFlight> {
+        let next_flight = self.driver.preview_next_flight()?;
+        // The stack must retain packets before the first one to be copied leaves.
+        if self.copies_left(&next_flight.controller).is_some() {
+            self.shared.set_retention(true);
+        }
+        Some(next_flight)
     }
 
     /// A part of the flight has not left, and the window has room for no more than that part.
     fn is_flight_leaving(&self) -> bool {
-        let ends_with_flight = || {
-            !self.sender.controller().is_handed_over() && self.sender.controller().scheme().ends_with_flight()
-        };
-        self.sender.ledger().sent() < self.sender.first_flight() && (self.is_whole_flow || ends_with_flight())
+        let sender = &self.driver.sender;
+        let ends_with_flight =
+            || !sender.controller().is_handed_over() && sender.controller().scheme().ends_with_flight();
+        sender.ledger().sent() < sender.first_flight() && (self.driver.is_whole_flow() || ends_with_flight())
     }
 
     /// The rest of the flight may be smaller than a packet because the data end there. If a limit
     /// cut the flight short, the path may carry larger packets than those it was planned in. In the
     /// second case up to a packet more than the flight leaves.
     fn has_rest(&self) -> bool {
-        let left = self.sender.first_flight().saturating_sub(self.sender.ledger().sent());
-        self.is_flight_leaving() && (self.is_whole_flow || left < self.largest)
+        let left = self.driver.sender.first_flight().saturating_sub(self.driver.sender.ledger().sent());
+        self.is_flight_leaving() && (self.driver.is_whole_flow() || left < self.largest)
     }
 
     /// If the peer's port changes the stack goes on with a clone: same path, other address.
@@ -260,24 +232,41 @@ impl Adapter {
     fn continue_as_clone(&mut self) {
         self.is_unused_clone = false;
         self.duplicator = None;
-        self.note_migration();
+        self.shared.set_retention(false);
+        self.driver.note_migration();
+    }
+
+    /// One of the scheme's packets is about to leave, if that has begun: true.
+    fn leaves(&mut self, now: Time, bytes: Bytes) -> bool {
+        let has_begun = self.driver.is_started();
+        if !self.driver.before_send(now, bytes + SLACK >= self.driver.sender.packet()) {
+            return false;
+        }
+        if !has_begun {
+            self.journal(now, SenderEvent::Established);
+            if !self.driver.is_late() {
+                self.start_copies();
+            }
+        }
+        if self.driver.before_packet(now) {
+            self.cached_metrics = None;
+            self.start_copies();
+            self.journal(now, SenderEvent::Established);
+        }
+        true
     }
 
     /// The scheme and base controller in their current state.
     #[must_use]
     pub fn controller(&self) -> &Controller {
-        self.sender.controller()
+        self.driver.sender.controller()
     }
 
     /// Counters so far.
     #[must_use]
     pub const fn tally(&self) -> &Tally {
-        self.sender.tally()
+        self.driver.sender.tally()
     }
-}
-
-fn plain_slow_start() -> Scheme {
-    Scheme::SlowStart(headstart_startup::scheme::SlowStart::new(Default::default()))
 }
 
 impl congestion::Controller for Adapter {
@@ -287,16 +276,10 @@ impl congestion::Controller for Adapter {
         let is_data = self.shared.last_encrypted.is_data();
         // A packet above the path's current packet size is a path MTU probe, not the scheme's.
         let is_ours = is_data && bytes <= self.largest;
-        if self.cached_metrics().is_none() {
+        if !self.driver.is_started() {
             self.spend(now, bytes);
-            if is_ours && matches!(self.start_state, StartState::Ready(_)) && self.begins_scheme(bytes) {
-                self.start(now);
-            }
-            if is_ours {
-                self.plan_next_flight(now);
-            }
         }
-        if is_ours && matches!(self.start_state, StartState::Started) {
+        if is_ours && self.leaves(now, bytes) {
             self.sent(now, number, bytes);
         } else {
             self.set_unmanaged_in_flight(self.unmanaged_in_flight + bytes);
@@ -304,7 +287,7 @@ impl congestion::Controller for Adapter {
     }
 
     fn on_cwnd_limited(&mut self) {
-        self.sender.on_limited();
+        self.driver.sender.on_limited();
     }
 
     fn on_ack(
@@ -346,7 +329,7 @@ impl congestion::Controller for Adapter {
     }
 
     fn on_spurious_congestion_event(&mut self) {
-        if self.sender.undo() {
+        if self.driver.sender.undo() {
             self.cached_metrics = None;
         }
     }
@@ -354,9 +337,9 @@ impl congestion::Controller for Adapter {
     fn on_mtu_update(&mut self, mtu: u16) {
         self.largest = Bytes::new(mtu.into());
         // A scheme keeps the segment size it began with; the new one applies only before that.
-        if !matches!(self.start_state, StartState::Started) {
-            self.sender.set_packet(Bytes::new(mtu.into()));
-            self.preview_flight();
+        if !self.driver.is_started() {
+            self.driver.sender.set_packet(self.largest);
+            self.driver.preview();
         }
     }
 
@@ -373,19 +356,12 @@ impl congestion::Controller for Adapter {
     }
 
     fn initial_window(&self) -> u64 {
-        (self.sender.packet() * INITIAL_PACKETS).get()
+        (self.driver.sender.packet() * INITIAL_PACKETS).get()
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
     }
-}
-
-/// Inputs known once the first round trip was measured.
-#[derive(Clone, Copy, Debug)]
-struct Ready {
-    prior: Prior,
-    plan: FlightPlan,
 }
 
 #[cfg(test)]
@@ -394,40 +370,17 @@ mod tests;
 /// The stack clones a controller when the peer's port changes, and to export its state.
 impl Clone for Adapter {
     fn clone(&self) -> Self {
-        self.shared.register_controller();
-        Self {
-            shared: Arc::clone(&self.shared),
-            event_clock: self.event_clock,
-            sent_clock: self.sent_clock,
-            sender: self.sender.clone(),
-            cached_metrics: self.cached_metrics,
-            start_state: self.start_state,
-            plans_with_size: self.plans_with_size,
-            is_late: self.is_late,
-            is_unused_clone: true,
-            largest: self.largest,
-            unmanaged_in_flight: self.unmanaged_in_flight,
-            newest_acked: self.newest_acked,
-            handshake_lost: self.handshake_lost,
-            announced: self.announced,
-            is_whole_flow: self.is_whole_flow,
-            began_small: self.began_small,
-            burst: self.burst,
-            bucket: self.bucket,
-            started_at: self.started_at,
-            phase: self.phase,
-            publication: self.publication,
-            silence: self.silence,
-            duplicator: None,
-        }
+        self.shared.connection.register_controller();
+        let (shared, driver) = (Arc::clone(&self.shared), self.driver.clone());
+        Self { shared, driver, is_unused_clone: true, duplicator: None, ..*self }
     }
 }
 
 impl Drop for Adapter {
     fn drop(&mut self) {
         if !self.is_unused_clone {
-            self.publish();
+            self.driver.publish();
         }
-        self.shared.unregister_controller();
+        self.shared.connection.unregister_controller();
     }
 }

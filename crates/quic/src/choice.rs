@@ -143,6 +143,14 @@ impl Choice {
         }
     }
 
+    /// The scheme for a [`Driver`](headstart_adapter::Driver). The stack's own controllers have
+    /// none: slow start stands for them, and never runs.
+    pub(crate) fn carried(&self) -> headstart_adapter::Choice {
+        let plain = || Scheme::SlowStart(headstart_startup::scheme::SlowStart::new(Default::default()));
+        let scheme = self.scheme().unwrap_or_else(plain);
+        headstart_adapter::Choice { name: self.name, needs: self.needs, scheme }
+    }
+
     /// The stack's own controller; `None` for a scheme.
     #[must_use]
     pub const fn stack_controller(&self) -> Option<Stack> {

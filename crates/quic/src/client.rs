@@ -25,9 +25,9 @@ use crate::guard::Guard;
 use crate::limits::{Limits, Policy};
 use crate::metrics::Metrics;
 use crate::pending_connection::PendingConnection;
-use crate::server::{ArmAssignment, SetupError, common_setters, install, rules};
+use crate::server::{ArmAssignment, SetupError, common_setters, install};
 use crate::session::{ClientTls, CustomCrypto, SessionFactory, tls};
-use crate::shared::{Handle, Shared};
+use crate::shared::{Handle, Rules, Shared};
 use crate::store::{Store, server_key};
 
 /// Settings for the connections that a client initiates.
@@ -37,7 +37,7 @@ pub struct ClientSetup {
     transport: TransportConfig,
     tokens: Arc<dyn TokenStore>,
     announce: Option<Hint>,
-    rules: Arc<crate::shared::Rules>,
+    rules: Arc<Rules>,
     arms: ArmAssignment,
     connections: Arc<AtomicU64>,
     #[cfg(feature = "qlog")]
@@ -71,7 +71,7 @@ impl ClientSetup {
             transport: TransportConfig::default(),
             tokens: Arc::new(TokenMemoryCache::default()),
             announce: None,
-            rules: Arc::new(rules(Side::Client, crate::choice::slow_start())),
+            rules: Arc::new(Rules::new(Side::Client, crate::choice::slow_start())),
             arms: ArmAssignment::default(),
             connections: Arc::default(),
             #[cfg(feature = "qlog")]
@@ -84,7 +84,7 @@ impl ClientSetup {
     /// The scheme of this client's own sending; slow start by default.
     #[must_use]
     pub fn scheme(mut self, choice: Choice) -> Self {
-        Arc::make_mut(&mut self.rules).choice = choice;
+        Arc::make_mut(&mut self.rules).set_choice(choice);
         self
     }
 
@@ -107,13 +107,16 @@ impl ClientSetup {
     pub fn configure(&self, remote: SocketAddr, server_name: &str) -> (noq::ClientConfig, Handle) {
         let number = self.arms.draw(&self.connections.fetch_add(1, Ordering::Relaxed).to_be_bytes());
         let key = server_key(remote.ip(), server_name);
-        let shared = Shared::new(Arc::clone(&self.rules), remote, None, key, number);
+        #[cfg(feature = "qlog")]
+        let (factory, log) = self.qlog.as_ref().map(|it| it.of_connection(&self.rules)).unzip();
+        #[cfg(not(feature = "qlog"))]
+        let log = None;
+        let shared = Shared::new(Arc::clone(&self.rules), remote, None, key, number, log);
         let mut transport = self.transport.clone();
         install(&mut transport, &shared);
         #[cfg(feature = "qlog")]
-        if let Some(directory) = &self.qlog {
-            let (scheme, epoch) = (self.rules.choice.scheme_name(), self.rules.epoch);
-            transport.qlog_factory(directory.factory(scheme, epoch, &shared.qlog));
+        if let Some(factory) = factory {
+            transport.qlog_factory(factory);
         }
         let crypto: Arc<dyn noq_proto::crypto::ClientConfig> = match &self.crypto {
             Crypto::Tls(tls) => Arc::new(tls::ClientConfig {

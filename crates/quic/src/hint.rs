@@ -83,8 +83,8 @@ fn entries(mut rest: &[u8]) -> impl Iterator<Item = Result<(u64, &[u8]), Malform
 /// Reads hint and flow control limit of a peer's parameters; counts and ignores malformed hints.
 pub(crate) fn read_parameters(parameters: &[u8], shared: &Shared) {
     let hint = find(parameters).unwrap_or_else(|malformed| {
-        tracing::debug!(target: "headstart", peer = %shared.peer, "hint ignored: {malformed}");
-        shared.rules.metrics.count_malformed_hint();
+        tracing::debug!(target: "headstart", peer = %shared.connection.peer, "hint ignored: {malformed}");
+        shared.rules.common.metrics.count_malformed_hint();
         None
     });
     shared.set_peer_parameters(hint, flow_control(parameters));

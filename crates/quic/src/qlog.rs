@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
+use headstart_adapter::connection;
 use headstart_host::locked;
 use headstart_startup::Allowance;
 use headstart_startup::catalogue::Name;
@@ -22,6 +23,7 @@ use headstart_units::{Rate, Time};
 use noq_proto::{ConnectionId, QlogConfig, QlogFactory, Side};
 
 use crate::epoch::Epoch;
+use crate::shared::Rules;
 use crate::start_report::StartReport;
 
 /// Directory of qlog files: one per connection, named by its first connection id.
@@ -43,23 +45,27 @@ impl Directory {
         &self.path
     }
 
-    /// Creates one connection's log, and shares it through `log`.
-    pub(crate) fn factory(
-        self: &Arc<Self>,
-        scheme: Name,
-        epoch: Epoch,
-        log: &Arc<OnceLock<Log>>,
-    ) -> Arc<dyn QlogFactory> {
-        Arc::new(OneConnection { directory: Arc::clone(self), scheme, epoch, log: Arc::clone(log) })
+    pub(crate) fn of_connection(self: &Arc<Self>, rules: &Rules) -> Opening {
+        let log = Arc::new(Shared::default());
+        let (scheme, epoch) = (rules.choice.scheme_name(), rules.epoch);
+        let factory = OneConnection { directory: Arc::clone(self), scheme, epoch, log: Arc::clone(&log) };
+        (Arc::new(factory), log)
     }
 }
+
+/// The log of a connection to be, and the stack's factory that opens it.
+type Opening = (Arc<dyn QlogFactory>, Arc<dyn connection::Log>);
 
 struct OneConnection {
     directory: Arc<Directory>,
     scheme: Name,
     epoch: Epoch,
-    log: Arc<OnceLock<Log>>,
+    log: Arc<Shared>,
 }
+
+/// A connection's log, once the stack has opened it.
+#[derive(Debug, Default)]
+struct Shared(OnceLock<Log>);
 
 impl QlogFactory for OneConnection {
     fn for_connection(
@@ -76,7 +82,7 @@ impl QlogFactory for OneConnection {
         });
         let writer = Writer(Arc::new(Mutex::new(BufWriter::new(file.ok()?))));
         // A connection has one log: the stack creates it once.
-        let _ = self.log.set(Log { writer: writer.clone(), began: self.epoch.time(now) });
+        let _ = self.log.0.set(Log { writer: writer.clone(), began: self.epoch.time(now) });
         let mut config = QlogConfig::new(Box::new(writer));
         config.title(Some(format!("headstart {}", self.scheme))).start_time(now);
         Some(config)
@@ -99,7 +105,7 @@ impl Write for Writer {
 
 /// The log of one connection.
 #[derive(Debug)]
-pub(crate) struct Log {
+struct Log {
     writer: Writer,
     began: Time,
 }
@@ -116,18 +122,22 @@ impl Log {
         // A log that cannot be written does not end the connection.
         let _ = locked(&self.writer.0).write_all(text.as_bytes());
     }
+}
 
-    pub fn phase(&self, now: Time, report: &StartReport, allowance: Allowance) {
+impl connection::Log for Shared {
+    fn phase(&self, now: Time, report: &StartReport, allowance: Allowance) {
+        let Some(log) = self.0.get() else { return };
         let (arm, source) = (report.arm.name(), report.source.name());
         let (window, pace) = (allowance.window.get(), allowance.pace.map_or(0, Rate::as_bits_per_sec));
         let phase = report.decision();
         let data = format!(
             "\"phase\":\"{phase}\",\"arm\":\"{arm}\",\"source\":\"{source}\",\"window\":{window},\"pace_bps\":{pace}"
         );
-        self.record(now, "phase", &data);
+        log.record(now, "phase", &data);
     }
 
-    pub fn ended(&self, report: &StartReport, at: Time) {
+    fn ended(&self, report: &StartReport) {
+        let Some(log) = self.0.get() else { return };
         // The fields of the log line: names without quotes or spaces, values without quotes.
         let fields: Vec<_> = report
             .to_string()
@@ -135,7 +145,7 @@ impl Log {
             .filter_map(|field| field.split_once('='))
             .map(|(name, value)| format!("\"{name}\":\"{value}\""))
             .collect();
-        self.record(at, "ended", &fields.join(","));
-        let _ = locked(&self.writer.0).flush();
+        log.record(report.last_at, "ended", &fields.join(","));
+        let _ = locked(&log.writer.0).flush();
     }
 }

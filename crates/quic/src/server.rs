@@ -108,56 +108,33 @@ enum Crypto {
     Custom(Arc<dyn SessionFactory>),
 }
 
-/// The default rules.
-pub(crate) fn rules(side: Side, choice: Choice) -> Rules {
-    Rules {
-        side,
-        choice,
-        control: crate::choice::slow_start(),
-        base: base::Kind::default(),
-        store: None,
-        gates: Gates::default(),
-        rollout: Arc::default(),
-        guard: None,
-        limits: Limits::new(Policy::default()),
-        metrics: Arc::default(),
-        epoch: Epoch::now(),
-        duplicate_sender: None,
-        copies: CopyPolicy::default(),
-        flight_limit: FLIGHT_LIMIT,
-    }
-}
-
-/// Halfback §4.1: the receive window of its senders, and about the most that it paces out (§3.1).
-const FLIGHT_LIMIT: Bytes = Bytes::new(141_000);
-
 macro_rules! common_setters {
     () => {
         /// Store of records. None by default: no records are kept.
         #[must_use]
         pub fn history(mut self, store: Arc<dyn Store>) -> Self {
-            Arc::make_mut(&mut self.rules).store = Some(store);
+            Arc::make_mut(&mut self.rules).common_mut().store = Some(store);
             self
         }
 
         /// Conditions for the use of a record and of a fast start.
         #[must_use]
         pub fn gates(mut self, gates: Gates) -> Self {
-            Arc::make_mut(&mut self.rules).gates = gates;
+            Arc::make_mut(&mut self.rules).common_mut().gates = gates;
             self
         }
 
         /// Share of the connections that run the scheme; a clone of the [`Arc`] can change it.
         #[must_use]
         pub fn rollout(mut self, rollout: Arc<Rollout>) -> Self {
-            Arc::make_mut(&mut self.rules).rollout = rollout;
+            Arc::make_mut(&mut self.rules).common_mut().rollout = rollout;
             self
         }
 
         /// Watches the arms, and stops the rollout that it was made for. None by default.
         #[must_use]
         pub fn guard(mut self, guard: Arc<Guard>) -> Self {
-            Arc::make_mut(&mut self.rules).guard = Some(guard);
+            Arc::make_mut(&mut self.rules).common_mut().guard = Some(guard);
             self
         }
 
@@ -170,14 +147,14 @@ macro_rules! common_setters {
             if choice.scheme().is_none() || choice.needs_duplicate_sender() {
                 return Err(SetupError::Control(choice.name().to_owned()));
             }
-            Arc::make_mut(&mut self.rules).control = choice;
+            Arc::make_mut(&mut self.rules).common_mut().control = choice.carried();
             Ok(self)
         }
 
         /// The base controller for congestion avoidance. CUBIC by default.
         #[must_use]
         pub fn base_controller(mut self, base: base::Kind) -> Self {
-            Arc::make_mut(&mut self.rules).base = base;
+            Arc::make_mut(&mut self.rules).common_mut().base = base;
             self
         }
 
@@ -199,7 +176,7 @@ macro_rules! common_setters {
         /// Caps on hints and records; [`Policy`] has the defaults.
         #[must_use]
         pub fn limits(mut self, policy: Policy) -> Self {
-            Arc::make_mut(&mut self.rules).limits = Limits::new(policy);
+            Arc::make_mut(&mut self.rules).common_mut().limits = Limits::new(policy);
             self
         }
 
@@ -207,14 +184,14 @@ macro_rules! common_setters {
         /// (JumpStart, Halfback). 141 kB by default, the receive window of Halfback §4.1.
         #[must_use]
         pub fn flight_limit(mut self, bytes: u64) -> Self {
-            Arc::make_mut(&mut self.rules).flight_limit = Bytes::new(bytes);
+            Arc::make_mut(&mut self.rules).common_mut().flight_limit = Bytes::new(bytes);
             self
         }
 
         /// Counters of connections. Several endpoints may share one.
         #[must_use]
         pub fn metrics(mut self, metrics: Arc<Metrics>) -> Self {
-            Arc::make_mut(&mut self.rules).metrics = metrics;
+            Arc::make_mut(&mut self.rules).common_mut().metrics = metrics;
             self
         }
 
@@ -250,7 +227,7 @@ macro_rules! common_setters {
         /// The counters.
         #[must_use]
         pub fn counted(&self) -> &Arc<Metrics> {
-            &self.rules.metrics
+            &self.rules.common.metrics
         }
 
         /// The scheme.
@@ -311,7 +288,7 @@ impl ServerSetup {
             base,
             crypto,
             announce: None,
-            rules: Arc::new(rules(Side::Server, choice)),
+            rules: Arc::new(Rules::new(Side::Server, choice)),
             arms: ArmAssignment::default(),
             #[cfg(feature = "qlog")]
             qlog: None,
@@ -323,7 +300,7 @@ impl ServerSetup {
     /// Sets another scheme. Clones with different schemes share history and counters.
     #[must_use]
     pub fn scheme(mut self, choice: Choice) -> Self {
-        Arc::make_mut(&mut self.rules).choice = choice;
+        Arc::make_mut(&mut self.rules).set_choice(choice);
         self
     }
 
@@ -354,17 +331,20 @@ impl ServerSetup {
     ) -> (Arc<noq::ServerConfig>, Handle) {
         let number = self.arms.draw(&id);
         let key = client_key(remote.ip());
-        if let Some(store) = &self.rules.store {
+        if let Some(store) = self.rules.common.store() {
             store.prefetch(key);
         }
-        let shared = Shared::new(Arc::clone(&self.rules), remote, local, key, number);
+        #[cfg(feature = "qlog")]
+        let (factory, log) = self.qlog.as_ref().map(|it| it.of_connection(&self.rules)).unzip();
+        #[cfg(not(feature = "qlog"))]
+        let log = None;
+        let shared = Shared::new(Arc::clone(&self.rules), remote, local, key, number, log);
         let mut config = self.base.clone();
         let mut transport = TransportConfig::clone(&config.transport);
         install(&mut transport, &shared);
         #[cfg(feature = "qlog")]
-        if let Some(directory) = &self.qlog {
-            let (scheme, epoch) = (self.rules.choice.scheme_name(), self.rules.epoch);
-            transport.qlog_factory(directory.factory(scheme, epoch, &shared.qlog));
+        if let Some(factory) = factory {
+            transport.qlog_factory(factory);
         }
         config.transport = Arc::new(transport);
         config.crypto = match &self.crypto {

@@ -2,53 +2,54 @@
 
 use std::any::Any;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use headstart_adapter::Account;
+use headstart_adapter::Connection;
+use headstart_adapter::connection::Log;
 use headstart_host::locked;
-use headstart_startup::base;
 use headstart_startup::prior::Hint;
-use headstart_units::Bytes;
 use noq_proto::{ConnectionError, Side, congestion};
 
 use crate::adapter::Adapter;
 use crate::choice::Choice;
 use crate::copies::{CopyPolicy, DuplicateSender, SentPackets};
 use crate::epoch::Epoch;
-use crate::gates::{Gates, Rollout};
-use crate::guard::Guard;
 use crate::journal::{Journal, JournalEntry};
 use crate::last_encrypted::LastEncrypted;
-use crate::limits::Limits;
-use crate::metrics::Metrics;
 use crate::start_report::StartReport;
-use crate::store::Store;
 
 /// Settings common to all connections of an endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
-    pub side: Side,
+    /// Those of any stack.
+    pub common: Arc<headstart_adapter::Rules>,
     pub choice: Choice,
-    /// The scheme of the control arm, and of a connection that migrated.
-    pub control: Choice,
-    pub base: base::Kind,
-    pub store: Option<Arc<dyn Store>>,
-    pub gates: Gates,
-    pub rollout: Arc<Rollout>,
-    pub guard: Option<Arc<Guard>>,
-    pub limits: Arc<Limits>,
-    pub metrics: Arc<Metrics>,
     pub epoch: Epoch,
     pub duplicate_sender: Option<Arc<dyn DuplicateSender>>,
     pub copies: CopyPolicy,
-    /// Substitute, in bytes, for the receive window of schemes that send all data at once.
-    pub flight_limit: Bytes,
 }
 
 impl Rules {
-    pub fn store(&self) -> Option<&dyn Store> {
-        self.store.as_deref()
+    pub fn new(side: Side, choice: Choice) -> Self {
+        let control = crate::choice::slow_start().carried();
+        let common = headstart_adapter::Rules::new(choice.carried(), control);
+        Self {
+            common: Arc::new(headstart_adapter::Rules { is_client: side == Side::Client, ..common }),
+            choice,
+            epoch: Epoch::now(),
+            duplicate_sender: None,
+            copies: CopyPolicy::default(),
+        }
+    }
+
+    pub fn common_mut(&mut self) -> &mut headstart_adapter::Rules {
+        Arc::make_mut(&mut self.common)
+    }
+
+    pub fn set_choice(&mut self, choice: Choice) {
+        self.choice = choice;
+        self.common_mut().choice = choice.carried();
     }
 }
 
@@ -56,55 +57,32 @@ impl Rules {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub rules: Arc<Rules>,
-    pub peer: SocketAddr,
+    pub connection: Arc<Connection>,
     pub local: Option<IpAddr>,
-    /// The store's key.
-    pub key: IpAddr,
-    /// Drawn uniformly: decides the arm.
-    pub number: u64,
     pub last_encrypted: LastEncrypted,
-    hint: OnceLock<Hint>,
-    /// The peer's connection flow control limit, in bytes (`initial_max_data`).
-    flow_control: AtomicU64,
-    /// Bytes announced by the application; zero if none.
-    expected: AtomicU64,
     retains_packets: AtomicBool,
     sent_packets: Mutex<SentPackets>,
     pub journal: Journal,
-    pub account: Mutex<Account>,
-    /// Number of live controllers: the stack clones them.
-    controllers: AtomicUsize,
-    #[cfg(feature = "qlog")]
-    pub qlog: Arc<OnceLock<crate::qlog::Log>>,
 }
 
 impl Shared {
+    /// `key` is the store's; `number` is drawn uniformly, and decides the arm.
     pub fn new(
         rules: Arc<Rules>,
         peer: SocketAddr,
         local: Option<IpAddr>,
         key: IpAddr,
         number: u64,
+        log: Option<Arc<dyn Log>>,
     ) -> Arc<Self> {
-        let report =
-            StartReport { scheme: rules.choice.scheme_name(), peer: Some(peer), ..StartReport::default() };
         Arc::new(Self {
+            connection: Connection::new(Arc::clone(&rules.common), peer, key, number, log),
             rules,
-            peer,
             local,
-            key,
-            number,
             last_encrypted: LastEncrypted::default(),
-            hint: OnceLock::new(),
-            flow_control: AtomicU64::new(u64::MAX),
-            expected: AtomicU64::new(0),
             retains_packets: AtomicBool::new(false),
             sent_packets: Mutex::default(),
             journal: Journal::default(),
-            account: Mutex::new(Account::new(report)),
-            controllers: AtomicUsize::new(0),
-            #[cfg(feature = "qlog")]
-            qlog: Arc::default(),
         })
     }
 
@@ -112,25 +90,10 @@ impl Shared {
     pub fn set_peer_parameters(&self, hint: Option<Hint>, flow_control: Option<u64>) {
         if let Some(hint) = hint {
             // The handshake carries the parameters once: a second call changes nothing.
-            let _ = self.hint.set(hint);
+            self.connection.set_hint(hint);
         }
         if let Some(limit) = flow_control {
-            self.flow_control.store(limit, Ordering::Relaxed);
-        }
-    }
-
-    pub fn hint(&self) -> Option<Hint> {
-        self.hint.get().copied()
-    }
-
-    pub fn flow_control(&self) -> Bytes {
-        Bytes::new(self.flow_control.load(Ordering::Relaxed))
-    }
-
-    pub fn expected(&self) -> Option<Bytes> {
-        match self.expected.load(Ordering::Relaxed) {
-            0 => None,
-            bytes => Some(Bytes::new(bytes)),
+            self.connection.set_flow_control(limit);
         }
     }
 
@@ -153,34 +116,6 @@ impl Shared {
     pub fn retained_packet(&self, number: u64) -> Option<bytes::Bytes> {
         locked(&self.sent_packets).get(number)
     }
-
-    pub fn register_controller(&self) {
-        self.controllers.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// A controller was dropped; the last one closes the connection.
-    pub fn unregister_controller(&self) {
-        if self.controllers.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.close();
-        }
-    }
-
-    /// Writes the outcome, releases reservations, logs the report. Later calls have no effect.
-    pub fn close(&self) {
-        let mut account = locked(&self.account);
-        if !account.close(self.rules.store()) {
-            return;
-        }
-        self.rules.metrics.count(&account.report);
-        tracing::info!(target: "headstart", "{}", account.report);
-        if let Some(stop) = self.rules.guard.as_ref().and_then(|guard| guard.observe(&account.report)) {
-            tracing::warn!(target: "headstart", "the guard stops fast starts: {stop}");
-        }
-        #[cfg(feature = "qlog")]
-        if let Some(log) = self.qlog.get() {
-            log.ended(&account.report, account.report.last_at);
-        }
-    }
 }
 
 /// The application's handle of a connection: flow sizes in, hint and report out.
@@ -202,22 +137,20 @@ impl Handle {
     /// # Ok(()) }
     /// ```
     pub fn expect(&self, bytes: u64) {
-        let add = |before: u64| Some(before.saturating_add(bytes));
-        // The closure always returns a sum.
-        let _ = self.0.expected.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        self.0.connection.expect(bytes);
     }
 
     /// The peer's hint of its access link, once its first message has been read.
     #[must_use]
     pub fn hint(&self) -> Option<Hint> {
-        self.0.hint()
+        self.0.connection.hint()
     }
 
     /// The report so far: as of the last loss, change of the scheme's phase, or acknowledgement
     /// that left nothing in flight. [`Self::update`] brings it up to date.
     #[must_use]
     pub fn report(&self) -> StartReport {
-        locked(&self.0.account).report.clone()
+        self.0.connection.report()
     }
 
     /// Records every sender event from now on, until [`Self::take_journal`].
@@ -236,22 +169,22 @@ impl Handle {
     pub fn update(&self, state: Option<Box<dyn congestion::Controller>>) {
         let adapter = state.map(|state| Box::<dyn Any>::downcast::<Adapter>(state.into_any()));
         if let Some(Ok(mut adapter)) = adapter {
-            adapter.publish();
+            adapter.driver.publish();
         }
     }
 
     /// Writes the record now: the application has finished with the connection. Otherwise it is
     /// written when the stack drops the connection, three probe timeouts after its end.
     pub fn finish(&self) {
-        self.0.close();
+        self.0.connection.close();
     }
 
     /// As [`Self::finish`], with the reason of the connection's end. No record is written of a peer
     /// that broke the protocol: it may have acknowledged data that it never received.
     pub fn finish_with(&self, reason: &ConnectionError) {
-        if matches!(reason, ConnectionError::TransportError(_)) {
-            locked(&self.0.account).keep_record();
+        match reason {
+            ConnectionError::TransportError(_) => self.0.connection.abandon(),
+            _ => self.finish(),
         }
-        self.finish();
     }
 }

@@ -168,7 +168,10 @@ impl ServerSetup {
         if let Some(store) = self.rules.store() {
             store.prefetch(key);
         }
-        let connection = Connection::new(Arc::clone(&self.rules), peer, key, self.draws.next(), hint);
+        let connection = Connection::new(Arc::clone(&self.rules), peer, key, self.draws.next(), None);
+        if let Some(hint) = hint {
+            connection.set_hint(hint);
+        }
         (Factory::new(Arc::clone(&connection), self.epoch), Handle(connection))
     }
 

@@ -160,7 +160,10 @@ impl ServerSetup {
             store.prefetch(key);
         }
         let hint = self.hints.as_ref().and_then(|find| find(peer));
-        let connection = Connection::new(Arc::clone(&self.rules), peer, key, self.draws.next(), hint);
+        let connection = Connection::new(Arc::clone(&self.rules), peer, key, self.draws.next(), None);
+        if let Some(hint) = hint {
+            connection.set_hint(hint);
+        }
         self.connections.insert(&connection);
         Adapter::new(connection, Arc::clone(&self.connections), Arc::clone(&self.clock), packet)
     }

@@ -6,7 +6,6 @@
 use noq_proto::congestion::ControllerMetrics;
 
 use super::Adapter;
-use super::first_flight::StartState;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CachedMetrics {
@@ -34,21 +33,21 @@ impl From<CachedMetrics> for ControllerMetrics {
 impl Adapter {
     /// Called after acks, losses or marks: caches the metrics if they stay valid.
     pub(super) fn refresh_cached_metrics(&mut self) {
-        let sent = self.sender.ledger().sent();
-        let stays_valid = matches!(self.start_state, StartState::Started)
-            && !self.sender.controller().needs_sent_events()
-            && !self.is_small()
-            && sent >= self.burst
-            && self.sender.ledger().end() > 1
+        let sent = self.driver.sender.ledger().sent();
+        let stays_valid = self.driver.is_started()
+            && !self.driver.sender.controller().needs_sent_events()
+            && !self.driver.is_small()
+            && sent >= self.driver.burst()
+            && self.driver.sender.ledger().end() > 1
             && !self.is_flight_leaving();
         self.cached_metrics = stays_valid.then(|| {
-            let allowance = self.sender.controller().allowance();
+            let allowance = self.driver.sender.controller().allowance();
             self.metrics_with(self.with_unmanaged_in_flight(allowance.window), allowance.pace)
         });
     }
 
     #[inline]
     pub(super) fn cached_metrics(&self) -> Option<&CachedMetrics> {
-        self.cached_metrics.as_ref().filter(|_| !self.has_more_announced())
+        self.cached_metrics.as_ref().filter(|_| !self.driver.has_more_announced())
     }
 }

@@ -4,13 +4,12 @@ use headstart_startup::trace::SenderEvent;
 use headstart_units::{Bytes, Span, Time};
 
 use super::Adapter;
-use super::first_flight::StartState;
+use super::first_flight::Bucket;
 
 impl Adapter {
     /// One of the scheme's packets left.
     pub(super) fn sent(&mut self, now: Time, number: u64, bytes: Bytes) {
-        self.watch_silence(now);
-        let departure = self.sender.on_sent(now, number, bytes);
+        let departure = self.driver.sender.on_sent(now, number, bytes);
         let (offset, transmission) = (departure.offset.get(), departure.transmission);
         self.journal(now, SenderEvent::Sent { offset, payload: bytes, transmission });
         self.copy_after_sending(now, departure.ordinal);
@@ -26,16 +25,16 @@ impl Adapter {
         app_limited: bool,
         smoothed: impl FnOnce() -> Span,
     ) {
-        let is_limited = self.sender.opens_batch(smoothed) && app_limited;
-        if is_limited && matches!(self.start_state, StartState::Started) {
+        let is_limited = self.driver.sender.opens_batch(smoothed) && app_limited;
+        if is_limited && self.driver.is_started() {
             // Nothing has left since the stack was application-limited, so the bytes in flight are
             // those of that time.
-            self.sender.on_app_limited();
+            self.driver.sender.on_app_limited();
         }
         if self.newest_acked.is_none_or(|(newest, _)| number > newest) {
             self.newest_acked = Some((number, sent));
         }
-        if !self.sender.on_delivered(number, sent) {
+        if !self.driver.sender.on_delivered(number, sent) {
             self.set_unmanaged_in_flight(self.unmanaged_in_flight.saturating_sub(bytes));
         }
     }
@@ -48,49 +47,43 @@ impl Adapter {
         app_limited: bool,
         largest: Option<u64>,
     ) {
-        self.set_unmanaged_in_flight(in_flight.saturating_sub(self.sender.ledger().in_flight()));
-        self.end_silence(now);
+        self.set_unmanaged_in_flight(in_flight.saturating_sub(self.driver.sender.ledger().in_flight()));
+        self.driver.note_answer(now);
         let newest = self.newest_acked.take();
         let is_new = |&(number, _): &(u64, Time)| Some(number) == largest;
         let sample = newest.filter(is_new).map(|(_, sent)| now.since(sent));
         if let Some(sample) = sample {
-            self.sender.on_rtt_sample(sample);
-            if matches!(self.start_state, StartState::Unmeasured) {
-                self.read_inputs(now);
+            self.driver.sender.on_rtt_sample(sample);
+            if self.driver.is_unmeasured() {
+                self.driver.read_inputs(now);
+                self.bucket = Bucket::since(now);
             }
         }
         if !app_limited {
-            self.sender.on_limited();
+            self.driver.sender.on_limited();
         }
-        let is_all_sent = app_limited && self.is_all_sent();
-        let Some(delivery) = self.sender.end_of_acks(now, sample, is_all_sent) else { return };
+        let is_all_sent = app_limited && self.driver.is_all_sent();
+        let Some(delivery) = self.driver.sender.end_of_acks(now, sample, is_all_sent) else { return };
         self.journal(now, SenderEvent::Acked { acknowledged: delivery.end.get(), newly: delivery.bytes });
         self.copy_after_acks(now, delivery.packets, app_limited);
-        self.publication.on_event(now);
-        if self.note_phase(now) | self.publication.is_due(&self.sender) {
-            self.publish();
-        }
+        self.driver.on_ack_event(now);
         self.refresh_cached_metrics();
     }
 
     /// A packet was declared lost; [`Self::lost`] follows.
     pub(super) fn packet_lost(&mut self, now: Time, bytes: Bytes, number: u64) {
-        if let Some(packet) = self.sender.on_lost(number, bytes) {
+        if let Some(packet) = self.driver.sender.on_lost(number, bytes) {
             self.journal(now, SenderEvent::Lost { offset: packet.offset.get(), payload: packet.bytes });
             return;
         }
         self.set_unmanaged_in_flight(self.unmanaged_in_flight.saturating_sub(bytes));
-        if matches!(self.start_state, StartState::Unmeasured) {
-            self.handshake_lost += bytes;
-        }
+        self.driver.note_handshake_loss();
     }
 
     /// All losses of one loss detection are known: passes them to the scheme.
     pub(super) fn lost(&mut self, now: Time, sent: Time, is_persistent: bool) {
-        let has_begun = matches!(self.start_state, StartState::Started);
-        if !has_begun || !self.sender.end_of_losses(now, sent, is_persistent) {
-            self.publication.on_event(now);
-            return self.publish();
+        if !self.driver.is_started() || !self.driver.sender.end_of_losses(now, sent, is_persistent) {
+            return self.driver.on_other_loss(now);
         }
         if is_persistent {
             self.journal(now, SenderEvent::Timeout);
@@ -100,26 +93,24 @@ impl Adapter {
 
     /// A packet arrived with a congestion mark.
     pub(super) fn marked(&mut self, now: Time, sent: Time) {
-        if !matches!(self.start_state, StartState::Started) {
+        if !self.driver.is_started() {
             return;
         }
-        self.sender.on_mark(now, sent);
+        self.driver.sender.on_mark(now, sent);
         self.after_congestion(now);
     }
 
     fn after_congestion(&mut self, now: Time) {
         self.report_congestion_to_repair();
-        self.note_phase(now);
-        self.publication.on_event(now);
-        self.publish();
+        self.driver.on_loss_event(now);
         self.refresh_cached_metrics();
     }
 
     /// Appends to the journal, if one is kept.
     #[inline]
     pub(super) fn journal(&self, at: Time, event: SenderEvent) {
-        if self.shared.journal.is_kept() && !self.is_late {
-            self.shared.journal.add((at, self.sender.trace(event)));
+        if self.shared.journal.is_kept() && !self.driver.is_late() {
+            self.shared.journal.add((at, self.driver.sender.trace(event)));
         }
     }
 }

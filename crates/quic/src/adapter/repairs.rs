@@ -30,8 +30,8 @@ impl Drop for Duplicator {
 impl Duplicator {
     fn new(shared: &Shared, repair: Repair, left: Bytes) -> Option<Self> {
         let sender = shared.rules.duplicate_sender.clone()?;
-        sender.register(shared.peer);
-        Some(Self { repair, sender, destination: shared.peer, left })
+        sender.register(shared.connection.peer);
+        Some(Self { repair, sender, destination: shared.connection.peer, left })
     }
 }
 
@@ -40,8 +40,8 @@ impl Adapter {
     pub(super) fn start_copies(&mut self) {
         // The previous flight's copies end first: the sender tells flights apart only by peer.
         self.duplicator = None;
-        self.duplicator = self.copies_left(self.sender.controller()).and_then(|left| {
-            let repair = self.sender.controller().scheme().repair();
+        self.duplicator = self.copies_left(self.driver.sender.controller()).and_then(|left| {
+            let repair = self.driver.sender.controller().scheme().repair();
             Duplicator::new(&self.shared, repair, left)
         });
         self.shared.set_retention(self.duplicator.is_some());
@@ -50,7 +50,7 @@ impl Adapter {
     /// Bytes that may still be copied; `None` if the scheme copies nothing.
     pub(super) fn copies_left(&self, controller: &Controller) -> Option<Bytes> {
         let has_sender = self.shared.rules.duplicate_sender.is_some();
-        let left = self.shared.rules.copies.budget.saturating_sub(self.sender.tally().copy_bytes);
+        let left = self.shared.rules.copies.budget.saturating_sub(self.driver.sender.tally().copy_bytes);
         (has_sender && controller.scheme().repair().is_active()).then_some(left)
     }
 
@@ -68,7 +68,7 @@ impl Adapter {
     pub(super) fn copy_after_acks(&mut self, now: Time, packets: u64, is_all_sent: bool) {
         let Some(duplicator) = &mut self.duplicator else { return };
         for _ in 0..packets {
-            duplicator.repair.on_ack(&self.sender.segments(is_all_sent));
+            duplicator.repair.on_ack(&self.driver.sender.segments(is_all_sent));
         }
         self.send_copies(now, SendTiming::Now, is_all_sent);
         if self.duplicator.as_ref().is_some_and(|duplicator| !duplicator.repair.is_active()) {
@@ -78,12 +78,12 @@ impl Adapter {
 
     fn send_copies(&mut self, now: Time, timing: SendTiming, is_all_sent: bool) {
         while let Some(duplicator) = &mut self.duplicator {
-            let segments = self.sender.segments(is_all_sent);
+            let segments = self.driver.sender.segments(is_all_sent);
             let Some(ordinal) = duplicator.repair.next(&segments) else { return };
-            if ordinal + REACH < self.sender.ledger().end() {
+            if ordinal + REACH < self.driver.sender.ledger().end() {
                 continue;
             }
-            let Some(packet) = self.sender.ledger().open(ordinal) else { continue };
+            let Some(packet) = self.driver.sender.ledger().open(ordinal) else { continue };
             let Some(contents) = self.shared.retained_packet(packet.number) else { continue };
             let (position, bytes) = (packet.offset, Bytes::new(contents.len() as u64));
             if bytes > duplicator.left {
@@ -92,7 +92,7 @@ impl Adapter {
             duplicator.left = duplicator.left.saturating_sub(bytes);
             let (destination, source) = (duplicator.destination, self.shared.local);
             duplicator.sender.send(Duplicate { destination, source, contents, timing });
-            self.sender.on_copied(ordinal, bytes);
+            self.driver.sender.on_copied(ordinal, bytes);
             let transmission = Transmission::Copy;
             self.journal(now, SenderEvent::Sent { offset: position.get(), payload: bytes, transmission });
         }

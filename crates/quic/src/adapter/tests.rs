@@ -66,9 +66,9 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 /// An absurd record and hint.
-fn shared(choice: Choice, now: Instant, rate: u64, rtt: u64) -> Arc<Shared> {
+fn shared(choice: Choice, gates: Gates, now: Instant, rate: u64, rtt: u64) -> Arc<Shared> {
     let store = Arc::new(Sharded::new(10));
-    let mut rules = crate::server::rules(Side::Server, choice);
+    let mut rules = crate::shared::Rules::new(Side::Server, choice);
     rules.epoch = crate::Epoch::new(now, Time::from_millis(1));
     let record = Record {
         saved_at: Time::ZERO,
@@ -82,9 +82,9 @@ fn shared(choice: Choice, now: Instant, rate: u64, rtt: u64) -> Arc<Shared> {
     };
     let (_, lease) = store.open(client_key(PEER.into()));
     store.close(lease, headstart_startup::history::RecordUpdate::Replace(record));
-    rules.store = Some(store);
-    rules.gates = Gates::OPEN;
-    let shared = Shared::new(Arc::new(rules), (PEER, 443).into(), None, client_key(PEER.into()), 0);
+    rules.common_mut().store = Some(store);
+    rules.common_mut().gates = gates;
+    let shared = Shared::new(Arc::new(rules), (PEER, 443).into(), None, client_key(PEER.into()), 0, None);
     shared.set_peer_parameters(
         Some(Hint { bandwidth: Rate::from_bytes_per_sec(rate), access: Access::Lte }),
         Some(rate),
@@ -98,7 +98,7 @@ type Sent = Vec<(u64, Instant, u16)>;
 fn play(choice: Choice, events: &[Event], rate: u64, rtt: u64) {
     #[expect(clippy::disallowed_methods, reason = "an instant cannot be made in any other way")]
     let mut now = Instant::now();
-    let shared = shared(choice, now, rate, rtt);
+    let shared = shared(choice, Gates::OPEN, now, rate, rtt);
     let mut adapter = Adapter::new(Arc::clone(&shared), now, 1200, true);
     let (mut sent, mut number, mut in_flight): (Sent, u64, u64) = (vec![], 0, 0);
     for event in events {
@@ -193,9 +193,7 @@ fn after_handshake(scheme: &str, gates: Gates, rate: Rate, rtt: Duration) -> (Ar
     let begun = Instant::now();
     let span = crate::epoch::span(rtt);
     let choice = Choice::find(scheme).expect("carried");
-    let mut shared = shared(choice, begun, rate.as_bytes_per_sec(), span.as_nanos());
-    let rules = &mut Arc::get_mut(&mut shared).expect("nobody else has it").rules;
-    Arc::get_mut(rules).expect("nobody else has them").gates = gates;
+    let shared = shared(choice, gates, begun, rate.as_bytes_per_sec(), span.as_nanos());
     let mut adapter = Adapter::new(Arc::clone(&shared), begun, 1200, true);
     shared.last_encrypted.set(Level::Handshake, 0);
     adapter.on_packet_sent(begun, 1200, 0);
@@ -367,16 +365,15 @@ fn long_answer(end: End, is_complete: bool) -> (Record, crate::StartReport, Time
         };
         let now = sent_at(number) + Duration::from_micros(acked);
         adapter.acked(time(sent_at(acked)), Bytes::new(1200), 1 + acked, false, || Span::from_millis(50));
-        let in_flight = adapter.sender.ledger().in_flight();
+        let in_flight = adapter.driver.sender.ledger().in_flight();
         let before = handle.report().last_at;
         adapter.end_of_acks(time(now), in_flight, false, Some(1 + acked));
         published += u64::from(handle.report().last_at != before);
         if matches!(end, End::Published) {
-            adapter.publication.on_event(time(now));
-            adapter.publish();
+            adapter.driver.on_other_loss(time(now));
         }
     }
-    let last_ack_at = adapter.sender.last_ack_at();
+    let last_ack_at = adapter.driver.sender.last_ack_at();
     match end {
         End::Drop => {}
         End::Finish => handle.update(Some(adapter.clone_box())),
@@ -388,7 +385,7 @@ fn long_answer(end: End, is_complete: bool) -> (Record, crate::StartReport, Time
     } else {
         handle.finish();
     }
-    let (known, _) = shared.rules.store().expect("it keeps records").open(shared.key);
+    let (known, _) = shared.connection.rules.store().expect("it keeps records").open(shared.connection.key);
     (known.expect("a record").record, handle.report(), last_ack_at)
 }
 
@@ -416,7 +413,7 @@ fn the_controller_of_an_old_path_changes_nothing_at_its_end() {
     }
     let ack = |adapter: &mut Adapter, number, millis| {
         adapter.acked(time(now), Bytes::new(1200), number, false, || Span::from_millis(50));
-        let in_flight = adapter.sender.ledger().in_flight();
+        let in_flight = adapter.driver.sender.ledger().in_flight();
         adapter.end_of_acks(time(now + Duration::from_millis(millis)), in_flight, false, Some(number));
     };
     ack(&mut old, 1, 50);
@@ -424,14 +421,14 @@ fn the_controller_of_an_old_path_changes_nothing_at_its_end() {
     let mut new = old.clone();
     new.on_packet_sent(now + Duration::from_millis(52), 1200, 5);
     ack(&mut new, 3, 60);
-    new.publish();
+    new.driver.publish();
     let handle = crate::Handle(Arc::clone(&shared));
     let delivered = handle.report().tally.delivered;
     assert_eq!(delivered, Bytes::new(3_600));
     drop(old);
     assert_eq!(handle.report().tally.delivered, delivered);
     drop(new);
-    let (known, _) = shared.rules.store().expect("it keeps records").open(shared.key);
+    let (known, _) = shared.connection.rules.store().expect("it keeps records").open(shared.connection.key);
     assert!(handle.report().migrated && known.is_some_and(|known| known.record.saved_at == Time::ZERO));
 }
 
@@ -441,7 +438,7 @@ fn a_connection_whose_client_is_gone_takes_no_share_until_it_answers() {
     let rtt = Duration::from_millis(50);
     let (shared, mut adapter, mut now) =
         after_handshake("s-cubic", Gates::default(), Rate::from_mbit_per_sec(25), rtt);
-    let store = Arc::clone(shared.rules.store.as_ref().expect("a store"));
+    let store = Arc::clone(shared.connection.rules.store.as_ref().expect("a store"));
     let live = || {
         let (known, lease) = store.open(client_key(PEER.into()));
         store.close(lease, headstart_startup::history::RecordUpdate::Keep);
