@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::rc::Rc;
 
 use headstart_net::PathPlan;
@@ -16,6 +17,7 @@ use headstart_sim::{Path, Recorder, Seed};
 use headstart_units::hash::by_words;
 use headstart_units::{Bytes, Span, Time};
 
+use crate::absent::AbsentClient;
 use crate::datagram::Datagram;
 use crate::end::hash;
 use crate::misbehaving::{MisbehavingReceiver, Misbehaviour};
@@ -131,6 +133,7 @@ struct PlannedConnection {
     transfer: Transfer,
     endpoints: EndpointSettings,
     misbehaviour: Option<Misbehaviour>,
+    absence: Option<Range<Time>>,
 }
 
 impl ConnectionSet {
@@ -174,7 +177,13 @@ impl ConnectionSet {
             packet: PACKET,
             outlives_receiver: false,
         };
-        self.connections.push(PlannedConnection { peer, transfer, endpoints, misbehaviour: None });
+        self.connections.push(PlannedConnection {
+            peer,
+            transfer,
+            endpoints,
+            misbehaviour: None,
+            absence: None,
+        });
         self.connections.len() - 1
     }
 
@@ -183,6 +192,13 @@ impl ConnectionSet {
         if let Some(connection) = self.connections.get_mut(number) {
             connection.misbehaviour = Some(misbehaviour);
             connection.endpoints.outlives_receiver = true;
+        }
+    }
+
+    /// Lets the client of that connection be out of reach for that time.
+    pub fn absent(&mut self, number: usize, absence: Range<Time>) {
+        if let Some(connection) = self.connections.get_mut(number) {
+            connection.absence = Some(absence);
         }
     }
 
@@ -211,6 +227,9 @@ impl ConnectionSet {
         for (number, connection) in self.connections.iter().enumerate() {
             if let Some(misbehaviour) = connection.misbehaviour {
                 observer = Box::new(MisbehavingReceiver::new(observer, serial(number), misbehaviour));
+            }
+            if let Some(absence) = connection.absence.clone() {
+                observer = Box::new(AbsentClient::new(observer, serial(number), absence));
             }
             migrations
                 .extend(connection.transfer.migrations.map(|(at, address)| (at, serial(number), address)));

@@ -122,6 +122,32 @@ fn connections_at_once_each_start_from_their_share_of_the_record() {
     }
 }
 
+/// A client in a tunnel takes no share of its address's record, and takes it again afterwards.
+#[test]
+fn a_client_that_does_not_answer_leaves_the_record_to_others_until_it_returns() {
+    let ms = Time::from_millis;
+    for (absence, expected) in [(None, [1, 1]), (Some(ms(6_000)..ms(8_500)), [0, 1])] {
+        let setup = server("s-cubic").history(Arc::new(Sharded::new(100)));
+        let mut connections = path(RTT);
+        let visits = [(0, 2_000_000), (5_000, 40_000_000), (8_000, 100_000), (12_000, 100_000)];
+        for (at, size) in visits {
+            connections.add(HOME, Transfer::download(ms(at), Bytes::new(size)), client(), &setup);
+        }
+        if let Some(absence) = absence.clone() {
+            connections.absent(1, absence);
+        }
+        let outcomes = connections.run(ms(1_000_000));
+        let [_, long, during, after] = &outcomes[..] else { panic!("four visits") };
+        let live = [during, after].map(|visit| visit.report.known.expect("a record").live);
+        assert_eq!(live, expected, "{absence:?}\n{}\n{}", during.report, after.report);
+        // 40 MB take 12.8 s at the rate of the link.
+        assert!(long.completed.is_some_and(|at| at > ms(17_000)), "{absence:?}: {:?}", long.completed);
+        if absence.is_some() {
+            assert!(during.completion() < RTT * 4, "as if alone: {:?}", during.completion());
+        }
+    }
+}
+
 #[test]
 fn a_share_of_no_more_than_the_initial_window_is_not_used() {
     let setup = server("s-cubic").history(Arc::new(Sharded::new(100)));
