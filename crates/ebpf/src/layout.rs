@@ -169,6 +169,8 @@ pub struct Settings {
     pub window_rate: u64,
     /// The object replaces the default of the network namespace.
     pub is_default: bool,
+    /// The ring buffer of peers has a reader.
+    pub is_exchanged: bool,
     /// Number of the cgroup whose listeners carry the control; 0: none does.
     pub cgroup: u64,
     /// The default of the network namespace before.
@@ -187,7 +189,8 @@ impl Settings {
             .u32(self.reads_hint.into())
             .u32(self.restarts_after_idle.into())
             .u32(self.outgoing.into());
-        out.u32(self.window).u32(self.is_default.into()).u64(self.window_rate).u64(self.cgroup);
+        out.u32(self.window).u32(self.is_default.into()).u32(self.is_exchanged.into()).u32(0);
+        out.u64(self.window_rate).u64(self.cgroup);
         out.name(&self.native);
         out.finish()
     }
@@ -202,7 +205,8 @@ impl Settings {
         let mut flag = || from.u32() != 0;
         let (stopped, same_path, shares, traces) = (flag(), flag(), flag(), flag());
         let (reads_hint, restarts_after_idle, outgoing) = (flag(), flag(), flag());
-        let (window, is_default) = (from.u32(), from.u32() != 0);
+        let (window, is_default, is_exchanged) = (from.u32(), from.u32() != 0, from.u32() != 0);
+        from.u32();
         let (window_rate, cgroup, native) = (from.u64(), from.u64(), from.name());
         from.is_whole().then_some(Self {
             params,
@@ -221,6 +225,7 @@ impl Settings {
             window,
             window_rate,
             is_default,
+            is_exchanged,
             cgroup,
             native,
         })
@@ -241,6 +246,33 @@ pub fn key(peer: IpAddr) -> [u8; 16] {
 pub fn peer(key: &[u8]) -> Option<IpAddr> {
     let octets: [u8; 16] = key.try_into().ok()?;
     Some(IpAddr::V6(Ipv6Addr::from(octets)).to_canonical())
+}
+
+/// An event of a peer, for the process that exchanges records with other hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerEvent {
+    /// A connection of it may come.
+    Connects,
+    /// Its record was written.
+    Saved,
+    /// Its record misled a start and was removed.
+    Dropped,
+}
+
+impl PeerEvent {
+    /// From `struct hs_peer_event`; `None` if it has another size or kind.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<(IpAddr, Self)> {
+        let peer = peer(bytes.get(..16)?)?;
+        let from = &mut Reader::new(&bytes[16..]);
+        let kind = match from.u64() {
+            0 => Self::Connects,
+            1 => Self::Saved,
+            2 => Self::Dropped,
+            _ => return None,
+        };
+        from.is_whole().then_some((peer, kind))
+    }
 }
 
 /// A record as the object keeps it (`struct hs_record`).
@@ -565,7 +597,7 @@ mod tests {
     fn settings_survive_conversion_to_the_kernel_and_back() {
         let mut settings = Scheme::WiseStart.settings();
         settings.native = "bbr".to_owned();
-        (settings.is_default, settings.cgroup) = (true, u64::MAX);
+        (settings.is_default, settings.is_exchanged, settings.cgroup) = (true, true, u64::MAX);
         settings.hundredths = 1_250;
         assert_eq!(Settings::from_bytes(&settings.to_bytes()), Some(settings.clone()));
         assert_eq!(Settings::from_bytes(&settings.to_bytes()[1..]), None);
@@ -591,6 +623,7 @@ mod tests {
                 prop_assert_eq!(Settings::from_bytes(&settings.to_bytes()).map(|it| it.params), Some(settings.params));
             }
             let _ = (Report::from_bytes(&bytes), Counters::from_bytes(&bytes), KernelRecord::from_bytes(&bytes));
+            let _ = PeerEvent::from_bytes(&bytes);
         }
     }
 

@@ -27,7 +27,7 @@ use nix::sched::CloneFlags;
 
 use crate::Error;
 use crate::history::Clocks;
-use crate::layout::{self, Counters, KernelRecord, Report, Settings};
+use crate::layout::{self, Counters, KernelRecord, PeerEvent, Report, Settings};
 use crate::needs::{Level, Machine};
 
 /// The object, as `src/bpf/build.sh` made it.
@@ -45,7 +45,8 @@ const BPF_FILES: &str = "/sys/fs/bpf";
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const CONTROLS_GONE_WAIT: Duration = Duration::from_secs(5);
-const MAPS: [&str; 7] = ["settings", "counters", "history", "busy", "credits", "strangers", "reports"];
+const MAPS: [&str; 8] =
+    ["settings", "counters", "history", "busy", "credits", "strangers", "reports", "peers"];
 const CGROUP: &str = "link-cgroup";
 const MIGRATE: &str = "link-migrate";
 /// The links of the congestion controls, those that the last one switches to first.
@@ -104,6 +105,7 @@ pub struct Maps {
     history: Option<MapHandle>,
     strangers: Option<MapHandle>,
     reports: Option<MapHandle>,
+    peers: Option<MapHandle>,
 }
 
 impl Maps {
@@ -121,6 +123,7 @@ impl Maps {
             history: open("history").ok(),
             strangers: open("strangers").ok(),
             reports: open("reports").ok(),
+            peers: open("peers").ok(),
         })
     }
 
@@ -136,6 +139,7 @@ impl Maps {
             history: find("history"),
             strangers: find("strangers"),
             reports: find("reports"),
+            peers: find("peers"),
         })
     }
 
@@ -150,6 +154,13 @@ impl Maps {
                 "the settings are those of another version of headstart: detach with that one, or reattach",
             )
         })
+    }
+
+    /// The maps are those of the object that is attached now.
+    #[must_use]
+    pub fn is_attached(&self) -> bool {
+        let id = |map: &MapHandle| map.info().ok().map(|about| about.info.id);
+        Self::pinned().is_ok_and(|pinned| id(&pinned.settings) == id(&self.settings))
     }
 
     /// Changes the settings; connections that start from now on follow them.
@@ -228,38 +239,93 @@ impl Maps {
         Ok(true)
     }
 
+    /// A peer's record; `None` if there is none.
+    ///
+    /// # Errors
+    /// If there is no history at this level.
+    pub fn record(&self, peer: IpAddr) -> Result<Option<KernelRecord>, Error> {
+        let found = self.history()?.lookup(&layout::key(peer), MapFlags::ANY);
+        Ok(found.ok().flatten().and_then(|bytes| KernelRecord::from_bytes(&bytes)))
+    }
+
+    /// Deletes a peer's record, if there is one.
+    ///
+    /// # Errors
+    /// If there is no history at this level.
+    pub fn remove(&self, peer: IpAddr) -> Result<(), Error> {
+        // It may be gone already.
+        let _ = self.history()?.delete(&layout::key(peer));
+        Ok(())
+    }
+
     /// Calls `each` for every why record, until it returns false.
     ///
     /// # Errors
     /// If there is no ring buffer at this level, or it cannot be read.
     pub fn trace(&self, mut each: impl FnMut(&Report) -> bool) -> Result<(), Error> {
-        let reports = self.reports.as_ref().ok_or_else(|| Error::new("level window reports nothing"))?;
+        let each = |bytes: &[u8]| Report::from_bytes(bytes).is_none_or(|report| each(&report));
+        self.read(self.reports.as_ref(), |settings| &mut settings.traces, each, || true)
+    }
+
+    /// Calls `each` for every event of a peer while `goes_on`, which is asked five times a second.
+    /// One process at a time reads them.
+    ///
+    /// # Errors
+    /// If there is no ring buffer at this level, or it cannot be read.
+    pub fn follow_peers(
+        &self,
+        mut each: impl FnMut(IpAddr, PeerEvent),
+        goes_on: impl Fn() -> bool,
+    ) -> Result<(), Error> {
+        let each = |bytes: &[u8]| {
+            if let Some((peer, event)) = PeerEvent::from_bytes(bytes) {
+                each(peer, event);
+            }
+            true
+        };
+        self.read(self.peers.as_ref(), |settings| &mut settings.is_exchanged, each, goes_on)
+    }
+
+    /// Reads a ring buffer while its flag in the settings is set, and both functions return true.
+    fn read(
+        &self,
+        ring: Option<&MapHandle>,
+        flag: fn(&mut Settings) -> &mut bool,
+        mut each: impl FnMut(&[u8]) -> bool,
+        goes_on: impl Fn() -> bool,
+    ) -> Result<(), Error> {
+        let reads = || failed("read the events of starts");
+        let ring = ring.ok_or_else(|| Error::new("level window reports nothing"))?;
         let going = core::cell::Cell::new(true);
         let mut builder = RingBufferBuilder::new();
         let call = |bytes: &[u8]| {
-            if let Some(report) = Report::from_bytes(bytes) {
-                going.set(going.get() && each(&report));
-            }
+            going.set(going.get() && each(bytes));
             0
         };
-        builder.add(reports, call).map_err(failed("read the reports of starts"))?;
-        let ring = builder.build().map_err(failed("read the reports of starts"))?;
-        self.set(&Settings { traces: true, ..self.settings()? })?;
+        builder.add(ring, call).map_err(reads())?;
+        let ring = builder.build().map_err(reads())?;
+        let set = |reader: bool| {
+            let mut settings = self.settings()?;
+            *flag(&mut settings) = reader;
+            self.set(&settings)
+        };
+        set(true)?;
         let mut result = Ok(());
-        while going.get() && result.is_ok() {
-            // A signal ends the wait, not the trace.
+        while going.get() && goes_on() && result.is_ok() {
+            // A signal ends the wait, not the reading.
             match ring.poll(Duration::from_millis(200)) {
                 Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => {
-                    result = Err(failed("read the reports of starts")(error));
+                    result = Err(reads()(error));
                 }
                 _ => {}
             }
-            // Detached: no more records will follow.
-            if self.settings().is_ok_and(|it| !it.traces) {
+            // Another reader ended; or nothing more will follow.
+            let is_cleared = self.settings().is_ok_and(|mut settings| !*flag(&mut settings));
+            if is_cleared || !self.is_attached() {
                 break;
             }
         }
-        self.set(&Settings { traces: false, ..self.settings()? })?;
+        set(false)?;
         result
     }
 }

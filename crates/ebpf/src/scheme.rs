@@ -127,6 +127,7 @@ impl Scheme {
             window: 32,
             window_rate: 0,
             is_default: false,
+            is_exchanged: false,
             cgroup: 0,
             native: String::new(),
         }

@@ -249,7 +249,8 @@ fn the_unit_files_are_valid_and_harden_the_server() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("headstart");
     std::fs::copy("/bin/true", &program).expect("a program");
-    for name in ["headstart.service", "headstart.socket"] {
+    let units = ["headstart.service", "headstart.socket", "headstart-tcp-history.service"];
+    for name in units {
         let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging").join(name);
         let text = std::fs::read_to_string(unit).expect("a unit");
         // The program need not be installed here.
@@ -258,7 +259,8 @@ fn the_unit_files_are_valid_and_harden_the_server() {
     }
     let analyze =
         |words: &[&str]| Command::new("systemd-analyze").args(words).current_dir(folder.path()).output();
-    let Ok(verified) = analyze(&["verify", "./headstart.service", "./headstart.socket"]) else {
+    let verify = units.map(|name| format!("./{name}"));
+    let Ok(verified) = analyze(&["verify", &verify[0], &verify[1], &verify[2]]) else {
         return not_run("the_unit_files_are_valid_and_harden_the_server: systemd-analyze is not installed");
     };
     let told = words(&verified.stderr);

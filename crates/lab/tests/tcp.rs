@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The path of the WiseStart comparison: 25 Mbit/s, 50 ms, a buffer of one bandwidth-delay product.
 const PATH: &[&str] = &["--rate", "25mbit", "--rtt", "50ms", "--buffer", "104p"];
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 }
 
 fn run_all() -> ExitCode {
-    let tests: [(&str, Test); 21] = [
+    let tests: [(&str, Test); 22] = [
         ("what cannot be is refused with the reason", refusals),
         ("listeners carry the control while it is attached", listeners),
         // Before those whose connections are cut off by the end of their network, and linger.
@@ -53,6 +53,7 @@ fn run_all() -> ExitCode {
         ("the lines of a rollout have the time of each arm's answers", rollout),
         ("stale records make the guard stop fast starts", guard),
         ("a history goes out and comes in, and a hostile one does not", history),
+        ("a client known to another host of a fleet is served at the rate of the path", shared_history),
         ("a record that is refused starts as the kernel does", refused_record),
         ("a hint is read before the first data", hint),
         ("a client whose hints are false is soon no longer believed", false_hints),
@@ -721,6 +722,87 @@ fn history(place: &Place) -> Outcome {
     std::fs::write(&hostile, bytes).map_err(|error| error.to_string())?;
     let said = place.tcp(&["history", "import", hostile.to_str().expect("text")]);
     ensure(said.error.contains("1 damaged records were dropped"), || said.error)
+}
+
+/// A process that is killed with this.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// `headstart tcp history share`.
+struct Exchange(Killed);
+
+impl Exchange {
+    #[allow(clippy::disallowed_methods, reason = "it reaches the server meanwhile")]
+    fn start(server: &str) -> Result<Self, String> {
+        let mut command = Command::new(HEADSTART);
+        command.args(["tcp", "history", "share", server]).stderr(Stdio::piped()).stdin(Stdio::null());
+        let mut exchange = Self(Killed(command.spawn().map_err(|error| error.to_string())?));
+        let mut told = [0; 200];
+        // Its first line comes when everything else is set up.
+        let found = exchange.output().read(&mut told).map_err(|error| error.to_string())?;
+        let told = String::from_utf8_lossy(&told[..found]).into_owned();
+        std::thread::sleep(Duration::from_millis(200));
+        ensure(told.contains("the history is shared"), || told).map(|()| exchange)
+    }
+
+    fn output(&mut self) -> &mut impl Read {
+        self.0.0.stderr.as_mut().expect("its output")
+    }
+
+    /// Ends it; returns its last lines.
+    fn end(mut self) -> Result<String, String> {
+        let _ = say(Command::new("kill").args(["-INT", &self.0.0.id().to_string()]));
+        let mut told = String::new();
+        self.output().read_to_string(&mut told).map_err(|error| error.to_string())?;
+        let status = self.0.0.wait().map_err(|error| error.to_string())?;
+        ensure(status.success(), || told.clone()).map(|()| told)
+    }
+}
+
+/// A flushed history stands for another host.
+fn shared_history(place: &Place) -> Outcome {
+    let socket = place.folder.path().join("history.socket");
+    let names = ["valkey-server", "redis-server"];
+    let Some(program) = names.into_iter().find(|name| has(name)) else {
+        return Err("NOT RUN: neither valkey-server nor redis-server is installed".to_owned());
+    };
+    let mut server = Command::new(program);
+    let server =
+        server.args(["--port", "0", "--save", "", "--unixsocket"]).arg(&socket).stdout(Stdio::null());
+    let mut server = Killed(server.spawn().map_err(|error| error.to_string())?);
+    let address = format!("valkey+unix://{}", socket.display());
+    let fast = |times: &[f64]| times.iter().all(|time| *time < 1.15 * bound(100_000));
+
+    place.attach(&[])?;
+    let exchange = Exchange::start(&address)?;
+    let (first, _) = place.curl(PATH, "100k", 1)?;
+    ensure(!fast(&first), || format!("a client that no host knows: {first:.1?} ms"))?;
+    let told = exchange.end()?;
+    ensure(told.contains("0 records found of 1 asked for, 1 written"), || told)?;
+
+    let flush = || ensure(place.tcp(&["history", "flush"]).good, || "not flushed".to_owned());
+    flush()?;
+    let exchange = Exchange::start(&address)?;
+    let (known, _) = place.curl(PATH, "100k", 1)?;
+    println!("tcp: 100 kB: first contact {:.1} ms, known to another host {:.1} ms", first[0], known[0]);
+    ensure(fast(&known), || format!("known to another host: {known:.1?} ms\n{}", place.stats()))?;
+    let status = place.tcp(&["status"]).out;
+    ensure(status.contains("shared with other hosts"), || status)?;
+
+    // Without the server starts go on from the records that are here; it ends with a word on them.
+    server.0.kill().map_err(|error| error.to_string())?;
+    let (known, _) = place.curl(PATH, "100k", 1)?;
+    ensure(fast(&known), || format!("without the server: {known:.1?} ms"))?;
+    let told = exchange.end()?;
+    ensure(told.contains("1 records were not written: valkey+unix:"), || told)?;
+    let status = place.tcp(&["status"]).out;
+    ensure(!status.contains("shared with other hosts"), || status)
 }
 
 /// Runs `work` while a cgroup's connections carry a hint, with the start of a command in it.

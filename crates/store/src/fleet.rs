@@ -56,7 +56,9 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
 use headstart_host::{Deadline, locked};
-use headstart_startup::history::{Lease, Record, RecordUpdate, Revision, SharedCredit, SharedRecord, Store};
+use headstart_startup::history::{
+    FlightOutcome, Lease, Record, RecordUpdate, Revision, SharedCredit, SharedRecord, Store,
+};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::history::History;
@@ -113,7 +115,22 @@ impl Fleet {
     /// # Errors
     /// If the system cannot start a thread.
     pub fn open(address: Address, options: Options) -> io::Result<Self> {
-        let shared = Arc::new(Shared::new(History::in_memory(options.capacity), options));
+        Self::open_with(address, options, |_, _| {})
+    }
+
+    /// As [`Fleet::open`], for a host whose connections start from a table of their own. Each
+    /// record that the server answers with is passed to `found` on the thread, unless another host
+    /// has its lease.
+    ///
+    /// # Errors
+    /// As [`Fleet::open`].
+    pub fn open_with(
+        address: Address,
+        options: Options,
+        found: impl Fn(IpAddr, &Record) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let local = History::in_memory(options.capacity);
+        let shared = Arc::new(Shared::new(local, options, Box::new(found)));
         let working = Arc::clone(&shared);
         let worker = Builder::new()
             .name("headstart-fleet".to_owned())
@@ -177,6 +194,29 @@ impl Fleet {
             }
             RecordUpdate::Remove | RecordUpdate::Keep => {}
         }
+    }
+
+    /// A record that another table of this host has: the newest of a peer is written behind.
+    pub fn put(&self, peer: IpAddr, record: Record) {
+        self.shared().local.restore(peer, record);
+        self.shared().mark_written(peer);
+    }
+
+    /// The record of a peer misled a start at `now`, as another table of this host found out: no
+    /// host starts from it any more.
+    pub fn drop_record(&self, peer: IpAddr, now: Time) {
+        self.shared().local.remove(peer);
+        let misled = Record {
+            saved_at: now,
+            btl_bw: Rate::ZERO,
+            rt_prop: Span::ZERO,
+            window: Bytes::ZERO,
+            ssthresh: Bytes::MAX,
+            outcome: FlightOutcome::Lossy,
+            credit: Bytes::ZERO,
+            handshake_excess: Span::ZERO,
+        };
+        self.shared().mark_dropped(peer, &misled);
     }
 
     /// Record of a peer in the local table, without marking it as used.

@@ -159,6 +159,11 @@ struct {
 	__uint(max_entries, 1 << 18);
 } reports SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 16);
+} peers SEC(".maps");
+
 static const __u32 zero = 0;
 
 #define INITIAL_WINDOW 10
@@ -217,23 +222,43 @@ INLINE __u32 packets(const struct flow *f, __u64 bytes)
 
 /* ---- Peers ---- */
 
+INLINE void set_key6(struct hs_key *key, __u32 first, __u32 second, __u32 third, __u32 fourth)
+{
+	const __u32 mapped = bpf_htonl(0xffff);
+	int is_mapped = !first && !second && third == mapped;
+
+	key->address[0] = first;
+	key->address[1] = second;
+	key->address[2] = is_mapped ? mapped : 0;
+	key->address[3] = is_mapped ? fourth : 0;
+}
+
+INLINE void set_key4(struct hs_key *key, __u32 address) { set_key6(key, 0, 0, bpf_htonl(0xffff), address); }
+
 INLINE void key_of(struct hs_key *key, const struct sock_common *sk)
 {
-	if (sk->skc_family == AF_INET6) {
-		const __u32 mapped = bpf_htonl(0xffff);
+	const __u32 *six = sk->skc_v6_daddr.in6_u.u6_addr32;
 
-		key->address[0] = sk->skc_v6_daddr.in6_u.u6_addr32[0];
-		key->address[1] = sk->skc_v6_daddr.in6_u.u6_addr32[1];
-		key->address[2] = key->address[3] = 0;
-		if (!key->address[0] && !key->address[1] && sk->skc_v6_daddr.in6_u.u6_addr32[2] == mapped) {
-			key->address[2] = mapped;
-			key->address[3] = sk->skc_v6_daddr.in6_u.u6_addr32[3];
-		}
-	} else {
-		key->address[0] = key->address[1] = 0;
-		key->address[2] = bpf_htonl(0xffff);
-		key->address[3] = sk->skc_daddr;
-	}
+	if (sk->skc_family == AF_INET6)
+		set_key6(key, six[0], six[1], six[2], six[3]);
+	else
+		set_key4(key, sk->skc_daddr);
+}
+
+/* For the process that exchanges records with other hosts; lost if it falls behind. */
+INLINE void report_peer(const struct hs_key *peer, __u64 kind)
+{
+	struct hs_settings *set = the_settings();
+	struct hs_peer_event *event;
+
+	if (!set || !set->is_exchanged)
+		return;
+	event = bpf_ringbuf_reserve(&peers, sizeof(*event), 0);
+	if (!event)
+		return;
+	event->peer = *peer;
+	event->kind = kind;
+	bpf_ringbuf_submit(event, 0);
 }
 
 INLINE __u32 busy_at(const struct hs_key *peer)
@@ -421,6 +446,7 @@ CALL void save_record(struct flow *f, struct tcp_sock *tp)
 			record.trust = hs_min(last->trust + 25, 100);
 	}
 	bpf_map_update_elem(&history, &f->peer, &record, BPF_ANY);
+	report_peer(&f->peer, HS_PEER_SAVED);
 	f->is_fresh = 0;
 	f->record_outcome = HS_SAVED;
 }
@@ -1106,6 +1132,14 @@ __u32 BPF_PROG(hs_undo_cwnd, struct sock *sk)
 SEC("struct_ops")
 void BPF_PROG(hs_init, struct sock *sk)
 {
+	struct hs_settings *set = the_settings();
+	struct hs_key peer;
+
+	/* The namespace's default has no program that sees the SYN. */
+	if (set && set->is_exchanged && set->is_default && !flow_of(sk)) {
+		key_of(&peer, &sk->__sk_common);
+		report_peer(&peer, HS_PEER_CONNECTS);
+	}
 	cubictcp_init(sk);
 }
 
@@ -1280,6 +1314,7 @@ void BPF_PROG(hs_release, struct sock *sk)
 		save_record(f, tp);
 	if (f->start.discards && f->record_outcome != HS_SAVED) {
 		bpf_map_delete_elem(&history, &f->peer);
+		report_peer(&f->peer, HS_PEER_DROPPED);
 		f->record_outcome = HS_DROPPED;
 	}
 	if (f->first_round && f->start.mss) {
@@ -1377,6 +1412,18 @@ INLINE __u64 read_hint(struct bpf_sock_ops *ops)
 	return rate;
 }
 
+/* A SYN came, or is about to leave. There may be no full socket yet. */
+INLINE void report_syn(struct bpf_sock_ops *ops)
+{
+	struct hs_key peer;
+
+	if (ops->family == AF_INET6)
+		set_key6(&peer, ops->remote_ip6[0], ops->remote_ip6[1], ops->remote_ip6[2], ops->remote_ip6[3]);
+	else
+		set_key4(&peer, ops->remote_ip4);
+	report_peer(&peer, HS_PEER_CONNECTS);
+}
+
 SEC("sockops")
 int hs_select(struct bpf_sock_ops *ops)
 {
@@ -1390,9 +1437,14 @@ int hs_select(struct bpf_sock_ops *ops)
 	__u64 hint = 0;
 
 	if (ops->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB && ops->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB &&
-	    ops->op != BPF_SOCK_OPS_TCP_LISTEN_CB)
+	    ops->op != BPF_SOCK_OPS_TCP_LISTEN_CB && ops->op != BPF_SOCK_OPS_TIMEOUT_INIT)
 		return 1;
 	set = the_settings();
+	if (ops->op == BPF_SOCK_OPS_TIMEOUT_INIT) {
+		if (set && set->is_exchanged && (!ops->is_fullsock || set->outgoing))
+			report_syn(ops);
+		return 1;
+	}
 	if (!set || !sk || (ops->op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB && !set->outgoing))
 		return 1;
 	if (set->reads_hint && ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)

@@ -22,6 +22,8 @@ struct hs_settings {
 	__u32 outgoing;		/* connections that this host opens are taken, too */
 	__u32 window;		/* level "window": segments of the initial window */
 	__u32 is_default;	/* it replaces the namespace's default */
+	__u32 is_exchanged;	/* the ring buffer `peers` has a reader */
+	__u32 unused;
 	__u64 window_rate;	/* level "window": pacing limit until the first ack, bytes per second; 0: none */
 	__u64 cgroup;		/* its number; listeners in it carry the control; 0: none does */
 	char native[16];	/* the namespace's default before */
@@ -48,6 +50,18 @@ struct hs_busy {
 
 struct hs_key {
 	__u32 address[4];
+};
+
+/* Sent to the ring buffer `peers`. */
+enum hs_peer_event_kind {
+	HS_PEER_CONNECTS,	/* a connection of it may come */
+	HS_PEER_SAVED,		/* its record was written */
+	HS_PEER_DROPPED,	/* its record misled a start and was removed */
+};
+
+struct hs_peer_event {
+	struct hs_key peer;
+	__u64 kind;
 };
 
 enum hs_arm { HS_UNDECIDED, HS_TREATMENT, HS_CONTROL, HS_INELIGIBLE, HS_STOPPED, HS_ARMS };

@@ -409,14 +409,14 @@ fn checked(args: &ServeArgs) -> Result<CheckedOptions> {
     })
 }
 
-/// Signals that end the server. If no handler can be set, the signal itself ends the process.
-struct EndSignals {
+/// Signals that end a server. If no handler can be set, the signal itself ends the process.
+pub(super) struct EndSignals {
     #[cfg(unix)]
     handlers: Option<[Signal; 2]>,
 }
 
 impl EndSignals {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             #[cfg(unix)]
             handlers: signal(SignalKind::interrupt())
@@ -425,7 +425,7 @@ impl EndSignals {
         }
     }
 
-    async fn wait(self) {
+    pub async fn wait(self) {
         #[cfg(unix)]
         if let Some([mut interrupt, mut terminate]) = self.handlers {
             tokio::select! {
@@ -516,7 +516,7 @@ fn history_of(args: &ServeArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
 
 /// Prints why the history's server is away, and when it is back.
 #[cfg(feature = "fleet")]
-async fn tell_of_fleet(fleet: Fleet) {
+pub(super) async fn tell_of_fleet(fleet: Fleet) {
     let mut told = fleet::State::Up;
     let mut seconds = tokio::time::interval(std::time::Duration::from_secs(1));
     loop {

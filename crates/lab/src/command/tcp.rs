@@ -1,6 +1,8 @@
 //! `headstart tcp`: fast starts for unmodified servers over the kernel's TCP.
 
 mod idle;
+#[cfg(feature = "fleet")]
+mod share;
 
 use std::ffi::OsString;
 use std::fs;
@@ -95,6 +97,18 @@ enum HistoryCommand {
     Import {
         /// The file
         file: PathBuf,
+    },
+    /// Share the records with other hosts, until Ctrl-C
+    ///
+    /// The history is a server's of the Redis protocol, as `headstart serve --history` has it
+    /// (docs/fleet.md). A client's record is asked for when its SYN arrives; records that are
+    /// measured here are written behind. While the server is away, starts go on from the records
+    /// of this machine.
+    #[cfg(feature = "fleet")]
+    Share {
+        /// valkey://HOST:PORT/ or valkey+cluster://HOST:PORT,HOST:PORT/
+        #[arg(value_name = "URL")]
+        server: headstart_store::fleet::Address,
     },
 }
 
@@ -405,6 +419,9 @@ fn describe(settings: &Settings, level: Level) -> String {
         yes(reads_hint),
         Rate::from_bytes_per_sec(settings.hint_rate)
     );
+    if settings.is_exchanged {
+        text += "history         shared with other hosts\n";
+    }
     if settings.is_default {
         text += &format!("default         of this network namespace, instead of {}\n", settings.native);
     }
@@ -441,6 +458,10 @@ fn status() -> Result<String> {
 
 fn history(command: &HistoryCommand) -> Result<()> {
     let maps = Attached::open()?.maps;
+    #[cfg(feature = "fleet")]
+    if let HistoryCommand::Share { server } = command {
+        return share::share(maps, server);
+    }
     let clocks = Clocks::now();
     match command {
         HistoryCommand::Show => {
@@ -494,6 +515,8 @@ fn history(command: &HistoryCommand) -> Result<()> {
             );
             Ok(())
         }
+        #[cfg(feature = "fleet")]
+        HistoryCommand::Share { .. } => Ok(()),
     }
 }
 

@@ -134,12 +134,15 @@ impl Counters {
     }
 }
 
+/// Gets the records that the server answers with.
+pub(super) type Found = Box<dyn Fn(IpAddr, &Record) + Send + Sync>;
+
 /// State shared by all handles and the thread.
-#[derive(Debug)]
 pub(super) struct Shared {
     pub local: History,
     pub counters: Mutex<Counters>,
     options: Options,
+    found: Found,
     /// This host, for its leases: unique among the hosts of a fleet, and no secret.
     host: u64,
     queue: Mutex<Queue>,
@@ -242,12 +245,19 @@ struct Batch {
     changed: Vec<(IpAddr, Change)>,
 }
 
+impl core::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Shared").field("counters", &self.counters).finish_non_exhaustive()
+    }
+}
+
 impl Shared {
-    pub fn new(local: History, options: Options) -> Self {
+    pub fn new(local: History, options: Options, found: Found) -> Self {
         Self {
             local,
             counters: Mutex::default(),
             options,
+            found,
             host: RandomState::new().hash_one(std::process::id()),
             queue: Mutex::new(Queue { is_away: true, ..Queue::default() }),
             wake: Condvar::new(),
@@ -482,6 +492,9 @@ impl Shared {
             Answer::Record { record, other_host } => {
                 let record = not_from_the_future(*record, unix_now());
                 self.local.restore(peer, record);
+                if other_host.is_none() {
+                    (self.found)(peer, &record);
+                }
                 let mut queue = locked(&self.queue);
                 let wait = other_host.unwrap_or(self.options.lease);
                 let until = Deadline::after(wait.min(self.options.lease));

@@ -6,6 +6,7 @@ mod common;
 mod server;
 
 use std::net::IpAddr;
+use std::sync::mpsc;
 use std::time::Duration;
 
 use common::{EPOCH, peer, record};
@@ -125,6 +126,42 @@ fn a_record_that_misled_one_host_starts_nothing_on_any() {
     other.flush(TIMEOUT).expect("written");
     until("the first one has it", || {
         found(&one, peer(1)).is_some_and(|known| known.record == plausible(1000))
+    });
+}
+
+/// A table of the kernel's TCP, say.
+#[test]
+fn a_table_beside_it_gets_the_records_of_other_hosts_and_gives_its_own() {
+    let Some(server) = server(&[]) else { return };
+    let options = Options { lease: Duration::from_secs(2), ..quick() };
+    let (tells, told) = mpsc::channel();
+    let url = server.url().parse().expect("an address");
+    let tell = move |peer, record: &Record| tells.send((peer, *record)).expect("a reader");
+    let (one, other) = (host(&server, options), Fleet::open_with(url, options, tell).expect("a thread"));
+    until("the server is reached", || other.counters().state == State::Up);
+    let asked = |number| {
+        other.prefetch(peer(number));
+        other.flush(TIMEOUT).expect("answered");
+        told.try_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(asked(1), [], "nobody was there");
+
+    other.put(peer(1), plausible(1));
+    other.flush(TIMEOUT).expect("written");
+    assert_eq!(found(&one, peer(1)).map(|known| known.record), Some(plausible(1)));
+    assert_eq!(asked(1), [], "the other host has the lease");
+    until("the lease ends", || asked(1) == [(peer(1), plausible(1))]);
+
+    other.drop_record(peer(1), plausible(1000).saved_at);
+    other.flush(TIMEOUT).expect("written");
+    until("the other host forgets it", || {
+        found(&one, peer(1)).is_some_and(|known| known.record.bdp().is_none())
+    });
+    until("so does the table", || asked(1).iter().any(|(_, record)| record.btl_bw.is_zero()));
+    other.put(peer(1), plausible(2000));
+    other.flush(TIMEOUT).expect("written");
+    until("a newer one counts again", || {
+        found(&one, peer(1)).is_some_and(|known| known.record == plausible(2000))
     });
 }
 
