@@ -244,9 +244,11 @@ fn main() {
     for (name, scheme, work) in [
         (bulk, "stack-cubic", BULK),
         (bulk, "iw10", BULK),
+        (bulk, "s-cubic", BULK),
         (bulk, "wise-start", BULK),
         (short, "stack-cubic", SHORT),
         (short, "iw10", SHORT),
+        (short, "s-cubic", SHORT),
         (short, "wise-start", SHORT),
         (short, "halfback", SHORT),
     ] {

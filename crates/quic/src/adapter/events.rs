@@ -109,7 +109,14 @@ impl Adapter {
     /// Appends to the journal, if one is kept.
     #[inline]
     pub(super) fn journal(&self, at: Time, event: SenderEvent) {
-        if self.shared.journal.is_kept() && !self.driver.is_late() {
+        if self.shared.journal.is_kept() {
+            self.append_to_journal(at, event);
+        }
+    }
+
+    #[cold]
+    fn append_to_journal(&self, at: Time, event: SenderEvent) {
+        if !self.driver.is_late() {
             self.shared.journal.add((at, self.driver.sender.trace(event)));
         }
     }

@@ -67,6 +67,11 @@ impl Timer {
         Self { at, far: Alarm { inner: sleep, armed: None }, near: None, pool }
     }
 
+    /// A wakeup of tokio's is armed that comes before a descriptor is needed.
+    fn is_far_ahead(&self) -> bool {
+        self.far.armed.is_some_and(|armed| armed + TIMER_RESOLUTION <= self.at)
+    }
+
     /// Ready if the time may have come.
     fn poll_far(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
         let Alarm { inner, armed } = &mut self.far;
@@ -113,6 +118,10 @@ impl AsyncTimer for Timer {
     #[expect(clippy::disallowed_methods, reason = "the edge: how long it is still")]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
+        // Still asleep for longer than the last stretch: the clock need not be read.
+        if this.is_far_ahead() && this.poll_far(this.at - TIMER_RESOLUTION, cx).is_pending() {
+            return Poll::Pending;
+        }
         loop {
             let left = this.at.saturating_duration_since(Instant::now());
             if left.is_zero() {

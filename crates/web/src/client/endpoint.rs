@@ -28,6 +28,8 @@ use tokio::io::Interest;
 use tokio::net::UdpSocket;
 use tokio::sync::Notify;
 
+use crate::open;
+
 /// An endpoint for connections to one server.
 #[derive(Clone, Debug)]
 pub struct ClientEndpoint {
@@ -55,7 +57,7 @@ impl ClientEndpoint {
     pub fn to(remote: SocketAddr) -> io::Result<Self> {
         let any: IpAddr =
             if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        let socket = std::net::UdpSocket::bind((any, 0))?;
+        let socket = open::socket((any, 0).into())?;
         if cfg!(target_os = "linux") {
             socket.connect(remote)?;
         }
