@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -24,6 +25,8 @@ use tower::{ServiceExt, service_fn};
 use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
 use tower_http::services::ServeDir;
+
+use crate::small_files::{Key, SmallFiles};
 
 /// The body of an answer.
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
@@ -45,6 +48,7 @@ pub enum Site {
 pub struct Folder {
     root: PathBuf,
     files: ServeDir,
+    small: Arc<SmallFiles>,
     compresses: bool,
 }
 
@@ -63,7 +67,7 @@ impl Folder {
             .precompressed_br()
             .precompressed_zstd()
             .precompressed_gzip();
-        Ok(Self { root: root.to_owned(), files, compresses: false })
+        Ok(Self { root: root.to_owned(), files, small: Arc::default(), compresses: false })
     }
 
     /// With compression of files that are not there compressed, as the client accepts it: Brotli or
@@ -146,8 +150,12 @@ impl Folder {
 
     async fn read(&self, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-        let answer = match self.files.clone().try_call(request).await {
-            Ok(answer) => answer.map(|body| body.map_err(io::Error::other).boxed_unsync()),
+        let key = SmallFiles::key(&request);
+        if let Some(answer) = key.as_ref().and_then(|key| self.small.get(key)) {
+            return answer;
+        }
+        let answer = match self.open_file(request, key).await {
+            Ok(answer) => answer,
             Err(error) if is_absent(&error) => plain(StatusCode::NOT_FOUND, "not found"),
             Err(error) => {
                 tracing::warn!(path, %error, "a file could not be read");
@@ -158,6 +166,20 @@ impl Folder {
             return self.listing(path).await.unwrap_or(answer);
         }
         answer
+    }
+
+    async fn open_file(
+        &self,
+        request: Request<Empty<Bytes>>,
+        key: Option<Key>,
+    ) -> io::Result<Response<Body>> {
+        let key = key.filter(|_| request.method() == Method::GET);
+        let answer = self.files.clone().try_call(request).await?;
+        let answer = answer.map(|body| body.map_err(io::Error::other).boxed_unsync());
+        match key {
+            Some(key) => self.small.keep(key, answer).await,
+            None => Ok(answer),
+        }
     }
 
     /// Lists names in a folder without `index.html`; `None` if `path` is no folder below the root.
@@ -294,7 +316,12 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
 }
 
 fn full(text: String) -> Body {
-    Full::new(Bytes::from(text)).map_err(|never: Infallible| match never {}).boxed_unsync()
+    whole(text.into())
+}
+
+/// A body of these bytes.
+pub(crate) fn whole(contents: Bytes) -> Body {
+    Full::new(contents).map_err(|never: Infallible| match never {}).boxed_unsync()
 }
 
 fn empty() -> Body {
