@@ -16,10 +16,11 @@ use headstart_host::unix_now;
 use headstart_quic::{Choice, ClientSetup};
 use headstart_startup::hint::Steps;
 use headstart_startup::prior::{Access, Hint};
-use headstart_units::{Rate, Span};
+use headstart_units::{Bytes, Rate, Span};
 use headstart_web::client::{self, FetchPlan, Origin, Trust, Visit};
 use headstart_web::identity;
 use http::Uri;
+use noq::VarInt;
 
 use super::format::Format;
 use super::serve::Choices;
@@ -60,6 +61,10 @@ pub struct GetArgs {
     /// Connect to this address instead of the one that the name has: a relay's, for example
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub connect: Option<SocketAddr>,
+    /// Bytes that may be on their way or unread: they limit the rate to this for each RTT. Of more
+    /// than 2.4 MB the stack ends a connection whose answers come faster than they are read
+    #[arg(long, default_value = "2 MB", value_name = "SIZE")]
+    pub receive_window: Bytes,
     /// Time limit of a fetch. A host that refuses the connection ends it at once
     #[arg(long, default_value = "30 s", value_name = "TIME")]
     pub timeout: Span,
@@ -218,9 +223,6 @@ fn trust(args: &GetArgs) -> Trust {
 /// The longest that a fetch may take.
 const LONGEST: Span = Span::from_secs(24 * 60 * 60);
 
-/// Flow control must not limit a measurement: 10 Gbit/s over 100 ms.
-const WINDOW: u32 = 128 << 20;
-
 /// A configuration of fetches: a requested scheme, with its own tickets and tokens.
 struct FetchConfig {
     scheme: Option<String>,
@@ -232,7 +234,8 @@ impl FetchConfig {
         let scheme = scheme.map(|choice| choice.name().to_owned());
         let tls = client::tls(&trust(args), scheme.as_deref(), args.early_data)?;
         let mut transport = noq::TransportConfig::default();
-        transport.stream_receive_window(WINDOW.into()).receive_window(WINDOW.into());
+        let window = VarInt::from_u64(args.receive_window.get()).unwrap_or(VarInt::MAX);
+        transport.stream_receive_window(window).receive_window(window);
         // The time limit is ours: the stack's own must not end a fetch before it.
         transport.max_idle_timeout(Some((timeout(args) * 2).try_into()?));
         let setup = ClientSetup::new(Arc::new(tls))?.transport(transport);
