@@ -49,7 +49,8 @@ impl Server {
     fn start_as(mut command: Command, options: &[&str]) -> Self {
         let home = tempfile::tempdir().expect("a folder");
         let mut child = command
-            .args(["serve", "--generate", "--listen", "127.0.0.1:0"])
+            .args(["serve", "--generate"])
+            .args(if options.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .args(options)
             .env("XDG_DATA_HOME", home.path())
             .stdout(Stdio::null())
@@ -94,6 +95,17 @@ fn a_page_is_served_and_its_fetch_is_timed() {
     assert!(lines[1..].iter().all(|line| line.contains(",200,120000,")), "{lines:?}");
 }
 
+/// Faster than a client reads: the stack ends connections with more than 2048 packets unread.
+#[test]
+fn a_large_page_is_fetched_as_fast_as_loopback_carries_it() {
+    let server = Server::start(&[]);
+    for _ in 0..3 {
+        let got = headstart(&["get", &server.page("bytes/300000000"), "--insecure", "--format", "csv"]);
+        assert!(got.status.success(), "{}", words(&got.stderr));
+        assert!(words(&got.stdout).contains(",200,300000000,"), "{}", words(&got.stdout));
+    }
+}
+
 /// A certificate renewed on disk is taken; one that cannot be used is reported.
 #[test]
 #[cfg(unix)]
@@ -125,6 +137,50 @@ fn sighup_reads_the_certificate_again() {
     std::fs::write(&used, "half").expect("written");
     assert!(hang_up().contains("the former certificate stays"));
     assert!(is_trusted_with(&new));
+}
+
+/// The download is stopped in the middle until the successor has served others.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_successor_takes_over_the_port_and_no_connection_is_dropped() {
+    const DOWNLOAD: usize = 300_000_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let logs =
+        ["before", "successor"].map(|name| folder.path().join(name).to_str().expect("a path").to_owned());
+    let lines = |log: &String| std::fs::read_to_string(log).unwrap_or_default();
+    let mut before = Server::start(&["--take-over", "--grace", "60 s", "--access-log", &logs[0]]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+    command.args(["get", &before.page(&format!("bytes/{DOWNLOAD}")), "--insecure"]);
+    let mut download = command.stdout(Stdio::null()).spawn().expect("the program runs");
+    let signal = |name: &str, process: u32| {
+        let sent = Command::new("kill").args([name, &process.to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+    };
+    std::thread::sleep(Duration::from_millis(300));
+    signal("-STOP", download.id());
+
+    let address = before.url.trim_start_matches("https://").trim_end_matches('/').to_owned();
+    let and = |log| Server::start(&["--listen", &address, "--take-over", "--access-log", log]);
+    let successor = and(&logs[1]);
+    signal("-TERM", before.child.id());
+    for _ in 0..10 {
+        let got = headstart(&["get", &successor.page("bytes/1000"), "--insecure"]);
+        assert!(got.status.success(), "{}", words(&got.stderr));
+    }
+    let third = headstart(&["serve", "--generate", "--listen", &address, "--take-over"]);
+    assert!(words(&third.stderr).contains("found 2 servers at it"), "{}", words(&third.stderr));
+
+    assert_eq!(lines(&logs[0]), "", "the download goes on");
+    signal("-CONT", download.id());
+    assert!(download.wait().expect("it ends").success());
+    assert!(before.child.wait().expect("it ends").success());
+    assert!(lines(&logs[0]).contains(&format!("\"GET /bytes/{DOWNLOAD} HTTP/3.0\" 200 {DOWNLOAD} ")));
+    assert_eq!(lines(&logs[0]).lines().count(), 1);
+    assert_eq!(lines(&logs[1]).lines().count(), 10);
+    // The filter is still there, and its number for this server is beyond the last one.
+    let got = headstart(&["get", &successor.page("bytes/100000"), "--insecure"]);
+    assert!(got.status.success(), "{}", words(&got.stderr));
+    TcpStream::connect(&address).expect("TCP is taken over, too");
 }
 
 /// As logrotate does it: the file is renamed, and nothing more is written to it after the signal.

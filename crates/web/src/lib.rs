@@ -10,6 +10,7 @@
 //! | `small_files` | answers with small files, kept for a second |
 //! | [`server`] | the server over HTTP/3 |
 //! | [`tcp`] | HTTP/1.1 and 2 beside it |
+//! | [`steering`] | a server and its successor on one port (Linux) |
 //! | [`admission`] | acceptance and configuration of connections; the unmodified stack |
 //! | [`open`] | from a certificate, schemes and a history to an endpoint |
 //! | [`start`] | fast-starting connections, by `headstart_quic` |
@@ -31,6 +32,8 @@ pub mod server;
 pub mod site;
 mod small_files;
 pub mod start;
+#[cfg(target_os = "linux")]
+pub mod steering;
 pub mod tcp;
 
 use std::sync::Arc;

@@ -164,6 +164,14 @@ pub struct OperationOptions {
     /// Do not listen on TCP
     #[arg(long)]
     pub no_tcp: bool,
+    /// Time for open connections to finish after SIGTERM or Ctrl-C
+    #[arg(long, default_value = "3 s", value_name = "TIME")]
+    pub grace: Span,
+    /// Take over from a server that has the same address and this option: new connections are this
+    /// one's, and SIGTERM lets the former complete its own (docs/serving.md)
+    #[cfg(target_os = "linux")]
+    #[arg(long)]
+    pub take_over: bool,
     /// Do not print a line for each connection
     #[arg(long)]
     pub quiet: bool,
@@ -234,6 +242,7 @@ async fn run(args: ServeArgs) -> Result<()> {
         retry: args.operation.retry,
         most_connections: args.operation.most_connections,
         access_log: access_log.clone(),
+        grace: Duration::from_nanos(args.operation.grace.as_nanos()),
         ..ServerConfig::default()
     };
 
@@ -306,6 +315,15 @@ async fn listen(
         return Ok((listener.map(TcpListener::from_std).transpose()?, endpoint, starts));
     }
     let at = args.listen;
+    #[cfg(target_os = "linux")]
+    if args.operation.take_over {
+        // UDP first: a third server ends here, before it gets connections of TCP.
+        let (endpoint, starts) = open::open_shared(plan.clone(), at).context("--listen")?;
+        let listen = || TcpListener::from_std(tcp::shared_listener(endpoint.local_addr()?)?);
+        let listener = (!args.operation.no_tcp).then(listen).transpose();
+        let listener = listener.with_context(|| format!("--listen {at}, TCP"))?;
+        return Ok((listener, endpoint, starts));
+    }
     if args.operation.no_tcp {
         let (endpoint, starts) = open::open(plan.clone(), at).context("--listen")?;
         return Ok((None, endpoint, starts));
