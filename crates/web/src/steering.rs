@@ -16,6 +16,7 @@
 //!
 //! # Limits
 //!
+//! - The tag is in clear: an observer sees which of the two servers a connection is of.
 //! - Two servers at a time. A third is refused until the first has ended.
 //! - The second Initial packet of a handshake that was begun with the server before is lost, and
 //!   sent again by the client or made up for by its Handshake packets.
