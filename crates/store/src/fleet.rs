@@ -57,7 +57,7 @@ use std::thread::{Builder, JoinHandle};
 
 use headstart_host::{Deadline, locked};
 use headstart_startup::history::{
-    FlightOutcome, Lease, Record, RecordUpdate, Revision, SharedCredit, SharedRecord, Store,
+    FlightOutcome, Lease, Record, RecordUpdate, Revision, SharedCredit, SharedRecord,
 };
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -147,7 +147,7 @@ impl Fleet {
         self.shared().look_up(peer.to_canonical());
     }
 
-    /// As [`Store::open`], shared. A lease of another host counts as one connection more.
+    /// As [`History::open_connection`]. A lease of another host counts as one connection more.
     pub fn open_connection(&self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
         let shared = self.shared();
         let (known, lease) = shared.local.open_connection(peer);
@@ -159,28 +159,28 @@ impl Fleet {
         (known, lease)
     }
 
-    /// As [`Store::reserve`], shared.
+    /// As [`History::reserve_flight`].
     pub fn reserve_flight(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
         self.shared().local.reserve_flight(lease, plan);
     }
 
-    /// As [`Store::release`], shared.
+    /// As [`History::release_flight`].
     pub fn release_flight(&self, lease: &mut Lease, revision: &Revision) {
         self.shared().local.release_flight(lease, revision);
         self.shared().mark_written(lease.peer());
     }
 
-    /// As [`Store::suspend`], shared. Other hosts go on counting it.
+    /// As [`History::suspend_connection`]. Other hosts go on counting it.
     pub fn suspend_connection(&self, lease: &mut Lease) {
         self.shared().local.suspend_connection(lease);
     }
 
-    /// As [`Store::resume`], shared.
+    /// As [`History::resume_connection`].
     pub fn resume_connection(&self, lease: &mut Lease) {
         self.shared().local.resume_connection(lease);
     }
 
-    /// As [`Store::close`], shared.
+    /// As [`History::close_connection`].
     pub fn close_connection(&self, lease: Lease, outcome: RecordUpdate) {
         let (shared, peer) = (self.shared(), lease.peer());
         let before = shared.local.peek(peer);
@@ -265,37 +265,11 @@ impl Drop for Owner {
     }
 }
 
-macro_rules! store {
-    ($type:ty) => {
-        impl Store for $type {
-            fn open(&mut self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
-                self.open_connection(peer)
-            }
-
-            fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
-                self.reserve_flight(lease, plan);
-            }
-
-            fn release(&mut self, lease: &mut Lease, revision: &Revision) {
-                self.release_flight(lease, revision);
-            }
-
-            fn suspend(&mut self, lease: &mut Lease) {
-                self.suspend_connection(lease);
-            }
-
-            fn resume(&mut self, lease: &mut Lease) {
-                self.resume_connection(lease);
-            }
-
-            fn close(&mut self, lease: Lease, outcome: RecordUpdate) {
-                self.close_connection(lease, outcome);
-            }
-        }
-    };
-}
-store!(Fleet);
-store!(&Fleet);
+crate::transport_store!(Fleet {
+    fn prefetch(&self, peer: IpAddr) {
+        self.prefetch(peer);
+    }
+});
 
 /// The replacement of a record that misled a start: no rate, so that nothing starts from it; newer
 /// than that record and older than any that is measured afterwards.

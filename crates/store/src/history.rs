@@ -270,57 +270,7 @@ impl History {
     }
 }
 
-impl Store for History {
-    fn open(&mut self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
-        self.open_connection(peer)
-    }
-
-    fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
-        self.reserve_flight(lease, plan);
-    }
-
-    fn release(&mut self, lease: &mut Lease, revision: &Revision) {
-        self.release_flight(lease, revision);
-    }
-
-    fn suspend(&mut self, lease: &mut Lease) {
-        self.suspend_connection(lease);
-    }
-
-    fn resume(&mut self, lease: &mut Lease) {
-        self.resume_connection(lease);
-    }
-
-    fn close(&mut self, lease: Lease, outcome: RecordUpdate) {
-        self.close_connection(lease, outcome);
-    }
-}
-
-impl Store for &History {
-    fn open(&mut self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
-        self.open_connection(peer)
-    }
-
-    fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
-        self.reserve_flight(lease, plan);
-    }
-
-    fn release(&mut self, lease: &mut Lease, revision: &Revision) {
-        self.release_flight(lease, revision);
-    }
-
-    fn suspend(&mut self, lease: &mut Lease) {
-        self.suspend_connection(lease);
-    }
-
-    fn resume(&mut self, lease: &mut Lease) {
-        self.resume_connection(lease);
-    }
-
-    fn close(&mut self, lease: Lease, outcome: RecordUpdate) {
-        self.close_connection(lease, outcome);
-    }
-}
+crate::transport_store!(History {});
 
 impl Drop for Owner {
     fn drop(&mut self) {

@@ -52,6 +52,40 @@
 //!   shards that are above their capacity, less than one record in a hundred.
 //! - It keeps no connection's lease over a restart: there are no connections then.
 
+/// Makes a type the store of a transport's connections ([`headstart_adapter::Store`]).
+macro_rules! transport_store {
+    ($type:ty { $($more:tt)* }) => {
+        impl headstart_adapter::Store for $type {
+            $($more)*
+
+            fn open(&self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
+                self.open_connection(peer)
+            }
+
+            fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
+                self.reserve_flight(lease, plan);
+            }
+
+            fn release(&self, lease: &mut Lease, revision: &Revision) {
+                self.release_flight(lease, revision);
+            }
+
+            fn suspend(&self, lease: &mut Lease) {
+                self.suspend_connection(lease);
+            }
+
+            fn resume(&self, lease: &mut Lease) {
+                self.resume_connection(lease);
+            }
+
+            fn close(&self, lease: Lease, outcome: RecordUpdate) {
+                self.close_connection(lease, outcome);
+            }
+        }
+    };
+}
+use transport_store;
+
 pub mod error;
 pub mod file;
 #[cfg(feature = "fleet")]

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{number, peer, record, visit};
+use headstart_adapter::Store as _;
 use headstart_host::not_run;
-use headstart_startup::history::{Counters, RecordUpdate, Revision, SharedCredit, SharedRecord, Store};
+use headstart_startup::history::{Counters, RecordUpdate, Revision, SharedCredit, SharedRecord};
 use headstart_store::{History, Loaded, Options};
 use headstart_units::Bytes;
 
@@ -33,11 +34,11 @@ fn records_survive_a_restart_unchanged() {
     (0..50).for_each(|at| visit(&history, peer(at), record(u64::from(at) + 7)));
     visit(&history, peer(9), record(1000));
     drop(history);
-    let (mut history, loaded) = open(&path, 100);
+    let (history, loaded) = open(&path, 100);
     assert_eq!((loaded.records, loaded.evicted, loaded.notice()), (50, 0, None));
     let expected: Vec<_> = (0..50).map(|at| (at, if at == 9 { 1000 } else { u64::from(at) + 7 })).collect();
     assert_eq!(known(&history, 60), expected);
-    let (found, lease) = Store::open(&mut history, peer(9));
+    let (found, lease) = history.open(peer(9));
     assert_eq!(found, Some(SharedRecord { record: record(1000), live: 0 }));
     history.close_connection(lease, RecordUpdate::Keep);
     assert_eq!(history.counters(), Counters { hits: 1, misses: 0, evictions: 0 });

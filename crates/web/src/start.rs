@@ -5,11 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use headstart_quic::{Choice, Handle, Metrics, ServerSetup, StartReport, Store};
+use headstart_quic::{Choice, Handle, Metrics, ServerSetup, StartReport};
 use headstart_startup::catalogue::Name;
-use headstart_startup::history::{Lease, RecordUpdate, Revision, SharedCredit, SharedRecord};
-use headstart_store::History;
-use headstart_units::Bytes;
 use noq::{Connecting, Connection, ConnectionError, Incoming, PathId};
 
 use crate::admission::{Admission, Session};
@@ -132,71 +129,5 @@ impl Session for FastStartSession {
         if let Some(listener) = &self.listener {
             listener(&self.handle.report());
         }
-    }
-}
-
-/// A persistent history, as the transport's store.
-#[derive(Clone, Debug)]
-pub struct PersistentStore(pub History);
-
-/// A fleet's history, as the transport's store.
-#[cfg(feature = "fleet")]
-#[derive(Clone, Debug)]
-pub struct FleetStore(pub headstart_store::fleet::Fleet);
-
-#[cfg(feature = "fleet")]
-impl Store for FleetStore {
-    fn prefetch(&self, peer: std::net::IpAddr) {
-        self.0.prefetch(peer);
-    }
-
-    fn open(&self, peer: std::net::IpAddr) -> (Option<SharedRecord>, Lease) {
-        self.0.open_connection(peer)
-    }
-
-    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
-        self.0.reserve_flight(lease, plan);
-    }
-
-    fn release(&self, lease: &mut Lease, revision: &Revision) {
-        self.0.release_flight(lease, revision);
-    }
-
-    fn suspend(&self, lease: &mut Lease) {
-        self.0.suspend_connection(lease);
-    }
-
-    fn resume(&self, lease: &mut Lease) {
-        self.0.resume_connection(lease);
-    }
-
-    fn close(&self, lease: Lease, outcome: RecordUpdate) {
-        self.0.close_connection(lease, outcome);
-    }
-}
-
-impl Store for PersistentStore {
-    fn open(&self, peer: std::net::IpAddr) -> (Option<SharedRecord>, Lease) {
-        self.0.open_connection(peer)
-    }
-
-    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
-        self.0.reserve_flight(lease, plan);
-    }
-
-    fn release(&self, lease: &mut Lease, fate: &Revision) {
-        self.0.release_flight(lease, fate);
-    }
-
-    fn suspend(&self, lease: &mut Lease) {
-        self.0.suspend_connection(lease);
-    }
-
-    fn resume(&self, lease: &mut Lease) {
-        self.0.resume_connection(lease);
-    }
-
-    fn close(&self, lease: Lease, outcome: RecordUpdate) {
-        self.0.close_connection(lease, outcome);
     }
 }

@@ -21,9 +21,7 @@ use headstart_web::identity::{self, CurrentIdentity, Identity};
 use headstart_web::open::{self, OpenError, ServerSettings};
 use headstart_web::server::ServerConfig;
 use headstart_web::site::{Folder, Site};
-#[cfg(feature = "fleet")]
-use headstart_web::start::FleetStore;
-use headstart_web::start::{FastStartAdmission, PersistentStore};
+use headstart_web::start::FastStartAdmission;
 use headstart_web::{metrics, server, tcp};
 use noq::Endpoint;
 #[cfg(unix)]
@@ -520,7 +518,7 @@ fn history_of(args: &ServeArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
             eprintln!("headstart: peers are remembered at {address}");
             let counted = fleet.clone();
             tokio::spawn(tell_of_fleet(fleet.clone()));
-            return Ok((Arc::new(FleetStore(fleet)), Box::new(move || counted.counters().render())));
+            return Ok((Arc::new(fleet), Box::new(move || counted.counters().render())));
         }
     };
     let (history, loaded) = History::open(file, Options::default())?;
@@ -529,7 +527,7 @@ fn history_of(args: &ServeArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
     }
     let peers = crate::show::counted(loaded.records as u64, "peer");
     eprintln!("headstart: {peers} remembered in {}", file.display());
-    Ok((Arc::new(PersistentStore(history)), none))
+    Ok((Arc::new(history), none))
 }
 
 /// Prints why the history's server is away, and when it is back.

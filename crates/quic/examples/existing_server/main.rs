@@ -1,4 +1,5 @@
-//! A noq server, with the lines that make its connections start with WiseStart.
+//! A noq server, with the lines that make its connections start with WiseStart, from a history that
+//! it shares with other servers.
 //!
 //! ```text
 //! cargo run -p headstart-quic --example existing_server
@@ -10,18 +11,20 @@ mod yours;
 
 use std::{net::UdpSocket, sync::Arc};
 
-use headstart_quic::{Choice, PreciseRuntime, ServerSetup, Sharded}; // +
+use headstart_quic::{Choice, PreciseRuntime, ServerSetup}; // +
+use headstart_store::fleet::{Fleet, Options}; // +
 
 #[tokio::main]
 async fn main() -> yours::Result<()> {
-    serve(yours::tls()?, UdpSocket::bind("127.0.0.1:4433")?).await
+    serve(yours::tls()?, UdpSocket::bind("127.0.0.1:4433")?, "valkey://127.0.0.1:6379/").await
 }
 
-/// Answers every connection.
-pub async fn serve(tls: Arc<rustls::ServerConfig>, socket: UdpSocket) -> yours::Result<()> {
+/// Answers every connection. The history's server need not be there.
+pub async fn serve(tls: Arc<rustls::ServerConfig>, socket: UdpSocket, history: &str) -> yours::Result<()> {
     let config = yours::config(&tls)?;
+    let fleet = Fleet::open(history.parse()?, Options::default())?; // +
     let setup = ServerSetup::new(config.clone(), tls, Choice::find("wise-start")?)? // +
-        .history(Arc::new(Sharded::default())); // +
+        .history(Arc::new(fleet)); // +
     let runtime = PreciseRuntime::new(); // + was Arc::new(noq::TokioRuntime)
     let endpoint = noq::Endpoint::new(noq::EndpointConfig::default(), Some(config), socket, runtime)?;
     while let Some(incoming) = endpoint.accept().await {
