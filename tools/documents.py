@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Checks links of documents, and the table of crates in CONTRIBUTING.md.
+"""Checks links of documents, the table of crates in CONTRIBUTING.md, and tests named as evidence.
 
 A link must lead to a file and a heading that exist. The table must have every crate of the
 workspace, with the crates it depends on as `cargo metadata` has them, without those of tests. Links
-to other hosts are not followed. Each rule is first shown to find a fault in a sample.
+to other hosts are not followed. Each threat of docs/security.md names tests, and they exist. Each
+rule is first shown to find a fault in a sample.
 """
 
 import json
@@ -14,6 +15,7 @@ import sys
 
 TABLE = "CONTRIBUTING.md"
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
+THREATS = "docs/security.md"
 ROW = re.compile(r"\| `([\w-]+)` \| .* \| (.*) \|$")
 
 
@@ -64,6 +66,44 @@ def wrong_rows(text, dependencies):
             yield f"`{name}`: found {', '.join(sorted(named)) or '-'}, expected {', '.join(sorted(expected)) or '-'}"
 
 
+def wrong_evidence(text, read):
+    """Line number and message of each row of the table of threats that names no test that exists.
+
+    Evidence is `CRATE/tests/FILE.rs: TEST`, more `TEST`s of that file, a whole file, "`CRATE` unit
+    tests of `MODULE`", or "fuzz targets" and their names. `read` gives the text of a path or None.
+    """
+    rows = re.finditer(r"^\| .* \| .* \| (.*) \|$", text.partition("| threat |")[2].partition("\n\n")[0], re.M)
+    for row in rows:
+        number = text.partition("| threat |")[0].count("\n") + 1 + row.string.count("\n", 0, row.start())
+        path, tests = None, 0
+        for part in row[1].split(";"):
+            spans = re.findall(r"`([^`]+)`", part)
+            if units := re.match(r" *`([\w-]+)` unit tests of ", part):
+                paths = [f"crates/{units[1]}/src/{module}" for module in spans[1:]]
+                files = [f"{it}/tests.rs" if read(pathlib.Path(f"{it}/tests.rs")) else f"{it}.rs" for it in paths]
+                names = ["#[test]"] * len(files)
+            elif "fuzz target" in part:
+                files, names = [f"fuzz/fuzz_targets/{name}.rs" for name in spans], ["fuzz_target!"] * len(spans)
+            else:
+                files, names = [], []
+                for span in spans:
+                    given, _, test = span.rpartition(": ") if ".rs" in span else ("", "", span)
+                    if ".rs" in span and not given:
+                        given, test = span, "#["
+                    path = f"crates/{given}" if given else path
+                    files.append(path)
+                    names.append(test if test == "#[" else f"fn {test}(")
+            for file, name in zip(files, names):
+                tests += 1
+                found = read(pathlib.Path(file)) if file else None
+                if found is None:
+                    yield number, f"found the file {file}, expected one of the repository with tests"
+                elif name not in found:
+                    yield number, f"found {name!r} as a test of {file}, expected one that is there"
+        if not tests:
+            yield number, "found a threat without a test, expected the name of one"
+
+
 def crates():
     """Each crate of the workspace by the name of its folder, with those it depends on."""
     command = ["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"]
@@ -102,6 +142,26 @@ def check_rules():
             sys.exit(f"documents.py: {text!r}: found {found}, expected {expected} faults")
 
 
+    head = "| threat | bound | shown by |\n|---|---|---|\n"
+    there = {
+        pathlib.Path("crates/web/tests/a.rs"): "#[test]\nfn one() {}\n#[test]\nfn two() {}",
+        pathlib.Path("crates/web/src/log.rs"): "#[test]",
+        pathlib.Path("fuzz/fuzz_targets/hint.rs"): "fuzz_target!",
+    }
+    for evidence, expected in [
+        ("`web/tests/a.rs: one`, `two`; `web` unit tests of `log`; fuzz target `hint`", 0),
+        ("`web/tests/a.rs`", 0),
+        ("`web/tests/a.rs: three`, `two`, `four`", 2),
+        ("`web/tests/b.rs`", 1),
+        ("`web` unit tests of `log`, `other`; fuzz targets `hint`, `none`", 2),
+        ("`two`", 1),
+        ("by thought", 1),
+    ]:
+        found = [*wrong_evidence(f"{head}| x | y | {evidence} |\n", there.get)]
+        if len(found) != expected:
+            sys.exit(f"documents.py: {evidence!r}: found {found}, expected {expected} faults")
+
+
 def read_file(place):
     if place.is_dir():
         return ""
@@ -115,6 +175,8 @@ def main():
     for path in listed:
         text = pathlib.Path(path).read_text(encoding="utf-8")
         faults += [f"{path}:{number}: {message}" for number, message in dead_links(path, text, read_file)]
+        if path == THREATS:
+            faults += [f"{path}:{number}: {message}" for number, message in wrong_evidence(text, read_file)]
     faults += [f"{TABLE}: {message}" for message in wrong_rows(pathlib.Path(TABLE).read_text(encoding="utf-8"), crates())]
     if faults:
         sys.exit("\n".join([*faults, f"documents.py: {len(faults)} faults"]))

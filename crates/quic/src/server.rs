@@ -370,3 +370,25 @@ pub(crate) fn install(transport: &mut TransportConfig, shared: &Arc<Shared>) {
         Some(Stack::Cubic) => transport.congestion_controller_factory(Arc::new(CubicConfig::default())),
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The arms of 1000 connection IDs that a client may choose, at a rollout of a half.
+    fn arms(assignment: &ArmAssignment) -> Vec<bool> {
+        (0..1000_u64).map(|id| assignment.draw(&id.to_be_bytes()) % 10_000 < 5_000).collect()
+    }
+
+    /// Two processes agree on half of the IDs, as by chance: with a standard deviation of 16.
+    #[test]
+    fn a_client_that_knows_the_arms_of_one_process_cannot_tell_those_of_another() {
+        let (one, other) = (ArmAssignment::default(), ArmAssignment::default());
+        assert_eq!(arms(&one), arms(&one.clone()), "clones of a set-up draw alike");
+        let alike = arms(&one).iter().zip(arms(&other)).filter(|(a, b)| **a == *b).count();
+        assert!((400..=600).contains(&alike), "{alike} of 1000");
+        let treated = arms(&one).iter().filter(|is_treated| **is_treated).count();
+        assert!((400..=600).contains(&treated), "{treated} of 1000");
+        assert_eq!(arms(&ArmAssignment::seeded(1)), arms(&ArmAssignment::seeded(1)), "a run is repeatable");
+    }
+}

@@ -36,6 +36,9 @@ pub struct ServerConfig {
     pub most_unsent: u64,
     /// Time limit of a handshake. 10 s: the stack's idle timeout allows a silent peer 30 s.
     pub handshake: Duration,
+    /// Time after which a client over TCP is closed that takes nothing of its answer, or whose acks
+    /// are missing (Linux). 30 s, as the stack's idle timeout over QUIC.
+    pub stall: Duration,
     /// Time for connections to finish after shutdown.
     pub grace: Duration,
     /// A line for each request.
@@ -50,6 +53,7 @@ impl Default for ServerConfig {
             most_connections: 10_000,
             most_unsent: 1 << 30,
             handshake: Duration::from_secs(10),
+            stall: Duration::from_secs(30),
             grace: Duration::from_secs(3),
             access_log: None,
         }

@@ -67,7 +67,7 @@ pub async fn serve(
     loop {
         let accepted = tokio::select! {
             () = shutdown.cancelled() => break,
-            accepted = accept(&listener) => accepted,
+            accepted = accept(&listener, server_config.stall) => accepted,
         };
         let (stream, remote) = match accepted {
             Ok(accepted) => accepted,
@@ -117,11 +117,16 @@ pub fn shared_listener(address: SocketAddr) -> io::Result<std::net::TcpListener>
 const BACKLOG: i32 = 128;
 
 /// A connection whose packets leave at once: the end of a small answer would wait for the ack of
-/// its beginning, which Linux delays by 40 ms.
-async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+/// its beginning, which Linux delays by 40 ms. The kernel closes it when its peer takes nothing for
+/// `stall`.
+async fn accept(listener: &TcpListener, stall: Duration) -> io::Result<(TcpStream, SocketAddr)> {
     let (stream, remote) = listener.accept().await?;
-    // It fails only for a connection that has ended.
+    // They fail only for a connection that has ended.
     let _ = stream.set_nodelay(true);
+    #[cfg(target_os = "linux")]
+    let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(stall));
+    #[cfg(not(target_os = "linux"))]
+    let _ = stall;
     Ok((stream, remote))
 }
 
@@ -174,7 +179,8 @@ mod tests {
     async fn the_end_of_an_answer_does_not_wait_for_an_ack() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let (client, accepted) = tokio::join!(TcpStream::connect(address), accept(&listener));
+        let (client, accepted) =
+            tokio::join!(TcpStream::connect(address), accept(&listener, Duration::from_secs(1)));
         let (stream, remote) = accepted.expect("a connection");
         assert_eq!(remote, client.expect("a connection").local_addr().expect("an address"));
         assert!(stream.nodelay().expect("an option"));

@@ -1,8 +1,9 @@
 //! The same pages over TCP, for clients without HTTP/3.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::common::{Running, folder, start};
+use crate::common::{Running, TIMEOUT, folder, start};
 use headstart_web::client::{self, Trust, tls};
 use headstart_web::identity::Identity;
 use headstart_web::server::ServerConfig;
@@ -19,11 +20,19 @@ async fn dial(server: &Running, protocols: &[&[u8]]) -> TlsStream<TcpStream> {
 }
 
 async fn dial_as(server: &Running, trust: &Trust, protocols: &[&[u8]]) -> TlsStream<TcpStream> {
+    try_dial(server, trust, protocols).await.expect("a handshake")
+}
+
+async fn try_dial(
+    server: &Running,
+    trust: &Trust,
+    protocols: &[&[u8]],
+) -> std::io::Result<TlsStream<TcpStream>> {
     let mut config = tls(trust, None, false).expect("TLS");
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     let stream = TcpStream::connect(server.address).await.expect("a connection");
     let name = ServerName::try_from("localhost").expect("a name");
-    TlsConnector::from(Arc::new(config)).connect(name, stream).await.expect("a handshake")
+    TlsConnector::from(Arc::new(config)).connect(name, stream).await
 }
 
 pub async fn ask(server: &Running, request: &str) -> String {
@@ -248,4 +257,42 @@ async fn header_fields_beyond_64_kib_are_refused() {
     let _ = stream.read_to_end(&mut answer).await;
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 431"), "{}", String::from_utf8_lossy(&answer));
     server.stop().await;
+}
+
+/// The only place of the server is free again after each: silence before TLS, half a header, and an
+/// answer that is not read.
+#[tokio::test(flavor = "multi_thread")]
+#[cfg(target_os = "linux")]
+async fn clients_that_stall_are_closed_and_make_room() {
+    let second = Duration::from_secs(1);
+    let limits =
+        ServerConfig { handshake: second, stall: second, most_connections: 1, ..ServerConfig::default() };
+    let server = start(limits, |_| Site::Generated).await;
+    let mute = TcpStream::connect(server.address).await.expect("a connection");
+    let mut stalled = vec![];
+    for begun in ["GET /bytes/1 HT", "GET /bytes/1000000000 HTTP/1.1\r\nHost: h\r\n\r\n"] {
+        let mut stream = next(&server).await;
+        stream.write_all(begun.as_bytes()).await.expect("sent");
+        stalled.push(stream);
+    }
+    let mut last = next(&server).await;
+    last.write_all(b"GET /bytes/1 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").await.expect("sent");
+    let mut answer = vec![];
+    last.read_to_end(&mut answer).await.expect("an answer");
+    assert!(answer.starts_with(b"HTTP/1.1 200 OK"), "{}", String::from_utf8_lossy(&answer));
+    drop((mute, stalled));
+    server.stop().await;
+}
+
+/// A connection as soon as there is room.
+#[cfg(target_os = "linux")]
+async fn next(server: &Running) -> TlsStream<TcpStream> {
+    let begun = tokio::time::Instant::now();
+    loop {
+        match try_dial(server, &server.trust(), &[b"http/1.1"]).await {
+            Ok(stream) => return stream,
+            Err(error) => assert!(begun.elapsed() < TIMEOUT, "no room: {error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
