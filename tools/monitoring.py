@@ -6,10 +6,12 @@ usage: monitoring.py HEADSTART
 - `promtool` checks the rules and runs their tests.
 - A server is started, pages are fetched, and `promtool` checks its counters.
 - Every metric in rules and dashboard is one of the server's.
-- Prometheus scrapes the server, and answers every query of the dashboard.
+- Prometheus scrapes the server while pages are fetched, until every query of the dashboard has a
+  number.
 """
 
 import json
+import math
 import os
 import pathlib
 import re
@@ -51,11 +53,16 @@ def until(what, attempt):
 
 
 def queries(dashboard):
-    """The dashboard's queries, with its variables as Grafana would fill them in."""
+    """Title and query of each series, with the variables as Grafana would fill them in."""
     for panel in dashboard["panels"]:
         for target in panel["targets"]:
             text = target["expr"].replace("$__rate_interval", "1m")
-            yield re.sub(r"\$[a-z]+", ".*", text)
+            yield panel["title"], re.sub(r"\$[a-z]+", ".*", text)
+
+
+def has_data(result):
+    """True if one series is a number: 0/0 is none, and Grafana draws nothing for it."""
+    return any(math.isfinite(float(series["value"][1])) for series in result)
 
 
 def check(headstart, folder):
@@ -66,13 +73,15 @@ def check(headstart, folder):
 
     counters, listen = (f"127.0.0.1:{free_port()}" for _ in range(2))
     # Nobody answers for the fleet's history: its counters are there all the same.
-    server = [headstart, "serve", "--generate", "--listen", "127.0.0.1:0", "--quiet", "--rollout", "50 %"]
+    server = [headstart, "serve", "--generate", "--listen", "127.0.0.1:0", "--quiet"]
+    # Both arms: loopback is shorter than the paths on which they are drawn.
+    server += ["--rollout", "50 %", "--shortest-rtt", "0 ms"]
     server += ["--history", "valkey://127.0.0.1:1/", "--access-log", f"{folder}/access.log", "--metrics", counters]
     environment = dict(os.environ, XDG_DATA_HOME=str(folder))
     running = [subprocess.Popen(server, stderr=subprocess.PIPE, text=True, env=environment)]
     try:
         url = next(found[0] for line in running[0].stderr if (found := re.findall(r"https://[^,]*/", line)))
-        fetch = [headstart, "get", f"{url}bytes/100000", "--insecure", "--repeat", "3"]
+        fetch = [headstart, "get", f"{url}bytes/1000000", "--insecure", "--repeat", "5"]
         subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
         text = get(f"http://{counters}/metrics")
         subprocess.run(["promtool", "check", "metrics"], check=True, input=text, text=True)
@@ -98,14 +107,21 @@ def check(headstart, folder):
             address = f"http://{listen}/api/v1/query?" + urllib.parse.urlencode({"query": query})
             return json.loads(get(address))["data"]["result"]
 
-        ended = until("the connections", lambda: ask("sum(headstart_connections_total) > 2")[0]["value"][1])
-        count = sum(1 for query in queries(dashboard) if ask(query) is not None)
+        count = lambda: ask("sum(headstart_connections_total) > 2")[0]["value"][1]
+        until("the connections", count)
+        asked = empty = [*queries(dashboard)]
+        end = time.monotonic() + SECONDS
+        while empty := [(title, query) for title, query in empty if not has_data(ask(query))]:
+            if time.monotonic() > end:
+                sys.exit("\n".join(f"monitoring.py: no data in {SECONDS} s: {title}: {query}" for title, query in empty))
+            subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
+        ended = count()
         groups = json.loads(get(f"http://{listen}/api/v1/rules"))["data"]["groups"]
         alerts = [rule for group in groups for rule in group["rules"]]
         bad = [rule["name"] for rule in alerts if rule["health"] == "err"]
         if bad:
             sys.exit(f"monitoring.py: rules that Prometheus cannot evaluate: {', '.join(bad)}")
-        print(f"{len(named)} metrics, {count} queries and {len(alerts)} alerts: Prometheus saw {ended} connections")
+        print(f"{len(named)} metrics, {len(asked)} queries with data, {len(alerts)} alerts, {ended} connections")
     finally:
         for process in reversed(running):
             process.terminate()
