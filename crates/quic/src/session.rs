@@ -3,7 +3,8 @@
 //! noq encodes transport parameters inside its own TLS session, so an additional parameter needs
 //! another session: [`tls`] has one over `rustls::quic`. `ObservedSession` wraps any session and
 //! its keys: the packet key sees each packet's number, and the header key, applied last, its final
-//! bytes. Both are assumptions about the stack; `headstart-stack` has a test for each.
+//! bytes. Both are assumptions about the stack; `headstart-stack` has a test for each. The packet
+//! key of received packets also drops those at which the stack would panic ([`keys`]).
 //!
 //! No cryptography is written here: keys are rustls', and noq's own session handles Retry packets.
 
@@ -23,7 +24,7 @@ use noq_proto::{ConnectError, ConnectionId, Side, TransportError};
 use crate::hint;
 use crate::last_encrypted::Level;
 use crate::shared::Shared;
-use keys::{ObservedHeaderKey, ObservedPacketKey};
+use keys::{KeyUpdates, ObservedHeaderKey, ObservedPacketKey};
 
 pub use tls::{ClientTls, HandshakeData, ServerTls};
 
@@ -97,27 +98,43 @@ impl crypto::ServerConfig for CustomCrypto {
 pub(crate) struct ObservedSession {
     inner: Box<dyn crypto::Session>,
     shared: Arc<Shared>,
+    updates: Arc<KeyUpdates>,
     has_handshake_keys: bool,
+    has_next_keys: bool,
 }
 
 impl ObservedSession {
     pub(crate) fn new(inner: Box<dyn crypto::Session>, shared: Arc<Shared>) -> Self {
-        Self { inner, shared, has_handshake_keys: false }
+        let updates = Arc::new(KeyUpdates::new());
+        Self { inner, shared, updates, has_handshake_keys: false, has_next_keys: false }
     }
 
     fn header(&self, key: Box<dyn HeaderKey>, level: Level) -> Box<dyn HeaderKey> {
         Box::new(ObservedHeaderKey::new(key, level, Arc::clone(&self.shared)))
     }
 
-    fn packet(&self, key: Box<dyn PacketKey>, level: Level) -> Box<dyn PacketKey> {
-        Box::new(ObservedPacketKey::new(key, level, Arc::clone(&self.shared)))
+    fn packet(&self, key: Box<dyn PacketKey>, level: Level, is_update: bool) -> Box<dyn PacketKey> {
+        let (shared, updates) = (Arc::clone(&self.shared), Arc::clone(&self.updates));
+        Box::new(ObservedPacketKey::new(key, level, shared, updates, is_update))
     }
 
-    /// Only local keys are wrapped: the peer's packets are of no interest.
+    fn packets(
+        &self,
+        keys: KeyPair<Box<dyn PacketKey>>,
+        level: Level,
+        is_update: bool,
+    ) -> KeyPair<Box<dyn PacketKey>> {
+        KeyPair {
+            local: self.packet(keys.local, level, is_update),
+            remote: self.packet(keys.remote, level, is_update),
+        }
+    }
+
+    /// Of header keys only the local ones are wrapped.
     fn keys(&self, keys: Keys, level: Level) -> Keys {
         Keys {
             header: KeyPair { local: self.header(keys.header.local, level), remote: keys.header.remote },
-            packet: KeyPair { local: self.packet(keys.packet.local, level), remote: keys.packet.remote },
+            packet: self.packets(keys.packet, level, false),
         }
     }
 }
@@ -138,7 +155,7 @@ impl crypto::Session for ObservedSession {
     /// Packets of 0-RTT share their numbers with those of 1-RTT.
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
         let (header, packet) = self.inner.early_crypto()?;
-        Some((self.header(header, Level::Data), self.packet(packet, Level::Data)))
+        Some((self.header(header, Level::Data), self.packet(packet, Level::Data, false)))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
@@ -165,9 +182,14 @@ impl crypto::Session for ObservedSession {
         Some(self.keys(keys, level))
     }
 
+    /// The first ones are kept by the stack for the first update; each update asks for more.
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        let KeyPair { local, remote } = self.inner.next_1rtt_keys()?;
-        Some(KeyPair { local: self.packet(local, Level::Data), remote })
+        if self.has_next_keys {
+            self.updates.update();
+        }
+        self.has_next_keys = true;
+        let keys = self.inner.next_1rtt_keys()?;
+        Some(self.packets(keys, Level::Data, true))
     }
 
     fn is_valid_retry(&self, orig_dst_cid: ConnectionId, header: &[u8], payload: &[u8]) -> bool {

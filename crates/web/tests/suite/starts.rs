@@ -109,3 +109,46 @@ async fn with_a_rollout_of_zero_no_connection_uses_the_scheme() {
     assert_eq!(report.source, headstart_quic::start_report::Source::Nothing);
     server.stop().await;
 }
+
+/// An Initial packet of a client (RFC 9000 §17.2.2) with these frames and reserved bits.
+fn initial(keys: &rustls::quic::Keys, number: u8, frames: &[u8], reserved: u8) -> Vec<u8> {
+    const ID: [u8; 8] = [8; 8];
+    // The type with a packet number of two bytes, version 1, two connection IDs and no token.
+    let mut packet = vec![0xC1 | reserved << 2, 0, 0, 0, 1, 8];
+    packet.extend(ID);
+    packet.push(8);
+    packet.extend([9; 8]);
+    packet.push(0);
+    let length = 2 + frames.len() + keys.local.packet.tag_len();
+    packet.extend((0x4000 | length as u16).to_be_bytes());
+    let number_at = packet.len();
+    packet.extend([0, number]);
+    let mut payload = frames.to_vec();
+    let tag = keys.local.packet.encrypt_in_place(number.into(), &packet, &mut payload).expect("sealed");
+    packet.extend(payload);
+    packet.extend(tag.as_ref());
+    // RFC 9001 §5.4.2: the sample begins four bytes behind the beginning of the packet number.
+    let sample = packet[number_at + 4..number_at + 20].to_vec();
+    let (head, rest) = packet.split_at_mut(number_at);
+    keys.local.header.encrypt_in_place(&sample, &mut head[0], &mut rest[..2]).expect("protected");
+    packet
+}
+
+/// noq 1.4 panics at a packet with reserved bits of a connection whose client has closed it. It
+/// holds the lock of the endpoint then: one datagram from any address ended the server.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_closes_and_goes_on_against_the_rules_does_not_end_the_server() {
+    let (server, _) = start("wise-start", Rollout::default());
+    let suite =
+        rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256.tls13().and_then(|it| it.quic_suite());
+    let keys = suite.expect("for QUIC").keys(&[8; 8], rustls::Side::Client, rustls::quic::Version::V1);
+    // CONNECTION_CLOSE without an error, and padding.
+    let mut close = vec![0x1C, 0, 0, 0];
+    close.resize(1100, 0);
+    let mut datagram = initial(&keys, 0, &close, 0);
+    datagram.extend(initial(&keys, 1, &[0; 100], 3));
+    let client = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
+    client.send_to(&datagram, server.address).await.expect("sent");
+    assert_eq!(server.fetch(&["/bytes/1000"]).await.pages[0].bytes, 1000);
+    server.stop().await;
+}
