@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""`headstart serve` beside nginx in the same run, and beside ten thousand idle connections.
+"""`headstart serve` beside nginx, Caddy and plain noq in the same run, and beside ten thousand idle
+connections.
 
-Needs Linux, nginx, h2load (package nghttp2-client) and openssl. Usage:
-    cargo build --release --features network
-    cargo build --release -p headstart-web --example load
-    tools/measure-serve.py [HEADSTART] [--load LOAD] [--turns N] [--seconds S] [--only WORD,...]
-        [--crowd IDLE,BUSY] [--real-time]
+Needs Linux, nginx, h2load (package nghttp2-client) and openssl; with Caddy it takes part. The
+programs are built as docs/serving-measurements.md says; `--help` has the options.
 
-Both serve over loopback with the same certificate, the same files and TLS 1.3, without resumption.
-nginx has one worker, headstart its threads; no processor is reserved for either. The client of TCP
-is h2load, that of QUIC the example `load`.
+All serve over loopback. Certificate and files are the same, TLS is 1.3, nothing is resumed.
+There is one worker of nginx; the others have their threads. No processor is reserved for any. The
+example `plain` is noq alone: the server of `headstart serve` without anything of headstart between
+it and the stack. The client of TCP is h2load, that of QUIC the example `load`.
 
 Processor time is that of the server's process (schedstat), for each request or connection. In each
-turn every server has its run, and ratios are those of one turn, over nginx with HTTP/2. Their
-median is printed with its 95 % interval. Requests per second and rates are medians by the clock,
-which other load of the machine changes. --real-time runs servers and clients before everything
-else (needs root).
+turn every server has its run, and ratios are those of one turn, over nginx with HTTP/2 and over
+noq. Their medians are printed with 95 % intervals. "On one core" is what one core of the server
+carries: requests or connections, and bits, over processor time. Requests per second are medians by
+the clock, which other load of the machine changes. --real-time runs servers and clients before
+everything else (needs root).
 
 --crowd measures completion times and memory with idle QUIC connections instead.
 """
@@ -33,7 +33,7 @@ import sys
 import tempfile
 import time
 
-NGINX_PORT, HEADSTART_PORT = 8443, 4533
+PORTS = {"nginx": 8443, "headstart": 4533, "noq": 4534, "caddy": 4535}
 #: name, file, kind, connections at once
 CASES = [
     ("1 kB, kept", "1k", "kept", 16),
@@ -43,7 +43,7 @@ CASES = [
     ("1 GB", "1G", "kept", 1),
 ]
 SIZES = {"1k": 1000, "100k": 100_000, "10M": 10_000_000, "1G": 1_000_000_000}
-SERVERS = ["nginx h2", "nginx h1", "headstart h2", "headstart h1", "headstart h3"]
+SERVERS = ["nginx h2", "nginx h1", "headstart h2", "headstart h1", "headstart h3", "noq h3", "caddy h3"]
 
 
 def processor_time(pid):
@@ -94,17 +94,34 @@ def start_nginx(folder):
         f"client_body_temp_path {folder}/b; proxy_temp_path {folder}/p; fastcgi_temp_path {folder}/f;\n"
         f"uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s; ssl_protocols TLSv1.3; ssl_session_tickets off;\n"
         f"ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;\n"
-        f"server {{ listen 127.0.0.1:{NGINX_PORT} ssl http2 backlog=4096; root {folder}/site; }} }}\n"
+        f"server {{ listen 127.0.0.1:{PORTS['nginx']} ssl http2 backlog=4096; root {folder}/site; }} }}\n"
     )
     return subprocess.Popen(["nginx", "-c", folder / "nginx.conf"])
 
 
 def start_headstart(headstart, folder, most=10_000):
     return subprocess.Popen(
-        [headstart, "serve", folder / "site", "--listen", f"127.0.0.1:{HEADSTART_PORT}", "--certificate",
+        [headstart, "serve", folder / "site", "--listen", f"127.0.0.1:{PORTS['headstart']}", "--certificate",
          folder / "cert.pem", "--key", folder / "key.pem", "--quiet", "--most-connections", str(most)],
         stderr=subprocess.DEVNULL,
     )
+
+
+def start_noq(plain, folder):
+    address = f"127.0.0.1:{PORTS['noq']}"
+    return subprocess.Popen([plain, folder / "site", address, folder / "cert.pem", folder / "key.pem"])
+
+
+def start_caddy(folder):
+    # QUIC needs a name to choose the certificate by; the client sends localhost.
+    (folder / "Caddyfile").write_text(
+        "{\n admin off\n auto_https off\n}\n"
+        f"https://localhost:{PORTS['caddy']} {{\n bind 127.0.0.1\n tls {folder}/cert.pem {folder}/key.pem\n"
+        f" root * {folder}/site\n file_server\n}}\n"
+    )
+    words = ["caddy", "run", "--config", folder / "Caddyfile", "--adapter", "caddyfile"]
+    environment = dict(os.environ, HOME=str(folder), XDG_DATA_HOME=str(folder), XDG_CONFIG_HOME=str(folder))
+    return subprocess.Popen(words, stderr=subprocess.DEVNULL, env=environment)
 
 
 class Failed(Exception):
@@ -113,7 +130,7 @@ class Failed(Exception):
 
 def tcp(server, name, kind, count, seconds):
     """Requests, seconds and bytes of one run of h2load."""
-    port = NGINX_PORT if server.startswith("nginx") else HEADSTART_PORT
+    port = PORTS[server.split()[0]]
     words = ["h2load", "-t", "1", "-c", str(count)] + (["--h1"] if server.endswith("h1") else [])
     size = SIZES[name]
     if kind == "kept" and size > 1_000_000:
@@ -141,48 +158,60 @@ def tcp(server, name, kind, count, seconds):
     return requests, elapsed, requests * size
 
 
-def quic(load, name, kind, count, seconds):
+def quic(load, server, name, kind, count, seconds):
     mode = "requests" if kind == "kept" else "connections"
-    url = f"https://localhost:{HEADSTART_PORT}/{name}"
+    url = f"https://localhost:{PORTS[server.split()[0]]}/{name}"
     done = subprocess.run([load, mode, url, str(count), str(seconds)], capture_output=True, text=True)
     words = done.stdout.split()
     if len(words) < 7 or int(words[1]) or not int(words[0]):
-        raise Failed(f"headstart h3, {name}: {done.stdout} {done.stderr}")
+        raise Failed(f"{server}, {name}: {done.stdout} {done.stderr}")
     return int(words[0]), float(words[3]), int(words[2])
 
 
 def compare(options, folder):
-    processes = {"nginx": start_nginx(folder), "headstart": start_headstart(options.headstart, folder)}
+    servers = [server for server in SERVERS if not options.servers or server.split()[0] in options.servers.split(",")]
+    if not shutil.which("caddy"):
+        servers = [server for server in servers if not server.startswith("caddy")]
+    starts = {
+        "nginx": lambda: start_nginx(folder),
+        "headstart": lambda: start_headstart(options.headstart, folder),
+        "noq": lambda: start_noq(f"{options.examples}/plain", folder),
+        "caddy": lambda: start_caddy(folder),
+    }
+    processes = {name: starts[name]() for name in dict.fromkeys(server.split()[0] for server in servers)}
     time.sleep(1)
     try:
         for name, process in processes.items():
             if process.poll() is not None:
                 sys.exit(f"measure-serve.py: {name} does not start")
         print(f"load {os.getloadavg()[0]:.1f}, {options.turns} turns of {options.seconds} s")
-        print("| work | server | per second | Gbit/s | processor of the server (us each) | over nginx h2 (ratio) |")
-        print("|---|---|--:|--:|--:|--:|")
+        bases = [base for base in ["nginx h2", "noq h3"] if base in servers]
+        print("| work | server | by the clock (per second) | processor of the server (us each) | on one core (per second) "
+              "| on one core (Gbit/s) |" + "".join(f" over {base} (ratio) |" for base in bases))
+        print("|---|---|" + "--:|" * (4 + len(bases)))
         for case, name, kind, count in CASES:
             if options.only and not any(word in case for word in options.only.split(",")):
                 continue
-            runs = {server: [] for server in SERVERS}
+            runs = {server: [] for server in servers}
             for turn in range(options.turns + 1):
-                for server in SERVERS:
+                for server in servers:
                     pid = processes[server.split()[0]].pid
                     before = processor_time(pid)
                     if server.endswith("h3"):
-                        done, elapsed, received = quic(options.load, name, kind, count, options.seconds)
+                        done, elapsed, received = quic(f"{options.examples}/load", server, name, kind, count, options.seconds)
                     else:
                         done, elapsed, received = tcp(server, name, kind, count, options.seconds)
                     used = processor_time(pid) - before
                     # The first turn fills caches.
                     if turn:
-                        runs[server].append((done / elapsed, received * 8e-9 / elapsed, used / done / 1000))
-            for server in SERVERS:
-                middle = [sorted(run[index] for run in runs[server])[options.turns // 2] for index in range(3)]
-                ratios = [run[2] / base[2] for run, base in zip(runs[server], runs["nginx h2"])]
-                ratio, low, high = interval(ratios)
-                text = "1" if server == "nginx h2" else f"{ratio:.2f} [{low:.2f}, {high:.2f}]"
-                print(f"| {case} | {server} | {middle[0]:.4g} | {middle[1]:.2f} | {middle[2]:.4g} | {text} |", flush=True)
+                        runs[server].append((done / elapsed, used / done / 1000, done * 1e9 / used, received * 8 / used))
+            for server in servers:
+                middle = [sorted(run[index] for run in runs[server])[options.turns // 2] for index in range(4)]
+                text = f"| {case} | {server} | " + " | ".join(f"{value:.4g}" for value in middle) + " |"
+                for base in bases:
+                    ratio, low, high = interval([run[1] / beside[1] for run, beside in zip(runs[server], runs[base])])
+                    text += " 1 |" if server == base else f" {ratio:.2f} [{low:.2f}, {high:.2f}] |"
+                print(text, flush=True)
     finally:
         for process in processes.values():
             process.kill()
@@ -200,13 +229,14 @@ def crowd(options, folder):
         for count in (0, idle):
             server = start_headstart(options.headstart, folder, 2 * (idle + busy))
             time.sleep(1)
-            url = f"https://localhost:{HEADSTART_PORT}/100k"
+            url = f"https://localhost:{PORTS['headstart']}/100k"
+            load = f"{options.examples}/load"
             try:
                 # Memory of the first connections of any server is no part of an idle one.
-                subprocess.run([options.load, "connections", url, str(busy), "1"], check=True, capture_output=True)
+                subprocess.run([load, "connections", url, str(busy), "1"], check=True, capture_output=True)
                 before = resident(server.pid)
                 client = subprocess.Popen(
-                    [options.load, "crowd", url, str(count), str(busy), str(options.seconds)],
+                    [load, "crowd", url, str(count), str(busy), str(options.seconds)],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                 )
                 opened, failures, took = client.stdout.readline().split()
@@ -237,14 +267,16 @@ def crowd(options, folder):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("headstart", nargs="?", default="./target/release/headstart")
-    parser.add_argument("--load", default="./target/release/examples/load")
+    parser.add_argument("--examples", default="./target/release/examples", help="folder of `load` and `plain`")
     parser.add_argument("--turns", type=int, default=9)
     parser.add_argument("--seconds", type=int, default=1)
     parser.add_argument("--only", help="cases with one of these words")
+    parser.add_argument("--servers", help="these servers alone, such as headstart,noq,nginx")
     parser.add_argument("--real-time", action="store_true", help="before everything else")
     parser.add_argument("--crowd", help="idle and busy connections, such as 10000,500")
     options = parser.parse_args()
-    for tool in [options.headstart, options.load, "openssl", *([] if options.crowd else ["nginx", "h2load"])]:
+    tools = [] if options.crowd else [f"{options.examples}/plain", "nginx", "h2load"]
+    for tool in [options.headstart, f"{options.examples}/load", "openssl", *tools]:
         if not shutil.which(tool):
             sys.exit(f"measure-serve.py: {tool} is missing")
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

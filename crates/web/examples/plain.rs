@@ -1,0 +1,37 @@
+//! A folder over HTTP/3 by noq alone, to be compared with `headstart serve` by
+//! `tools/measure-serve.py`: the same server without schemes, records, hints and precise timers.
+//!
+//! ```text
+//! plain FOLDER ADDRESS:PORT CERTIFICATE KEY
+//! ```
+
+use std::path::Path;
+use std::sync::Arc;
+
+use headstart_web::admission::Plain;
+use headstart_web::identity::Identity;
+use headstart_web::open;
+use headstart_web::server::{self, ServerConfig};
+use headstart_web::site::{Folder, Site};
+use noq::crypto::rustls::QuicServerConfig;
+use noq::{Endpoint, EndpointConfig, TokioRuntime};
+use tokio_util::sync::CancellationToken;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [folder, address, certificate, key] = &words[..] else {
+        return Err(
+            format!("found {} words, expected FOLDER ADDRESS:PORT CERTIFICATE KEY", words.len()).into()
+        );
+    };
+    let identity = Identity::from_pem(Path::new(certificate), Path::new(key))?;
+    let crypto = QuicServerConfig::try_from(server::tls(&identity.current()?)?)?;
+    let config = noq::ServerConfig::with_crypto(Arc::new(crypto));
+    let socket = open::socket(address.parse()?)?;
+    let endpoint = Endpoint::new(EndpointConfig::default(), Some(config), socket, Arc::new(TokioRuntime))?;
+    let site = Arc::new(Site::Folder(Folder::open(Path::new(folder))?));
+    let until = CancellationToken::new();
+    server::serve(endpoint, Arc::new(Plain), site, ServerConfig::default(), until).await;
+    Ok(())
+}
