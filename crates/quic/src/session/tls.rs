@@ -132,19 +132,15 @@ impl crypto::ServerConfig for ServerConfig {
 
     fn start_session(&self, version: u32, params: &TransportParameters) -> Box<dyn crypto::Session> {
         let params_bytes = encoded(params, self.announce);
-        match ServerConnection::new(Arc::clone(&self.tls.config), Version::V1, params_bytes) {
+        let session = match ServerConnection::new(Arc::clone(&self.tls.config), Version::V1, params_bytes) {
             Ok(inner) if version == VERSION => {
-                let session = TlsSession::new(
-                    Connection::Server(inner),
-                    self.tls.suite,
-                    None,
-                    Arc::clone(&self.shared),
-                );
-                Box::new(ObservedSession::new(Box::new(session), Arc::clone(&self.shared)))
+                let (inner, shared) = (Connection::Server(inner), Arc::clone(&self.shared));
+                Box::new(TlsSession::new(inner, self.tls.suite, None, shared))
             }
             // A draft version, or one that rustls refuses: the stack's session answers, no hint.
             _ => self.tls.stack.start_session(version, params),
-        }
+        };
+        Box::new(ObservedSession::new(session, Arc::clone(&self.shared)))
     }
 }
 

@@ -110,12 +110,18 @@ async fn with_a_rollout_of_zero_no_connection_uses_the_scheme() {
     server.stop().await;
 }
 
+/// The server's connection ID that a client makes up; the stack keeps one in mind for 30 s.
+fn id_of(version: u32) -> [u8; 8] {
+    u64::from(version).to_be_bytes()
+}
+
 /// An Initial packet of a client (RFC 9000 §17.2.2) with these frames and reserved bits.
-fn initial(keys: &rustls::quic::Keys, number: u8, frames: &[u8], reserved: u8) -> Vec<u8> {
-    const ID: [u8; 8] = [8; 8];
-    // The type with a packet number of two bytes, version 1, two connection IDs and no token.
-    let mut packet = vec![0xC1 | reserved << 2, 0, 0, 0, 1, 8];
-    packet.extend(ID);
+fn initial(version: u32, keys: &rustls::quic::Keys, number: u8, frames: &[u8], reserved: u8) -> Vec<u8> {
+    // The type with a packet number of two bytes, the version, two connection IDs and no token.
+    let mut packet = vec![0xC1 | reserved << 2];
+    packet.extend(version.to_be_bytes());
+    packet.push(8);
+    packet.extend(id_of(version));
     packet.push(8);
     packet.extend([9; 8]);
     packet.push(0);
@@ -141,14 +147,17 @@ async fn a_client_that_closes_and_goes_on_against_the_rules_does_not_end_the_ser
     let (server, _) = start("wise-start", Rollout::default());
     let suite =
         rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256.tls13().and_then(|it| it.quic_suite());
-    let keys = suite.expect("for QUIC").keys(&[8; 8], rustls::Side::Client, rustls::quic::Version::V1);
+    let suite = suite.expect("for QUIC");
     // CONNECTION_CLOSE without an error, and padding.
     let mut close = vec![0x1C, 0, 0, 0];
     close.resize(1100, 0);
-    let mut datagram = initial(&keys, 0, &close, 0);
-    datagram.extend(initial(&keys, 1, &[0; 100], 3));
-    let client = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
-    client.send_to(&datagram, server.address).await.expect("sent");
-    assert_eq!(server.fetch(&["/bytes/1000"]).await.pages[0].bytes, 1000);
-    server.stop().await;
+    // The stack knows drafts as well, of which there are no hints.
+    for (version, salt) in [(1, rustls::quic::Version::V1), (0xFF00_001D, rustls::quic::Version::V1Draft)] {
+        let keys = suite.keys(&id_of(version), rustls::Side::Client, salt);
+        let mut datagram = initial(version, &keys, 0, &close, 0);
+        datagram.extend(initial(version, &keys, 1, &[0; 100], 3));
+        let client = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
+        client.send_to(&datagram, server.address).await.expect("sent");
+        assert_eq!(server.fetch(&["/bytes/1000"]).await.pages[0].bytes, 1000, "{version:#x}");
+    }
 }
