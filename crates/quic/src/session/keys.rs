@@ -24,18 +24,19 @@ use crate::shared::Shared;
 pub(super) struct KeyUpdates {
     /// One more than the largest number of a received packet of 0-RTT and 1-RTT.
     next_number: AtomicU64,
-    /// A packet was sent after the latest update.
-    has_sent: AtomicBool,
+    /// A packet that can answer others was sent after the latest update. A probe of a path is none,
+    /// for the stack does not count it either.
+    has_answered: AtomicBool,
 }
 
 impl KeyUpdates {
     pub const fn new() -> Self {
-        Self { next_number: AtomicU64::new(0), has_sent: AtomicBool::new(true) }
+        Self { next_number: AtomicU64::new(0), has_answered: AtomicBool::new(true) }
     }
 
     /// Keys take the place of others.
     pub fn update(&self) {
-        self.has_sent.store(false, Ordering::Relaxed);
+        self.has_answered.store(false, Ordering::Relaxed);
     }
 }
 
@@ -69,14 +70,16 @@ impl ObservedPacketKey {
     /// to a packet under the keys before.
     fn may_update(&self, number: u64) -> bool {
         number >= self.updates.next_number.load(Ordering::Relaxed)
-            && self.updates.has_sent.load(Ordering::Relaxed)
+            && self.updates.has_answered.load(Ordering::Relaxed)
     }
 }
 
 impl PacketKey for ObservedPacketKey {
     fn encrypt(&self, path: PathId, number: u64, buf: &mut [u8], header_len: usize) {
         self.shared.last_encrypted.set(self.level, number);
-        self.updates.has_sent.store(true, Ordering::Relaxed);
+        if self.level == Level::Data && buf.get(header_len).is_some_and(|kind| is_answer(*kind)) {
+            self.updates.has_answered.store(true, Ordering::Relaxed);
+        }
         self.inner.encrypt(path, number, buf, header_len);
     }
 
@@ -115,6 +118,11 @@ impl PacketKey for ObservedPacketKey {
     fn integrity_limit(&self) -> u64 {
         self.inner.integrity_limit()
     }
+}
+
+/// ACK and STREAM frames (RFC 9000 §19), which no packet begins with that probes a path.
+const fn is_answer(kind: u8) -> bool {
+    matches!(kind, 0x02 | 0x03 | 0x08..=0x0F)
 }
 
 /// RFC 9000 §17.2 and §17.3.1, for long and short headers without protection.
@@ -216,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_updated_by_the_newest_packet_alone_and_again_after_one_was_sent() {
+    fn keys_are_updated_by_the_newest_packet_alone_and_again_after_an_answer() {
         let updates = Arc::new(KeyUpdates::new());
         let (first, second, third) = (key(&updates, false), key(&updates, true), key(&updates, true));
         assert!(is_taken(&first, 7, 0x40) && is_taken(&first, 5, 0x40), "reordered");
@@ -225,7 +233,9 @@ mod tests {
         updates.update();
         assert!(is_taken(&second, 8, 0x44), "reordered under new keys");
         assert!(!is_taken(&third, 10, 0x40), "nothing was sent since the last update");
-        second.encrypt(PathId::ZERO, 1, &mut [], 0);
+        second.encrypt(PathId::ZERO, 1, &mut [0x40, 1, 0x1B], 2);
+        assert!(!is_taken(&third, 10, 0x40), "an answer to a probe of the path is none to other packets");
+        second.encrypt(PathId::ZERO, 2, &mut [0x40, 2, 0x02], 2);
         assert!(is_taken(&third, 10, 0x40));
     }
 }
