@@ -662,6 +662,11 @@ fn invalid_combinations_are_refused_with_one_message() {
     let (garbage, absent) = (path("garbage"), path("absent"));
     std::fs::write(&garbage, "garbage").expect("a file");
     let (garbage, absent) = (garbage.as_str(), absent.as_str());
+    let [one, other] = ["one", "other"].map(|name| {
+        headstart_web::identity::Identity::load_or_create(path(name).as_ref(), &[]).expect("a certificate");
+        format!("{}/identity.pem", path(name))
+    });
+    let (one, other) = (one.as_str(), other.as_str());
     let one_listen = "127.0.0.1:4433";
     for (arguments, expected) in [
         (&["serve", ".", "--scheme", "rcp"][..], &["`rcp` is not available over QUIC"][..]),
@@ -689,6 +694,7 @@ fn invalid_combinations_are_refused_with_one_message() {
         (&["serve", ".", "--qlog", garbage], &["--qlog", garbage, "found a file, expected a folder"]),
         (&["serve", ".", "--certificate", absent, "--key", absent], &[absent]),
         (&["serve", ".", "--certificate", garbage, "--key", garbage], &[garbage, "found no certificate"]),
+        (&["serve", ".", "--certificate", one, "--key", other], &[one, other, "found no pair"]),
         (
             &["get", "http://localhost/"],
             &["found `http://localhost/`", "expected an https URL (HTTP/3 has no other), such as https://"],

@@ -5,11 +5,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use headstart_quic::{Choice, Handle, Metrics, ServerSetup, StartReport};
 use headstart_startup::catalogue::Name;
-use noq::{Connecting, Connection, ConnectionError, Incoming, PathId};
+use noq::{Connecting, Connection, ConnectionError, Endpoint, Incoming, PathId};
+use tokio_util::sync::CancellationToken;
 
 use crate::admission::{Admission, Session};
+use crate::server::{self, ServerConfig};
+use crate::site::Site;
 
 /// Receives the report of a connection at its end.
 pub type ReportListener = Arc<dyn Fn(&StartReport) + Send + Sync>;
@@ -51,6 +56,19 @@ impl FastStartAdmission {
     pub fn report_to(mut self, listener: ReportListener) -> Self {
         self.listener = Some(listener);
         self
+    }
+
+    /// [`server::serve`] with this admission. Boxed, so that it is compiled here: generic and
+    /// `async` code is compiled with the optimisation of the crate that polls it.
+    #[must_use]
+    pub fn serve(
+        self: Arc<Self>,
+        endpoint: Endpoint,
+        site: Arc<Site>,
+        server_config: ServerConfig,
+        shutdown: CancellationToken,
+    ) -> BoxFuture<'static, ()> {
+        server::serve(endpoint, self, site, server_config, shutdown).boxed()
     }
 
     /// Counters by scheme, the usual one first.

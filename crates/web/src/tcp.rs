@@ -7,6 +7,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use http::HeaderValue;
 use http::header::ALT_SVC;
 use hyper::body::Incoming;
@@ -45,7 +47,22 @@ pub fn tls(identity: &Arc<CurrentIdentity>) -> Result<Arc<rustls::ServerConfig>,
 }
 
 /// Serves `site` on `listener` until `shutdown`, then completes requests. `port` is that of HTTP/3.
-pub async fn serve(
+///
+/// Boxed, so that it is compiled here: an `async fn` is compiled with the optimisation of the crate
+/// that polls it.
+#[must_use]
+pub fn serve(
+    listener: TcpListener,
+    tls: Arc<rustls::ServerConfig>,
+    site: Arc<Site>,
+    port: u16,
+    server_config: ServerConfig,
+    shutdown: CancellationToken,
+) -> BoxFuture<'static, ()> {
+    run(listener, tls, site, port, server_config, shutdown).boxed()
+}
+
+async fn run(
     listener: TcpListener,
     tls: Arc<rustls::ServerConfig>,
     site: Arc<Site>,

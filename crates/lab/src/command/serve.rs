@@ -22,7 +22,7 @@ use headstart_web::open::{self, OpenError, ServerSettings};
 use headstart_web::server::ServerConfig;
 use headstart_web::site::{Folder, Site};
 use headstart_web::start::FastStartAdmission;
-use headstart_web::{metrics, server, tcp};
+use headstart_web::{metrics, tcp};
 use noq::Endpoint;
 #[cfg(unix)]
 use sd_notify::NotifyState;
@@ -281,7 +281,7 @@ async fn run(args: ServeArgs) -> Result<()> {
         );
         tasks.spawn(over_tcp);
     }
-    tasks.spawn(server::serve(endpoint, starts, site, server_config, shutdown.clone()));
+    tasks.spawn(starts.serve(endpoint, site, server_config, shutdown.clone()));
     eprintln!("headstart: {} at https://{address}/, {}. Ctrl-C ends it.", what(&args), args.scheme.name());
     std::io::stderr().flush()?;
 
@@ -417,7 +417,16 @@ fn checked(args: &ServeArgs) -> Result<CheckedOptions> {
     let (history, history_counters) = history_of(args)?;
     Ok(CheckedOptions {
         site: Arc::new(site),
-        identity: open_identity(args)?.current().context("the certificate cannot be used")?,
+        identity: open_identity(args)?.current().with_context(|| match (&args.certificate, &args.key) {
+            (Some(chain), Some(key)) => {
+                format!(
+                    "certificate {} and key {}: found no pair that can be used",
+                    chain.display(),
+                    key.display()
+                )
+            }
+            _ => "the certificate cannot be used".to_owned(),
+        })?,
         history,
         history_counters,
         access_log: open_access_log(&args.operation)?,
