@@ -17,9 +17,9 @@ fi
 host=$(rustc -vV | sed -n 's/^host: //p')
 export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
--Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Ccodegen-units=16 --cfg fuzzing"
-# A runtime of clang's, where it is installed, saves building another: it is by far the largest part
-# of this.
+-Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=16 --cfg fuzzing"
+# A runtime of clang's (package libclang-rt-VERSION-dev), where it is installed, saves building
+# another: it is by far the largest part of this.
 for runtime in /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-"${host%%-*}".a; do
     [ -e "$runtime" ] && export CUSTOM_LIBFUZZER_PATH=$runtime
 done
