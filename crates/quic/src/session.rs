@@ -100,33 +100,32 @@ pub(crate) struct ObservedSession {
     shared: Arc<Shared>,
     updates: Arc<KeyUpdates>,
     has_handshake_keys: bool,
-    has_next_keys: bool,
 }
 
 impl ObservedSession {
     pub(crate) fn new(inner: Box<dyn crypto::Session>, shared: Arc<Shared>) -> Self {
         let updates = Arc::new(KeyUpdates::new());
-        Self { inner, shared, updates, has_handshake_keys: false, has_next_keys: false }
+        Self { inner, shared, updates, has_handshake_keys: false }
     }
 
     fn header(&self, key: Box<dyn HeaderKey>, level: Level) -> Box<dyn HeaderKey> {
         Box::new(ObservedHeaderKey::new(key, level, Arc::clone(&self.shared)))
     }
 
-    fn packet(&self, key: Box<dyn PacketKey>, level: Level, is_update: bool) -> Box<dyn PacketKey> {
+    fn packet(&self, key: Box<dyn PacketKey>, level: Level, update: u64) -> Box<dyn PacketKey> {
         let (shared, updates) = (Arc::clone(&self.shared), Arc::clone(&self.updates));
-        Box::new(ObservedPacketKey::new(key, level, shared, updates, is_update))
+        Box::new(ObservedPacketKey::new(key, level, shared, updates, update))
     }
 
     fn packets(
         &self,
         keys: KeyPair<Box<dyn PacketKey>>,
         level: Level,
-        is_update: bool,
+        update: u64,
     ) -> KeyPair<Box<dyn PacketKey>> {
         KeyPair {
-            local: self.packet(keys.local, level, is_update),
-            remote: self.packet(keys.remote, level, is_update),
+            local: self.packet(keys.local, level, update),
+            remote: self.packet(keys.remote, level, update),
         }
     }
 
@@ -134,7 +133,7 @@ impl ObservedSession {
     fn keys(&self, keys: Keys, level: Level) -> Keys {
         Keys {
             header: KeyPair { local: self.header(keys.header.local, level), remote: keys.header.remote },
-            packet: self.packets(keys.packet, level, false),
+            packet: self.packets(keys.packet, level, 0),
         }
     }
 }
@@ -155,7 +154,7 @@ impl crypto::Session for ObservedSession {
     /// Packets of 0-RTT share their numbers with those of 1-RTT.
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
         let (header, packet) = self.inner.early_crypto()?;
-        Some((self.header(header, Level::Data), self.packet(packet, Level::Data, false)))
+        Some((self.header(header, Level::Data), self.packet(packet, Level::Data, 0)))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
@@ -184,12 +183,8 @@ impl crypto::Session for ObservedSession {
 
     /// The first ones are kept by the stack for the first update; each update asks for more.
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        if self.has_next_keys {
-            self.updates.update();
-        }
-        self.has_next_keys = true;
         let keys = self.inner.next_1rtt_keys()?;
-        Some(self.packets(keys, Level::Data, true))
+        Some(self.packets(keys, Level::Data, self.updates.number_next()))
     }
 
     fn is_valid_retry(&self, orig_dst_cid: ConnectionId, header: &[u8], payload: &[u8]) -> bool {

@@ -24,19 +24,25 @@ use crate::shared::Shared;
 pub(super) struct KeyUpdates {
     /// One more than the largest number of a received packet of 0-RTT and 1-RTT.
     next_number: AtomicU64,
-    /// A packet that can answer others was sent after the latest update. A probe of a path is none,
-    /// for the stack does not count it either.
+    /// Number of the keys that the stack keeps for the next update, the first ones being 1.
+    next_keys: AtomicU64,
+    /// A packet that can answer others was sent after the peer's latest update. A probe of a path
+    /// is none, for the stack does not count it either.
     has_answered: AtomicBool,
 }
 
 impl KeyUpdates {
     pub const fn new() -> Self {
-        Self { next_number: AtomicU64::new(0), has_answered: AtomicBool::new(true) }
+        Self {
+            next_number: AtomicU64::new(0),
+            next_keys: AtomicU64::new(0),
+            has_answered: AtomicBool::new(true),
+        }
     }
 
-    /// Keys take the place of others.
-    pub fn update(&self) {
-        self.has_answered.store(false, Ordering::Relaxed);
+    /// Number of the keys that the stack asks for: at first, and whenever it takes the next ones.
+    pub fn number_next(&self) -> u64 {
+        self.next_keys.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
 
@@ -46,8 +52,8 @@ pub(super) struct ObservedPacketKey {
     level: Level,
     shared: Arc<Shared>,
     updates: Arc<KeyUpdates>,
-    /// It is of a key update, and has decrypted nothing.
-    is_unused_update: AtomicBool,
+    /// Of a key update; 0 for others.
+    update: u64,
     /// Cached: read for each packet.
     tag_len: usize,
     confidentiality_limit: u64,
@@ -59,11 +65,10 @@ impl ObservedPacketKey {
         level: Level,
         shared: Arc<Shared>,
         updates: Arc<KeyUpdates>,
-        is_update: bool,
+        update: u64,
     ) -> Self {
         let (tag_len, confidentiality_limit) = (inner.tag_len(), inner.confidentiality_limit());
-        let is_unused_update = AtomicBool::new(is_update);
-        Self { inner, level, shared, updates, is_unused_update, tag_len, confidentiality_limit }
+        Self { inner, level, shared, updates, update, tag_len, confidentiality_limit }
     }
 
     /// The peer may update keys with a packet of that number: it is newer than all, and an answer
@@ -90,8 +95,9 @@ impl PacketKey for ObservedPacketKey {
         header: &[u8],
         payload: &mut BytesMut,
     ) -> Result<(), CryptoError> {
-        let is_unused_update = self.is_unused_update.load(Ordering::Relaxed);
-        if is_unused_update && !self.may_update(number) {
+        // Its first packet is the update, and the stack asks for the next keys at once.
+        let is_update = self.update > 0 && self.update == self.updates.next_keys.load(Ordering::Relaxed);
+        if is_update && !self.may_update(number) {
             return Err(CryptoError);
         }
         self.inner.decrypt(path, number, header, payload)?;
@@ -100,8 +106,8 @@ impl PacketKey for ObservedPacketKey {
         }
         if self.level == Level::Data {
             self.updates.next_number.fetch_max(number + 1, Ordering::Relaxed);
-            if is_unused_update {
-                self.is_unused_update.store(false, Ordering::Relaxed);
+            if is_update {
+                self.updates.has_answered.store(false, Ordering::Relaxed);
             }
         }
         Ok(())
@@ -194,11 +200,11 @@ mod tests {
         }
     }
 
-    fn key(updates: &Arc<KeyUpdates>, is_update: bool) -> ObservedPacketKey {
+    fn key(updates: &Arc<KeyUpdates>, update: u64) -> ObservedPacketKey {
         let rules = Rules::new(Side::Server, Choice::find("iw10").expect("carried"));
         let peer = std::net::IpAddr::from([192, 0, 2, 1]);
         let shared = Shared::new(Arc::new(rules), (peer, 443).into(), None, client_key(peer), 0, None);
-        ObservedPacketKey::new(Box::new(NoKey), Level::Data, shared, Arc::clone(updates), is_update)
+        ObservedPacketKey::new(Box::new(NoKey), Level::Data, shared, Arc::clone(updates), update)
     }
 
     fn is_taken(key: &ObservedPacketKey, number: u64, first: u8) -> bool {
@@ -207,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_packet_with_reserved_bits_is_dropped() {
-        let key = key(&Arc::new(KeyUpdates::new()), false);
+        let key = key(&Arc::new(KeyUpdates::new()), 0);
         for (first, expected) in [
             (0x40, true),
             (0x44, true), // the key phase
@@ -226,16 +232,28 @@ mod tests {
     #[test]
     fn keys_are_updated_by_the_newest_packet_alone_and_again_after_an_answer() {
         let updates = Arc::new(KeyUpdates::new());
-        let (first, second, third) = (key(&updates, false), key(&updates, true), key(&updates, true));
+        let first = key(&updates, 0);
+        let second = key(&updates, updates.number_next());
         assert!(is_taken(&first, 7, 0x40) && is_taken(&first, 5, 0x40), "reordered");
         assert!(!is_taken(&second, 6, 0x44) && !is_taken(&second, 7, 0x44), "older than the newest");
         assert!(is_taken(&second, 9, 0x44), "the newest");
-        updates.update();
+        let third = key(&updates, updates.number_next());
         assert!(is_taken(&second, 8, 0x44), "reordered under new keys");
         assert!(!is_taken(&third, 10, 0x40), "nothing was sent since the last update");
         second.encrypt(PathId::ZERO, 1, &mut [0x40, 1, 0x1B], 2);
         assert!(!is_taken(&third, 10, 0x40), "an answer to a probe of the path is none to other packets");
         second.encrypt(PathId::ZERO, 2, &mut [0x40, 2, 0x02], 2);
         assert!(is_taken(&third, 10, 0x40));
+    }
+
+    /// The peer may answer under keys that the stack has begun to use, with whichever packet.
+    #[test]
+    fn the_own_update_needs_no_answer() {
+        let updates = Arc::new(KeyUpdates::new());
+        let second = key(&updates, updates.number_next());
+        let third = key(&updates, updates.number_next());
+        second.encrypt(PathId::ZERO, 1, &mut [0x40, 1, 0x01], 2);
+        assert!(is_taken(&second, 1, 0x44) && is_taken(&second, 0, 0x44));
+        assert!(is_taken(&third, 2, 0x40), "the peer's own");
     }
 }

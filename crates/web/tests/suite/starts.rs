@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crate::common::{Running, until};
 use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, StartReport};
@@ -88,6 +89,20 @@ async fn packets_enlarged_by_path_mtu_discovery_belong_to_the_flight() {
     assert!(report.tally.sent.get() >= 2_000_000, "sent {}, of 2 MB", report.tally.sent.get());
     assert!(report.tally.delivered.get() >= 1_900_000, "delivered {}, of 2 MB", report.tally.delivered.get());
     server.stop().await;
+}
+
+/// The stack updates keys after 10 to 1000 packets of either side; none of these stalls.
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_are_updated_in_long_answers() {
+    let (server, _) = start("iw10", Rollout::default());
+    let server = Arc::new(server);
+    let mut visits = tokio::task::JoinSet::new();
+    for _ in 0..60 {
+        let server = Arc::clone(&server);
+        visits.spawn(async move { server.fetch(&["/bytes/3000000"]).await.pages[0].bytes });
+    }
+    let all = tokio::time::timeout(Duration::from_secs(25), visits.join_all());
+    assert_eq!(all.await.expect("before the idle timeout of 30 s"), [3_000_000; 60]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
