@@ -58,7 +58,7 @@ const MEASURES: &[Measure] = &[
 /// Parameters of the study.
 #[derive(Args, Clone, Debug)]
 pub struct DrawnPathsParams {
-    /// Set of paths: `wide` has kinds of paths that others lack; any other word is a set of its own
+    /// Set of paths: `wide` and `more` have kinds of paths that others lack; any other word is a set of its own
     #[arg(long, value_name = "NAME", default_value = "unseen")]
     set: String,
     /// Runs of each path, with other arrivals and losses
@@ -124,6 +124,7 @@ impl DrawnPaths {
 pub fn path_of(set: &str, number: u64, repeat: u64) -> DrawnPath {
     match set {
         "wide" => kinds::drawn(number, repeat),
+        "more" => kinds::drawn_of_more(number, repeat),
         _ => sets::drawn(set, number, repeat, sets::RATES),
     }
 }
@@ -187,6 +188,8 @@ pub fn ratio_of(own: &[f64], reference: &[f64]) -> Option<Interval> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use headstart_sim::workload::page::Fetch;
+    use headstart_units::{Rate, Ratio};
 
     fn outcome(mean_ms: f64, long_mbit: f64) -> Outcome {
         Outcome {
@@ -249,5 +252,19 @@ mod tests {
         let crossed = crossed.expect("one of nine kinds");
         let run = crossed.run(schemes::find("headstart").expect("it is there").scheme());
         assert!(run.finished > 0 && run.beside_ms > 0.0, "{run:?}");
+    }
+
+    #[test]
+    fn more_kinds_of_paths_are_what_they_are_called() {
+        let more: Vec<_> = (0..4).map(|number| path_of("more", number, 0)).collect();
+        assert!(matches!(more[0].pages, Some((_, Fetch::Multiplexed))));
+        let (coarse, exact) = (more[1].hint, sets::drawn("more", 1, 0, sets::RATES).hint);
+        assert!(
+            coarse < exact && coarse > exact.map(|rate| rate * Ratio::percent(50)),
+            "{coarse:?} for {exact:?}"
+        );
+        assert_eq!((more[2].hint, more[3].rate), (None, Rate::from_mbit_per_sec(10_000)));
+        let run = more[0].run(schemes::find("blitzstart").expect("it is there").scheme());
+        assert!(run.finished > 0, "{run:?}");
     }
 }

@@ -4,7 +4,8 @@
 //! `cargo run --profile ci -p headstart-study --example matrix -- SET FROM..TO[xREPEATS] SCHEME...`
 //! writes one line of CSV for each path, repeat and scheme. SET is `default` (the paper's path at
 //! many loads, with the harm to others), or the name of a set of drawn paths. Parameters were
-//! chosen on `search`; `unseen` was run only afterwards; `wide` has kinds of paths that those lack.
+//! chosen on `search`; `unseen` was run only afterwards; `wide` and `more` have kinds of paths that
+//! those lack.
 //! `traces=FOLDER` has packet-delivery traces of a folder in turn. Any other name is another set.
 //! FROM..TO are the numbers of paths (of `default`: seeds). SCHEME
 //! is a name of the catalogue, with other parameters or without:
@@ -135,7 +136,7 @@ fn default_path(seed: u64) -> Vec<DrawnPath> {
             peers: 20,
             history: 1000,
             is_poisoned: false,
-            hint: rate,
+            hint: Some(rate),
             long: 0,
             long_scheme: "iw10",
             crossing: None,

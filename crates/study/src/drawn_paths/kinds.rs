@@ -7,6 +7,9 @@ use headstart_net::trace::Trace;
 use headstart_net::trace::mobile::{Kind, Mobile};
 use headstart_net::{ElementPlan, Limit, LinkPlan, LinkRate};
 use headstart_sim::Seed;
+use headstart_sim::workload::page::{Fetch, Object};
+use headstart_startup::hint::Steps;
+use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::path::{Crossing, DrawnPath, between, units};
@@ -24,6 +27,36 @@ const KINDS: [&str; 9] = [
     "BBR beside",
     "traffic that crosses the last of three bottlenecks",
 ];
+
+/// Kinds of the set `more`, as [`KINDS`].
+const MORE_KINDS: [&str; 4] = ["multiplexed pages", "coarse hints", "no hints", "10Gbit/s"];
+
+/// Path `number` of the set `more`.
+#[must_use]
+pub fn drawn_of_more(number: u64, repeat: u64) -> DrawnPath {
+    let kind = (number % MORE_KINDS.len() as u64) as usize;
+    let rates = if kind == 3 { (1e10, 1e10) } else { sets::RATES };
+    let mut path = sets::drawn("more", number, repeat, rates);
+    match kind {
+        0 => {
+            let mut unit = units(Seed(number).child("more").child("kind"));
+            let objects = 1 + (unit() * 29.0) as usize;
+            let mut object =
+                || Object { bytes: Bytes::new(between(2e3, 2e5, unit()) as u64), ..Object::default() };
+            path.pages = Some((vec![(0..objects).map(|_| object()).collect()], Fetch::Multiplexed));
+        }
+        1 => {
+            path.hint = path.hint.and_then(|bandwidth| {
+                let hint = Hint { bandwidth, access: Access::Unknown };
+                hint.quantised(Steps::Five).map(|hint| hint.bandwidth)
+            });
+        }
+        2 => path.hint = None,
+        _ => {}
+    }
+    path.text = format!("{}: {}", MORE_KINDS[kind], path.text);
+    path
+}
 
 /// Path `number` of the set `wide`.
 #[must_use]

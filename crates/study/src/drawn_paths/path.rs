@@ -83,8 +83,8 @@ pub struct DrawnPath {
     pub history: usize,
     /// Each peer's record begins with a credit of 20 MB.
     pub is_poisoned: bool,
-    /// Bandwidth that clients hint.
-    pub hint: Rate,
+    /// Bandwidth that clients hint, if they do.
+    pub hint: Option<Rate>,
     /// Number of long flows from the beginning to the end.
     pub long: u32,
     /// Scheme of the long flows.
@@ -173,7 +173,7 @@ impl DrawnPath {
 
     fn run_on(&self, plan: &PathPlan, scheme: Scheme, informed: Option<Box<dyn InformedStart>>) -> Outcome {
         let tcp = TcpConfig { probe: Probe::Quic, ..self.tcp };
-        let hint = Some(Hint { bandwidth: self.hint, access: Access::Unknown });
+        let hint = self.hint.map(|bandwidth| Hint { bandwidth, access: Access::Unknown });
         let group =
             |scheme| Group { scheme, base: base::Kind::Cubic, tcp, hint, history_capacity: self.history };
         let end = Time::ZERO + self.duration + if self.long > 0 { Span::ZERO } else { Span::from_secs(20) };

@@ -110,7 +110,7 @@ pub fn drawn(set: &str, number: u64, repeat: u64, rates: (f64, f64)) -> DrawnPat
         peers,
         history: 100_000,
         is_poisoned: false,
-        hint: Rate::from_bytes_per_sec((rate.as_bytes_per_sec() as f64 * hint) as u64),
+        hint: Some(Rate::from_bytes_per_sec((rate.as_bytes_per_sec() as f64 * hint) as u64)),
         long,
         long_scheme: "iw10",
         crossing: None,
