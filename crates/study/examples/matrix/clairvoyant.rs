@@ -1,5 +1,6 @@
 //! A start that knows the state of the path.
 
+use headstart_net::{ElementPlan, LinkPlan, QueueDiscipline};
 use headstart_sim::{InformedStart, Insight};
 use headstart_startup::{Prior, Scheme, catalogue};
 use headstart_study::drawn_paths::path::DrawnPath;
@@ -7,6 +8,8 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 /// Share of the buffer that it fills: the rest is for bursts that it cannot foresee.
 const FILLED: f64 = 0.5;
+/// The same for queues with AQM: CoDel's target.
+const AQM: Span = Span::from_millis(5);
 /// Segments that leave at once in any case, as from every other start.
 const MIN_BURST: u64 = 10;
 /// Bytes of a packet on the wire for each 1448 of payload.
@@ -17,7 +20,8 @@ const WIRE: f64 = 1500.0 / 1448.0;
 /// The whole flow is planned. As much leaves at once as half of the buffer has free, less what
 /// other first flights will still send. The rest leaves at the pace at which that half is full when
 /// the last of it arrives. It is no slower than an equal share of the link, or than slow start from
-/// ten segments. Afterwards it is Headstart. It does not know when later flows arrive.
+/// ten segments. Afterwards it is Headstart. A flow of ten segments or less is slow start. It does
+/// not know when later flows arrive, nor the average queue of RED.
 #[derive(Clone, Debug)]
 pub struct Clairvoyant {
     /// The rate of the bottleneck, and the one that it changes to.
@@ -25,12 +29,18 @@ pub struct Clairvoyant {
     change: Option<(Time, Rate)>,
     /// Without queues.
     rtt: Span,
-    buffer: Bytes,
+    /// Bytes of queue that it fills at most.
+    filled: f64,
 }
 
 impl Clairvoyant {
     pub fn of(path: &DrawnPath) -> Self {
-        Self { rate: path.rate, change: path.change, rtt: path.plan.rtt(0), buffer: path.buffer }
+        let most = match path.plan.down.first() {
+            Some(ElementPlan::Link(LinkPlan { discipline: QueueDiscipline::DropTail, .. })) => f64::INFINITY,
+            _ => (path.rate * AQM).get() as f64,
+        };
+        let filled = (path.buffer.get() as f64 * FILLED).min(most);
+        Self { rate: path.rate, change: path.change, rtt: path.plan.rtt(0), filled }
     }
 }
 
@@ -43,11 +53,14 @@ impl InformedStart for Clairvoyant {
         let segment = wire(prior.mss);
         let size = wire(prior.sendable());
         // Connections past their first flight keep their part of the link, or an equal share.
+        if size <= MIN_BURST as f64 * segment {
+            return (slow_start(), *prior);
+        }
         let clocked = seen.clocked as f64;
         let share = 1.0 / (clocked + 1.0);
         let free = rate * (1.0 - wire(seen.in_flight) / (rate * rtt)).max(share);
         let ahead = seen.queue.get() as f64 + wire(seen.planned);
-        let filled = self.buffer.get() as f64 * FILLED;
+        let filled = self.filled;
         let room = (filled - ahead).max(0.0);
         let burst = ((room / segment) as u64).min((size / segment) as u64 + 1).clamp(MIN_BURST, 1000);
         let equal = size * (seen.starting as f64 + clocked + 1.0) / rate;
@@ -60,8 +73,16 @@ impl InformedStart for Clairvoyant {
         let text = format!(
             "headstart(initial-window={burst},initial-credit={flight},min-rtt=0ms,learns-initial-credit=off)"
         );
-        let scheme = catalogue::find(&text).expect("its values are in range").scheme();
+        let scheme = by_name(&text);
         let paced = Span::from_nanos((seconds * 1e9 * flight as f64 / (flight - burst).max(1) as f64) as u64);
         (scheme, Prior { handshake_rtt: paced, ..*prior })
     }
+}
+
+fn slow_start() -> Scheme {
+    by_name("iw10")
+}
+
+fn by_name(text: &str) -> Scheme {
+    catalogue::find(text).expect("its values are in range").scheme()
 }

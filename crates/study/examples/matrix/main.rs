@@ -5,17 +5,17 @@
 //! writes one line of CSV for each path, repeat and scheme. SET is `default` (the paper's path at
 //! many loads, with the harm to others), or the name of a set of drawn paths. Parameters were
 //! chosen on `search`; `unseen` was run only afterwards; `wide` and `more` have kinds of paths that
-//! those lack.
-//! `traces=FOLDER` has packet-delivery traces of a folder in turn. Any other name is another set.
-//! FROM..TO are the numbers of paths (of `default`: seeds). SCHEME
-//! is a name of the catalogue, with other parameters or without:
-//! `headstart(price=4,initial-credit=30)`; or `clairvoyant`, the bound. The same path and repeat
-//! have the same arrivals, sizes, peers and losses for every scheme.
+//! those lack. `traces=FOLDER` has packet-delivery traces of a folder in turn. Any other name is
+//! another set. FROM..TO are the numbers of paths (of `default`: seeds). SCHEME is a name of the
+//! catalogue, with other parameters or without: `headstart(price=4,initial-credit=30)`. Or it is
+//! `clairvoyant`, the informed start, or `hindsight`, the best first flight of each flow. The same
+//! path and repeat have the same arrivals, sizes, peers and losses for every scheme.
 //!
 //! `... --example matrix -- summary < RESULTS` compares every scheme with `iw10`, pair by pair,
 //! with 95 % confidence intervals over the repeats.
 
 mod clairvoyant;
+mod hindsight;
 mod summary;
 
 use std::path::Path;
@@ -31,23 +31,33 @@ use headstart_units::{Bytes, Rate, Span};
 
 use clairvoyant::Clairvoyant;
 
-/// A scheme of the catalogue; none: the informed start.
-#[derive(Clone, Copy, Debug)]
-struct Tested(Option<Scheme>);
+/// A start to run.
+#[derive(Clone, Debug)]
+enum Tested {
+    Scheme(Box<Scheme>),
+    /// The informed start.
+    Clairvoyant,
+    /// The best first flight of each flow, chosen afterwards.
+    Hindsight,
+}
 
 impl Tested {
-    /// The one named: `clairvoyant`, or a name of the catalogue.
+    /// The one named: `clairvoyant`, `hindsight`, or a name of the catalogue.
     fn find(text: &str) -> Result<Self, String> {
         match text {
-            "clairvoyant" => Ok(Self(None)),
-            _ => catalogue::find(text).map(|entry| Self(Some(entry.scheme()))).map_err(|it| it.to_string()),
+            "clairvoyant" => Ok(Self::Clairvoyant),
+            "hindsight" => Ok(Self::Hindsight),
+            _ => catalogue::find(text)
+                .map(|it| Self::Scheme(Box::new(it.scheme())))
+                .map_err(|it| it.to_string()),
         }
     }
 
-    fn run(self, path: &DrawnPath) -> Outcome {
-        match self.0 {
-            Some(scheme) => path.run(scheme),
-            None => path.run_informed(Box::new(Clairvoyant::of(path))),
+    fn run(&self, path: &DrawnPath) -> Option<Outcome> {
+        match self {
+            Self::Scheme(scheme) => Some(path.run(**scheme)),
+            Self::Clairvoyant => Some(path.run_informed(Box::new(Clairvoyant::of(path)))),
+            Self::Hindsight => hindsight::best(path),
         }
     }
 }
@@ -78,7 +88,8 @@ fn main() {
     for number in from..to {
         for (at, path) in paths(&set, traces.as_ref(), number, repeats).iter().enumerate() {
             for (name, scheme) in &schemes {
-                println!("{set},{number}.{at},\"{name}\",{},{}", path.text, row(&scheme.run(path)));
+                let Some(run) = scheme.run(path) else { continue };
+                println!("{set},{number}.{at},\"{name}\",{},{}", path.text, row(&run));
             }
         }
     }
@@ -98,6 +109,13 @@ fn row(run: &Outcome) -> String {
         run.beside_ms,
         run.least_ms,
     )
+}
+
+/// About as many packets has a run.
+fn packets(path: &DrawnPath) -> f64 {
+    let busy = if path.long > 0 { 1.0 } else { path.load };
+    let seconds = path.duration.as_nanos() as f64 * 1e-9;
+    path.rate.as_bytes_per_sec() as f64 * busy * seconds / 1500.0
 }
 
 /// The loads of the default path, or the repeats of a drawn one.
