@@ -71,8 +71,8 @@ use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{self, FirstRecovery};
 use crate::growth::{Decision, Growth};
-use crate::history::{Record, Refusal, Revision};
-use crate::path::LARGEST_WINDOW;
+use crate::history::{FlightOutcome, Record, Refusal, Revision};
+use crate::path::{LARGEST_WINDOW, RateSample, bdp};
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
@@ -107,6 +107,30 @@ crate::parameters! {
         half_life: Span = Span::from_secs(3600), in Span::from_millis(1)..=Span::from_secs(100_000_000), from "HS";
         /// The window after a loss, as a share of the delivered bytes.
         window_after_loss: Ratio = first_recovery::WINDOW_AFTER_LOSS, in Ratio::percent(1)..=Ratio::percent(100), from "JumpStart";
+        /// First contacts with a hint: the flight as a share of hint x RTT; zero: hints are not used.
+        hint_share: Ratio = Ratio::percent(0), in Ratio::percent(0)..=Ratio::percent(400), from "HS";
+        /// The largest flight by a hint, in segments.
+        largest_hinted: u64 = 200, in 10..=100_000, from "HS";
+        /// Credit in segments with which a peer begins below `min_rtt`; zero: slow start always.
+        short_credit: u64 = 0, in 0..=100_000, from "HS";
+        /// The largest flight in segments.
+        largest_credit: u64 = 100_000, in 10..=100_000, from "HS";
+        /// As `credit_gain`, of a peer whose last start lost nothing; zero: the same.
+        clean_gain: Ratio = Ratio::percent(0), in Ratio::percent(0)..=Ratio::ONE, from "HS";
+        /// Pace of the flight, as a share of the flight in one RTT.
+        pace: Ratio = Ratio::ONE, in Ratio::percent(10)..=Ratio::percent(400), from "HS";
+        /// The window with which slow start goes on after the flight, as a share of it.
+        second_window: Ratio = Ratio::ONE, in Ratio::percent(10)..=Ratio::percent(200), from "HS";
+        /// Slow start ends by HyStart++ too.
+        hystart: bool = false, from "RFC 9406";
+        /// A loss elsewhere leaves at most this share of delivery rate x RTT, before the cut; zero:
+        /// the whole window.
+        exit_share: Ratio = Ratio::percent(0), in Ratio::percent(0)..=Ratio::percent(1000), from "HS";
+        /// The credit does not rise if the flight met a queue longer than this share of the smallest
+        /// RTT; zero: it does.
+        queue_limit: Ratio = Ratio::percent(0), in Ratio::percent(0)..=Ratio::percent(1000), from "HS";
+        /// Slow start if a packet of the handshake was retransmitted.
+        heeds_retransmission: bool = false, from "HS";
         /// Count other connections' first flights to the peer. For ablations.
         counts_concurrent: bool = true, from "HS";
         /// First contacts use and update a shared credit. For ablations.
@@ -136,6 +160,13 @@ pub struct Headstart {
     handshake_rtt: Option<Span>,
     /// Bytes of other first flights to the peer in progress when this one began.
     reserved_by_others: Bytes,
+    is_short: bool,
+    /// The credit of a first contact by its hint.
+    hinted: Option<Bytes>,
+    fastest: RateSample,
+    least_rtt: Span,
+    /// Largest RTT of the first flight.
+    largest_rtt: Span,
 }
 
 /// Share of a marked first flight that counts as lost: a mark signals a queue, not its length.
@@ -160,13 +191,18 @@ impl Headstart {
             limit: Bytes::ZERO,
             pace: None,
             allowance: Allowance::window(Bytes::ZERO),
-            growth: Growth::new(false),
+            growth: Growth::new(params.hystart),
             recovery: FirstRecovery::new(Bytes::ZERO, params.window_after_loss),
             lost: Bytes::ZERO,
             is_settled: false,
             record: None,
             handshake_rtt: None,
             reserved_by_others: Bytes::ZERO,
+            is_short: false,
+            hinted: None,
+            fastest: RateSample::default(),
+            least_rtt: Span::ZERO,
+            largest_rtt: Span::ZERO,
         }
     }
 
@@ -181,7 +217,17 @@ impl Headstart {
     }
 
     fn initial_credit(&self) -> Bytes {
-        self.mss * self.params.initial_credit
+        self.mss * if self.is_short { self.params.short_credit } else { self.params.initial_credit }
+    }
+
+    /// The credit of a first contact that has this hint, less as first contacts have failed.
+    fn hinted_credit(&self, prior: &Prior, learnt: Bytes) -> Option<Bytes> {
+        let hint = prior.hint.filter(|_| self.params.hint_share != Ratio::percent(0))?;
+        let flight = bdp(hint.bandwidth, prior.handshake_rtt)? * self.params.hint_share;
+        let flight = flight.min(self.mss * self.params.largest_hinted);
+        let initial = self.initial_credit();
+        let trust = Ratio::new((learnt.min(initial).get() * 1024 / initial.get().max(1)) as u32, 1024);
+        Some((flight * trust).max(self.initial_bytes()))
     }
 
     /// First flight in bytes that the credit allows on the path at present.
@@ -191,18 +237,20 @@ impl Headstart {
             Some(record) => self.decayed(record, shared.credit, prior),
             // The credit of a record of another path is not used.
             None if self.params.learns_initial_credit && prior.history.is_none() => {
-                shared.credit.unwrap_or(self.initial_credit())
+                let learnt = shared.credit.unwrap_or(self.initial_credit());
+                self.hinted.unwrap_or(if self.is_short { learnt.min(self.initial_credit()) } else { learnt })
             }
             None => self.initial_credit(),
         };
         let least_rtt = self.record.map_or(prior.handshake_rtt, |record| record.rt_prop);
         let excess = self.record.map_or(Span::ZERO, |record| record.handshake_excess.min(LARGEST_EXCESS));
         let queue =
-            prior.handshake_rtt.saturating_sub(least_rtt).saturating_sub(excess).saturating_sub(NOISE);
+            prior.handshake_rtt.saturating_sub(least_rtt).saturating_sub(excess).saturating_sub(NOISE.min(least_rtt / 4));
         let weighed = least_rtt + queue * self.params.queue_weight;
         let less_queue = if queue.is_zero() { credit } else { (credit / weighed) * least_rtt };
         less_queue
             .min(credit.saturating_sub(self.reserved_by_others))
+            .min(self.mss * self.params.largest_credit)
             .clamp(self.initial_bytes(), LARGEST_WINDOW)
     }
 
@@ -234,8 +282,15 @@ impl Startup for Headstart {
         self.handshake_rtt = Some(prior.handshake_rtt).filter(|_| !prior.handshake_retransmitted);
         // A queue in the handshake does not make the path longer.
         let least_rtt = self.record.map_or(prior.handshake_rtt, |it| it.rt_prop.min(prior.handshake_rtt));
-        let is_short = least_rtt < self.params.min_rtt;
-        let allowed = if is_short { self.initial_bytes() } else { self.allowed(prior) };
+        self.least_rtt = least_rtt;
+        self.is_short = least_rtt < self.params.min_rtt;
+        if self.record.is_none() && prior.history.is_none() && self.params.learns_initial_credit {
+            let learnt = prior.shared_credit.and_then(|it| it.credit).unwrap_or(self.initial_credit());
+            self.hinted = self.hinted_credit(prior, learnt);
+        }
+        let is_slow_start = self.is_short && self.params.short_credit == 0
+            || self.params.heeds_retransmission && prior.handshake_retransmitted;
+        let allowed = if is_slow_start { self.initial_bytes() } else { self.allowed(prior) };
         self.limit = allowed.min(prior.receive_window);
         let admitted = self.limit.get() / prior.mss.get();
         let wanted = prior.flow_size.map_or(u64::MAX, |size| size.get().div_ceil(prior.mss.get()));
@@ -249,7 +304,8 @@ impl Startup for Headstart {
             // A first contact's credit leaves in one RTT, so shorter flights may have that rate.
             let in_one_rtt = window.max(self.limit.min(self.initial_credit()));
             let burst = window.min(self.mss * self.params.burst);
-            FlightPlan { flight, ..FlightPlan::paced(burst, window, in_one_rtt / prior.handshake_rtt) }
+            let pace = in_one_rtt * self.params.pace / prior.handshake_rtt;
+            FlightPlan { flight, ..FlightPlan::paced(burst, window, pace) }
         };
         self.flight = plan.flight;
         self.pace = plan.allowance.pace;
@@ -268,7 +324,14 @@ impl Startup for Headstart {
         }
         if self.allowance.pace.is_some() && is_out(self.limit.min(self.flight), ack) {
             self.allowance.pace = None;
-            self.allowance.window = self.allowance.window.max(self.initial_bytes());
+            self.allowance.window =
+                (self.allowance.window * self.params.second_window).max(self.initial_bytes());
+        }
+        if !ack.first_flight_acked.is_zero() {
+            self.largest_rtt = self.largest_rtt.max(ack.rtt.latest);
+        }
+        if self.fastest.interval.is_zero() || ack.rate.is_faster_than(&self.fastest) {
+            self.fastest = ack.rate;
         }
         if !self.is_settled && self.recovery.delivered() + self.lost >= self.flight {
             self.is_settled = true;
@@ -291,7 +354,10 @@ impl Startup for Headstart {
             Next::Stay
         } else {
             self.is_settled = true;
-            Next::HandOver(HandOver::to_be_cut(self.allowance.window))
+            let share = self.params.exit_share;
+            let carried = self.fastest.rate().and_then(|rate| bdp(rate, signal.rtt.min));
+            let most = carried.filter(|_| share != Ratio::percent(0)).map_or(Bytes::MAX, |it| it * share);
+            Next::HandOver(HandOver::to_be_cut(self.allowance.window.min(most.max(self.initial_bytes()))))
         }
     }
 
@@ -335,10 +401,17 @@ impl Startup for Headstart {
         if !self.is_settled {
             return None;
         }
-        let (credit_gain, delivered) = (self.params.credit_gain, self.flight.saturating_sub(self.lost));
+        let delivered = self.flight.saturating_sub(self.lost);
+        let is_clean = self.record.is_some_and(|record| record.outcome == FlightOutcome::Clean);
+        let clean_gain = Some(self.params.clean_gain).filter(|gain| is_clean && *gain != Ratio::percent(0));
+        let credit_gain = self.params.credit_gain;
+        let queue = self.largest_rtt.saturating_sub(self.least_rtt).saturating_sub(NOISE);
+        let limit = self.params.queue_limit;
+        let is_queued = limit != Ratio::percent(0) && queue > self.least_rtt * limit;
         Some(Revision {
             start: self.initial_credit(),
-            earned: delivered * credit_gain,
+            own: self.hinted,
+            earned: if is_queued { Bytes::ZERO } else { delivered * clean_gain.unwrap_or(credit_gain) },
             // A delivered flight is no evidence beyond twice the bytes then in flight with it.
             most: (self.flight + self.reserved_by_others) * 2,
             spent: self.lost * credit_gain * self.params.price,

@@ -12,11 +12,13 @@
 //! path and repeat have the same arrivals, sizes, peers and losses for every scheme.
 //!
 //! `... --example matrix -- summary < RESULTS` compares every scheme with `iw10`, pair by pair,
-//! with 95 % confidence intervals over the repeats.
+//! with 95 % confidence intervals over the repeats. `... --example matrix -- tune FILE COUNT`
+//! searches for parameters.
 
 mod clairvoyant;
 mod hindsight;
 mod summary;
+mod tune;
 
 use std::path::Path;
 
@@ -67,6 +69,9 @@ fn main() {
     let set = arguments.next().unwrap_or_default();
     if set == "summary" {
         return summary::print(std::io::stdin().lock());
+    }
+    if set == "tune" {
+        return tune::run(&arguments.collect::<Vec<_>>());
     }
     let range = arguments.next().unwrap_or_default();
     let (bounds, repeats) = range.split_once('x').unwrap_or((&range, "1"));
