@@ -238,7 +238,7 @@ mod tests {
                 Bytes::new(1)
             });
             let [start, earned, most, spent, least] = [50_000, 1000, 900_000, 0, 1].map(Bytes::new);
-            store.release(&mut lease, &Revision { start, own: None, earned, most, spent, least });
+            store.release(&mut lease, &Revision { start, earned, most, spent, least });
             store.close(lease, RecordUpdate::Keep);
             credit
         };

@@ -157,7 +157,7 @@ impl Entry {
         let written = name.write_str(about.name).and_then(|()| scheme.print_parameters(&mut name));
         let is_default = name == about.name;
         if written.is_err() {
-            return Err(Error::shape(about.name, "fewer parameters: its name is longer than 511 bytes"));
+            return Err(Error::shape(about.name, "fewer parameters: its name is longer than 255 bytes"));
         }
         let preset = presets().find(|preset| name == preset.text);
         let summary = preset.map_or(about.summary, |preset| preset.summary);
@@ -170,7 +170,7 @@ impl Entry {
     /// The entry of a scheme that is not in the catalogue.
     ///
     /// # Errors
-    /// If its name is empty, longer than 511 bytes, not in lower-case letters, digits and hyphens,
+    /// If its name is empty, longer than 255 bytes, not in lower-case letters, digits and hyphens,
     /// or that of a scheme in the catalogue.
     pub fn foreign(scheme: &'static dyn ForeignScheme) -> Result<Self, Error> {
         let name = scheme.about().name;

@@ -134,9 +134,6 @@ pub struct SharedCredit {
 pub struct Revision {
     /// Initial credit, where there is none yet.
     pub start: Bytes,
-    /// Of a first contact whose flight had a credit of its own: that one. `None`: that of first
-    /// contacts.
-    pub own: Option<Bytes>,
     /// Added for the delivered bytes.
     pub earned: Bytes,
     /// The credit does not rise above this; one that is above already stays.

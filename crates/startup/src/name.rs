@@ -6,12 +6,12 @@ use core::hash::{Hash, Hasher};
 use core::ops::Deref;
 
 /// Bytes of the longest name.
-const MAX_LENGTH: usize = 511;
+const MAX_LENGTH: usize = 255;
 
-/// The name of a scheme as it is printed: `iw10`, `halfback(additional=25%)`; at most 511 bytes.
+/// The name of a scheme as it is printed: `iw10`, `halfback(additional=25%)`; at most 255 bytes.
 #[derive(Clone, Copy)]
 pub struct Name {
-    length: u16,
+    length: u8,
     bytes: [u8; MAX_LENGTH],
 }
 
@@ -42,7 +42,7 @@ impl Write for Name {
         let begin = usize::from(self.length);
         let room = self.bytes.get_mut(begin..begin + text.len()).ok_or(fmt::Error)?;
         room.copy_from_slice(text.as_bytes());
-        self.length = u16::try_from(begin + text.len()).map_err(|_| fmt::Error)?;
+        self.length = u8::try_from(begin + text.len()).map_err(|_| fmt::Error)?;
         Ok(())
     }
 }
@@ -122,9 +122,9 @@ mod tests {
             let name = Name::new(text).expect("short enough");
             assert_eq!((name.as_str(), name), (text, name));
         }
-        assert!(Name::new(&"x".repeat(512)).is_none());
+        assert!(Name::new(&"x".repeat(256)).is_none());
         let mut name = Name::new("abc").expect("short");
-        assert!(name.write_str(&"x".repeat(509)).is_err());
+        assert!(name.write_str(&"x".repeat(253)).is_err());
         assert_eq!(name, "abc", "what did not fit was not written in part");
     }
 }

@@ -57,7 +57,6 @@ fn a_credit_outlives_a_restart_to_the_next_kilobyte_and_an_old_file_has_none() {
     let kilobytes = |count: u64| Bytes::new(count * 1024);
     let fate = Revision {
         start: kilobytes(70),
-        own: None,
         earned: Bytes::new(1),
         most: Bytes::MAX,
         spent: Bytes::ZERO,
@@ -252,7 +251,7 @@ fn first_contacts_of_all_shards_share_one_credit() {
         });
         let expected = (number > 0).then(|| Bytes::new(50_000 + 1000 * u64::from(number)));
         assert_eq!(credit, expected, "peer {number}");
-        history.release_flight(&mut lease, &Revision { start, own: None, earned, most, spent, least });
+        history.release_flight(&mut lease, &Revision { start, earned, most, spent, least });
         history.close_connection(lease, RecordUpdate::Keep);
     }
 }

@@ -58,7 +58,7 @@ const MEASURES: &[Measure] = &[
 /// Parameters of the study.
 #[derive(Args, Clone, Debug)]
 pub struct DrawnPathsParams {
-    /// Set of paths: `wide` and `more` have kinds of paths that others lack; any other word is a set of its own
+    /// Set of paths: `wide` and `more` have other kinds; any other word is a set of its own
     #[arg(long, value_name = "NAME", default_value = "unseen")]
     set: String,
     /// Runs of each path, with other arrivals and losses

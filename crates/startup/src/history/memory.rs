@@ -303,8 +303,7 @@ impl<S: BuildHasher> MemoryStore<S> {
     pub fn settle_flight(&mut self, lease: &mut Lease, revision: &Revision) -> StoreChange {
         self.end_flight(lease);
         if lease.reserved.is_none() {
-            let shared = self.first_contacts.revise(revision);
-            lease.credit = revision.own.map_or(shared, |own| revision.of(Some(own)));
+            lease.credit = self.first_contacts.revise(revision);
         }
         let Some(at) = self.find(lease.peer) else { return StoreChange::default() };
         let credit = &mut self.entries[at as usize].credit;

@@ -22,6 +22,9 @@
 //! peer without a record gets the credit of first contacts, which is learnt in the same way over
 //! all of them.
 //!
+//! With [`Params::queue_limit`] bytes that met a longer queue do not raise the credit: they were
+//! delivered, but others waited for them. By default there is no limit.
+//!
 //! Two segments leave at once, and the rest is paced. The pace is the flight over one RTT, but at
 //! least that of a first contact: a flow shorter than its credit does not need the whole RTT. Ten
 //! segments at once cost others more than they gain once the pace is near the link's rate. A flight
@@ -71,8 +74,8 @@ use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{self, FirstRecovery};
 use crate::growth::{Decision, Growth};
-use crate::history::{FlightOutcome, Record, Refusal, Revision};
-use crate::path::{LARGEST_WINDOW, RateSample, bdp};
+use crate::history::{Record, Refusal, Revision};
+use crate::path::LARGEST_WINDOW;
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
@@ -103,34 +106,13 @@ crate::parameters! {
         /// Least handshake RTT for a flight; below it a round trip costs less than pacing: slow
         /// start.
         min_rtt: Span = Span::from_millis(10), in Span::ZERO..=Span::from_secs(60), from "HS";
+        /// Bytes that met a queue longer than this share of the least RTT do not raise the credit.
+        /// By default there is no limit.
+        queue_limit: Ratio = Ratio::percent(100_000), in Ratio::percent(0)..=Ratio::percent(100_000), from "HS";
         /// Half-life of a record.
         half_life: Span = Span::from_secs(3600), in Span::from_millis(1)..=Span::from_secs(100_000_000), from "HS";
         /// The window after a loss, as a share of the delivered bytes.
         window_after_loss: Ratio = first_recovery::WINDOW_AFTER_LOSS, in Ratio::percent(1)..=Ratio::percent(100), from "JumpStart";
-        /// First contacts with a hint: the flight as a share of hint x RTT; zero: hints are not used.
-        hint_share: Ratio = Ratio::percent(0), in Ratio::percent(0)..=Ratio::percent(400), from "HS";
-        /// The largest flight by a hint, in segments.
-        largest_hinted: u64 = 200, in 10..=100_000, from "HS";
-        /// Credit in segments with which a peer begins below `min_rtt`; zero: slow start always.
-        short_credit: u64 = 0, in 0..=100_000, from "HS";
-        /// The largest flight in segments.
-        largest_credit: u64 = 100_000, in 10..=100_000, from "HS";
-        /// As `credit_gain`, of a peer whose last start lost nothing; zero: the same.
-        clean_gain: Ratio = Ratio::percent(0), in Ratio::percent(0)..=Ratio::ONE, from "HS";
-        /// Pace of the flight, as a share of the flight in one RTT.
-        pace: Ratio = Ratio::ONE, in Ratio::percent(10)..=Ratio::percent(400), from "HS";
-        /// The window with which slow start goes on after the flight, as a share of it.
-        second_window: Ratio = Ratio::ONE, in Ratio::percent(10)..=Ratio::percent(200), from "HS";
-        /// Slow start ends by HyStart++ too.
-        hystart: bool = false, from "RFC 9406";
-        /// A loss elsewhere leaves at most this share of delivery rate x RTT, before the cut; zero:
-        /// the whole window.
-        exit_share: Ratio = Ratio::percent(0), in Ratio::percent(0)..=Ratio::percent(1000), from "HS";
-        /// The credit does not rise if the flight met a queue longer than this share of the smallest
-        /// RTT; zero: it does.
-        queue_limit: Ratio = Ratio::percent(0), in Ratio::percent(0)..=Ratio::percent(1000), from "HS";
-        /// Slow start if a packet of the handshake was retransmitted.
-        heeds_retransmission: bool = false, from "HS";
         /// Count other connections' first flights to the peer. For ablations.
         counts_concurrent: bool = true, from "HS";
         /// First contacts use and update a shared credit. For ablations.
@@ -160,13 +142,10 @@ pub struct Headstart {
     handshake_rtt: Option<Span>,
     /// Bytes of other first flights to the peer in progress when this one began.
     reserved_by_others: Bytes,
-    is_short: bool,
-    /// The credit of a first contact by its hint.
-    hinted: Option<Bytes>,
-    fastest: RateSample,
+    /// The smallest RTT before the flight.
     least_rtt: Span,
-    /// Largest RTT of the first flight.
-    largest_rtt: Span,
+    /// Bytes of the first flight that met a queue.
+    queued: Bytes,
 }
 
 /// Share of a marked first flight that counts as lost: a mark signals a queue, not its length.
@@ -175,7 +154,7 @@ const MARKED_SHARE: Ratio = Ratio::new(1, 8);
 const RISE_DIVISOR: u64 = 8;
 /// Half-lives after which a record counts for nothing.
 const MAX_HALF_LIVES: u64 = 40;
-/// Noise of the handshake RTT: a smaller excess over the expected one is not a queue.
+/// Noise of an RTT: a smaller excess over the expected one is not a queue.
 const NOISE: Span = Span::from_millis(1);
 /// The most that is taken for processing of the handshake and not for a queue.
 const LARGEST_EXCESS: Span = Span::from_millis(20);
@@ -191,18 +170,15 @@ impl Headstart {
             limit: Bytes::ZERO,
             pace: None,
             allowance: Allowance::window(Bytes::ZERO),
-            growth: Growth::new(params.hystart),
+            growth: Growth::new(false),
             recovery: FirstRecovery::new(Bytes::ZERO, params.window_after_loss),
             lost: Bytes::ZERO,
             is_settled: false,
             record: None,
             handshake_rtt: None,
             reserved_by_others: Bytes::ZERO,
-            is_short: false,
-            hinted: None,
-            fastest: RateSample::default(),
             least_rtt: Span::ZERO,
-            largest_rtt: Span::ZERO,
+            queued: Bytes::ZERO,
         }
     }
 
@@ -217,17 +193,7 @@ impl Headstart {
     }
 
     fn initial_credit(&self) -> Bytes {
-        self.mss * if self.is_short { self.params.short_credit } else { self.params.initial_credit }
-    }
-
-    /// The credit of a first contact that has this hint, less as first contacts have failed.
-    fn hinted_credit(&self, prior: &Prior, learnt: Bytes) -> Option<Bytes> {
-        let hint = prior.hint.filter(|_| self.params.hint_share != Ratio::percent(0))?;
-        let flight = bdp(hint.bandwidth, prior.handshake_rtt)? * self.params.hint_share;
-        let flight = flight.min(self.mss * self.params.largest_hinted);
-        let initial = self.initial_credit();
-        let trust = Ratio::new((learnt.min(initial).get() * 1024 / initial.get().max(1)) as u32, 1024);
-        Some((flight * trust).max(self.initial_bytes()))
+        self.mss * self.params.initial_credit
     }
 
     /// First flight in bytes that the credit allows on the path at present.
@@ -237,20 +203,18 @@ impl Headstart {
             Some(record) => self.decayed(record, shared.credit, prior),
             // The credit of a record of another path is not used.
             None if self.params.learns_initial_credit && prior.history.is_none() => {
-                let learnt = shared.credit.unwrap_or(self.initial_credit());
-                self.hinted.unwrap_or(if self.is_short { learnt.min(self.initial_credit()) } else { learnt })
+                shared.credit.unwrap_or(self.initial_credit())
             }
             None => self.initial_credit(),
         };
         let least_rtt = self.record.map_or(prior.handshake_rtt, |record| record.rt_prop);
         let excess = self.record.map_or(Span::ZERO, |record| record.handshake_excess.min(LARGEST_EXCESS));
         let queue =
-            prior.handshake_rtt.saturating_sub(least_rtt).saturating_sub(excess).saturating_sub(NOISE.min(least_rtt / 4));
+            prior.handshake_rtt.saturating_sub(least_rtt).saturating_sub(excess).saturating_sub(NOISE);
         let weighed = least_rtt + queue * self.params.queue_weight;
         let less_queue = if queue.is_zero() { credit } else { (credit / weighed) * least_rtt };
         less_queue
             .min(credit.saturating_sub(self.reserved_by_others))
-            .min(self.mss * self.params.largest_credit)
             .clamp(self.initial_bytes(), LARGEST_WINDOW)
     }
 
@@ -281,16 +245,9 @@ impl Startup for Headstart {
             .map_or(Bytes::ZERO, |shared| shared.reserved);
         self.handshake_rtt = Some(prior.handshake_rtt).filter(|_| !prior.handshake_retransmitted);
         // A queue in the handshake does not make the path longer.
-        let least_rtt = self.record.map_or(prior.handshake_rtt, |it| it.rt_prop.min(prior.handshake_rtt));
-        self.least_rtt = least_rtt;
-        self.is_short = least_rtt < self.params.min_rtt;
-        if self.record.is_none() && prior.history.is_none() && self.params.learns_initial_credit {
-            let learnt = prior.shared_credit.and_then(|it| it.credit).unwrap_or(self.initial_credit());
-            self.hinted = self.hinted_credit(prior, learnt);
-        }
-        let is_slow_start = self.is_short && self.params.short_credit == 0
-            || self.params.heeds_retransmission && prior.handshake_retransmitted;
-        let allowed = if is_slow_start { self.initial_bytes() } else { self.allowed(prior) };
+        self.least_rtt = self.record.map_or(prior.handshake_rtt, |it| it.rt_prop.min(prior.handshake_rtt));
+        let is_short = self.least_rtt < self.params.min_rtt;
+        let allowed = if is_short { self.initial_bytes() } else { self.allowed(prior) };
         self.limit = allowed.min(prior.receive_window);
         let admitted = self.limit.get() / prior.mss.get();
         let wanted = prior.flow_size.map_or(u64::MAX, |size| size.get().div_ceil(prior.mss.get()));
@@ -304,8 +261,7 @@ impl Startup for Headstart {
             // A first contact's credit leaves in one RTT, so shorter flights may have that rate.
             let in_one_rtt = window.max(self.limit.min(self.initial_credit()));
             let burst = window.min(self.mss * self.params.burst);
-            let pace = in_one_rtt * self.params.pace / prior.handshake_rtt;
-            FlightPlan { flight, ..FlightPlan::paced(burst, window, pace) }
+            FlightPlan { flight, ..FlightPlan::paced(burst, window, in_one_rtt / prior.handshake_rtt) }
         };
         self.flight = plan.flight;
         self.pace = plan.allowance.pace;
@@ -315,6 +271,10 @@ impl Startup for Headstart {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) -> Next {
+        let queue = ack.rtt_sample.unwrap_or_default().saturating_sub(self.least_rtt).saturating_sub(NOISE);
+        if queue > self.least_rtt * self.params.queue_limit {
+            self.queued += ack.first_flight_acked;
+        }
         if self.recovery.on_ack(ack) {
             self.is_settled = true;
             return Next::HandOver(HandOver::avoiding(self.recovery.final_window()));
@@ -324,14 +284,7 @@ impl Startup for Headstart {
         }
         if self.allowance.pace.is_some() && is_out(self.limit.min(self.flight), ack) {
             self.allowance.pace = None;
-            self.allowance.window =
-                (self.allowance.window * self.params.second_window).max(self.initial_bytes());
-        }
-        if !ack.first_flight_acked.is_zero() {
-            self.largest_rtt = self.largest_rtt.max(ack.rtt.latest);
-        }
-        if self.fastest.interval.is_zero() || ack.rate.is_faster_than(&self.fastest) {
-            self.fastest = ack.rate;
+            self.allowance.window = self.allowance.window.max(self.initial_bytes());
         }
         if !self.is_settled && self.recovery.delivered() + self.lost >= self.flight {
             self.is_settled = true;
@@ -354,10 +307,7 @@ impl Startup for Headstart {
             Next::Stay
         } else {
             self.is_settled = true;
-            let share = self.params.exit_share;
-            let carried = self.fastest.rate().and_then(|rate| bdp(rate, signal.rtt.min));
-            let most = carried.filter(|_| share != Ratio::percent(0)).map_or(Bytes::MAX, |it| it * share);
-            Next::HandOver(HandOver::to_be_cut(self.allowance.window.min(most.max(self.initial_bytes()))))
+            Next::HandOver(HandOver::to_be_cut(self.allowance.window))
         }
     }
 
@@ -401,17 +351,11 @@ impl Startup for Headstart {
         if !self.is_settled {
             return None;
         }
-        let delivered = self.flight.saturating_sub(self.lost);
-        let is_clean = self.record.is_some_and(|record| record.outcome == FlightOutcome::Clean);
-        let clean_gain = Some(self.params.clean_gain).filter(|gain| is_clean && *gain != Ratio::percent(0));
-        let credit_gain = self.params.credit_gain;
-        let queue = self.largest_rtt.saturating_sub(self.least_rtt).saturating_sub(NOISE);
-        let limit = self.params.queue_limit;
-        let is_queued = limit != Ratio::percent(0) && queue > self.least_rtt * limit;
+        let (credit_gain, delivered) = (self.params.credit_gain, self.flight.saturating_sub(self.lost));
         Some(Revision {
             start: self.initial_credit(),
-            own: self.hinted,
-            earned: if is_queued { Bytes::ZERO } else { delivered * clean_gain.unwrap_or(credit_gain) },
+            // Bytes that waited made others wait: they are no evidence of room.
+            earned: delivered.saturating_sub(self.queued) * credit_gain,
             // A delivered flight is no evidence beyond twice the bytes then in flight with it.
             most: (self.flight + self.reserved_by_others) * 2,
             spent: self.lost * credit_gain * self.params.price,

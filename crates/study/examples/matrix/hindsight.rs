@@ -18,8 +18,8 @@ const FLIGHTS: [&str; 4] = [
 /// Flows of a run times its packets at most: the path is run anew for each flow and flight.
 const WORK: f64 = 2e7;
 
-/// The best of [`FLIGHTS`] for each flow of a path, found one flow after the other: each is kept
-/// that lowers the mean of all flows on the very arrivals and losses of the run. It begins with the
+/// The best of [`FLIGHTS`] for each flow of a path, found one flow after the other. One is kept if
+/// it lowers the mean of all flows on the very arrivals and losses of the run. It begins with the
 /// best flight for all. `None` on paths with more than [`WORK`].
 pub fn best(path: &DrawnPath) -> Option<Outcome> {
     let mut best = (0..FLIGHTS.len())
