@@ -11,7 +11,7 @@ use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
 const RATE: Rate = Rate::from_mbit_per_sec(25);
 const RTT: Span = Span::from_millis(50);
-const SCHEMES: [&str; 4] = ["iw10", "wise-start", "s-cubic", "halfback"];
+const SCHEMES: [&str; 5] = ["iw10", "wise-start", "s-cubic", "halfback", "headstart"];
 
 fn run(scheme: &str, size: u64, lie: Option<Misbehaviour>) -> ConnectionOutcome {
     let scenario = Scenario::new(RATE, RTT, Packets::new(104), Bytes::new(size)).with_record(1, 1);
