@@ -397,6 +397,13 @@ impl Test {
         self.form.neutral(&self.value)
     }
 
+    /// The number says that nothing differs, and the only bound is at just that number.
+    fn is_at_bound_without_difference(&self, number: f64) -> bool {
+        let Kind::Number { low, high, .. } = self.kind else { return false };
+        self.neutral() == Some(number)
+            && ((low, high) == (number, f64::INFINITY) || (low, high) == (f64::NEG_INFINITY, number))
+    }
+
     fn finding(&self, scope: &Scope<'_>, unit: &str) -> Finding {
         match &self.kind {
             Kind::Number { paper, low, high } => {

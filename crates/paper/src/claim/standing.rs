@@ -2,7 +2,8 @@
 //!
 //! A claim that cannot fail shows nothing. Each is judged once more with its scheme replaced by the
 //! nearest other (`[replaced]` of paper.toml, or of a figure's plan). If it holds then as well, it
-//! is no evidence for the scheme.
+//! is no evidence for the scheme. A scheme is not faster than itself: where the only bound is "no
+//! difference", a number that is equal to it does not hold there.
 //!
 //! ```toml
 //! [replaced]               # the first that a claim names is the scheme that it is about
@@ -61,7 +62,11 @@ impl Claim {
     pub fn replaced(&self, plan: &Plan, runs: &[(Replacement, Results)]) -> Option<Finding> {
         let subject = self.subject(plan)?;
         let (replacement, results) = runs.iter().find(|(one, _)| one.subject == subject)?;
-        Some(self.judge(&replacement.plan, results, 0))
+        let mut finding = self.judge(&replacement.plan, results, 0);
+        if finding.verdict.holds() && self.test.is_at_bound_without_difference(finding.ours.value) {
+            finding.verdict = Verdict::Differs;
+        }
+        Some(finding)
     }
 
     /// The worth of a claim that holds; `None` if it does not, or if an unknown `replaced` decides.

@@ -291,6 +291,8 @@ fn a_claim_that_holds_with_its_scheme_replaced_is_no_evidence() {
         ("at-least = 20", Some(Standing::Evidence)),
         ("at-least = 48", Some(Standing::Wide)),
         ("at-least = -1", Some(Standing::NoEvidence)),
+        ("at-least = 0", Some(Standing::Evidence)),
+        ("at-least = 0\nat-most = 60", Some(Standing::NoEvidence)),
         ("at-least = 20\nfitted = \"the load\"", Some(Standing::Fitted)),
         ("at-least = 60", None),
     ] {
