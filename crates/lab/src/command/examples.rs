@@ -1,6 +1,7 @@
 //! Examples at the end of `--help`: lines that can be typed. A test parses each of them.
 
 /// Of `headstart` itself.
+#[cfg(feature = "network")]
 pub const ALL: &str = "\
 Begin with:
   headstart demo                            see it work: half a minute
@@ -10,6 +11,18 @@ Begin with:
 
 Each command explains itself with -h and --help. Exit codes: 0 done, 1 failed on
 the way, 2 refused, 3 (`link --strict`) the machine did not keep real time.";
+
+/// Of `headstart` itself, where the simulator is all that was built.
+#[cfg(not(feature = "network"))]
+pub const ALL: &str = "\
+Begin with:
+  headstart race --rate 50mbit --rtt 30ms   which fast start is best on my path
+  headstart trace halfback                  one flow, packet by packet
+  headstart sweep --load 5%,25%,50%         the same over several loads
+  headstart reproduce halfback --quick      a paper's claims beside ours
+
+Each command explains itself with -h and --help. Exit codes: 0 done, 1 failed on
+the way, 2 refused.";
 
 /// Of `race`.
 pub const RACE: &str = "\
