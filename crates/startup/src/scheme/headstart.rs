@@ -108,7 +108,7 @@ crate::parameters! {
         min_rtt: Span = Span::from_millis(10), in Span::ZERO..=Span::from_secs(60), from "HS";
         /// Bytes that met a queue longer than this share of the least RTT do not raise the credit.
         /// By default there is no limit.
-        queue_limit: Ratio = Ratio::percent(100_000), in Ratio::percent(0)..=Ratio::percent(100_000), from "HS";
+        queue_limit: Option<Ratio> = None, in Ratio::percent(0)..=Ratio::percent(100_000), from "HS";
         /// Half-life of a record.
         half_life: Span = Span::from_secs(3600), in Span::from_millis(1)..=Span::from_secs(100_000_000), from "HS";
         /// The window after a loss, as a share of the delivered bytes.
@@ -271,9 +271,11 @@ impl Startup for Headstart {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) -> Next {
-        let queue = ack.rtt_sample.unwrap_or_default().saturating_sub(self.least_rtt).saturating_sub(NOISE);
-        if queue > self.least_rtt * self.params.queue_limit {
-            self.queued += ack.first_flight_acked;
+        if let (Some(limit), Some(rtt)) = (self.params.queue_limit, ack.rtt_sample) {
+            let queue = rtt.saturating_sub(self.least_rtt).saturating_sub(NOISE);
+            if queue > self.least_rtt * limit {
+                self.queued += ack.first_flight_acked;
+            }
         }
         if self.recovery.on_ack(ack) {
             self.is_settled = true;

@@ -52,10 +52,10 @@ impl InformedStart for Clairvoyant {
         let wire = |payload: Bytes| payload.get() as f64 * WIRE;
         let segment = wire(prior.mss);
         let size = wire(prior.sendable());
-        // Connections past their first flight keep their part of the link, or an equal share.
         if size <= MIN_BURST as f64 * segment {
             return (slow_start(), *prior);
         }
+        // Connections past their first flight keep their part of the link, or an equal share.
         let clocked = seen.clocked as f64;
         let share = 1.0 / (clocked + 1.0);
         let free = rate * (1.0 - wire(seen.in_flight) / (rate * rtt)).max(share);

@@ -154,7 +154,7 @@ fn bytes_that_met_a_queue_do_not_raise_the_credit() {
         (None,      80, "no sample shows no queue"),
     ];
     for (millis, earning, why) in rows {
-        let params = Params { queue_limit: Ratio::new(1, 8), ..Params::default() };
+        let params = Params { queue_limit: Some(Ratio::new(1, 8)), ..Params::default() };
         let mut start = Headstart::new(params);
         let _ = start.establish(&recorded_peer(100, 80));
         for (segments, millis) in [(40, Some(100)), (40, millis)] {
