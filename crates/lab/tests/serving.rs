@@ -754,7 +754,10 @@ fn an_option_without_effect_is_reported() {
         ),
         (format!("{demo} wise-start --visit 20kB"), ""),
         ("serve nowhere --scheme halfback --hint-cap 5mbit".to_owned(), "--hint-cap has no effect without"),
+        ("serve nowhere --scheme headstart --hint-cap 5mbit".to_owned(), "--hint-cap has no effect without"),
         ("serve nowhere --scheme blitzstart --hint-cap 5mbit".to_owned(), ""),
+        ("serve nowhere --scheme headstart --shortest-rtt 20ms".to_owned(), ""),
+        ("serve nowhere --scheme iw10 --shortest-rtt 20ms".to_owned(), "--shortest-rtt has no effect with"),
         ("get https://localhost:1/ --0rtt".to_owned(), "--0rtt has no effect without --repeat"),
     ] {
         let arguments: Vec<&str> = line.split_whitespace().collect();

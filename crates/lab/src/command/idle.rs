@@ -1,7 +1,7 @@
 //! Options of the commands on real packets that have no effect in this run. Those of races are in
 //! [`crate::dependencies`].
 
-use headstart_quic::Choice;
+use headstart_startup::Scheme;
 use headstart_startup::catalogue::Needs;
 
 use super::demo::DemoArgs;
@@ -72,13 +72,14 @@ pub fn of_serve(args: &ServeArgs) -> Vec<Rule> {
     let is_chosen = args.operation.allow_scheme_choice;
     let share = args.operation.rollout.as_f64();
     let has_control = share > 0.0 && share < 1.0;
-    let takes_hints = |choice: &Choice| choice.needs() == Needs::Hint || choice.name() == "headstart";
+    let takes_hints = args.scheme.needs() == Needs::Hint;
+    let is_slow_start = matches!(args.scheme.scheme(), None | Some(Scheme::SlowStart(_)));
     vec![
-        ("hint-cap", "without a scheme that takes hints", is_chosen || takes_hints(&args.scheme)),
+        ("hint-cap", "without a scheme that takes hints", is_chosen || takes_hints),
         ("guard-slower", "without a control arm: --rollout below 100 %", has_control),
         ("guard-loss", "without a control arm: --rollout below 100 %", has_control),
         ("no-guard", "without a control arm: --rollout below 100 %", has_control),
-        ("shortest-rtt", "with slow start", is_chosen || args.scheme.needs() != Needs::Nothing),
+        ("shortest-rtt", "with slow start", is_chosen || !is_slow_start),
     ]
 }
 
