@@ -102,7 +102,8 @@ def start_nginx(folder):
 def start_headstart(headstart, folder, most=10_000):
     return subprocess.Popen(
         [headstart, "serve", folder / "site", "--listen", f"127.0.0.1:{PORTS['headstart']}", "--certificate",
-         folder / "cert.pem", "--key", folder / "key.pem", "--quiet", "--most-connections", str(most)],
+         folder / "cert.pem", "--key", folder / "key.pem", "--quiet", "--most-connections", str(most),
+         "--most-per-address", str(most)],
         stderr=subprocess.DEVNULL,
     )
 

@@ -13,6 +13,7 @@
 //! | [`steering`] | a server and its successor on one port (Linux) |
 //! | [`admission`] | acceptance and configuration of connections; the unmodified stack |
 //! | [`open`] | from a certificate, schemes and a history to an endpoint |
+//! | [`places`] | limits on connections: in all, and of one address |
 //! | [`start`] | fast-starting connections, by `headstart_quic` |
 //! | [`choice`] | a client's choice of scheme |
 //! | [`identity`] | the certificate: the user's, or self-signed on first use |
@@ -28,6 +29,7 @@ pub mod client;
 pub mod identity;
 pub mod metrics;
 pub mod open;
+pub mod places;
 pub mod server;
 pub mod site;
 mod small_files;

@@ -19,6 +19,7 @@ use crate::adapter::{self, BidiStream};
 use crate::admission::{Admission, Session};
 use crate::choice;
 use crate::identity::CurrentIdentity;
+use crate::places::{ConnectionCounters, Place, Places, Transport};
 use crate::site::{Body, Site};
 
 /// Policies of a server.
@@ -30,6 +31,11 @@ pub struct ServerConfig {
     pub retry: bool,
     /// Limit on concurrent connections; more are refused.
     pub most_connections: usize,
+    /// The same for one address (of IPv6 a /64), for QUIC and TCP apart. 1000: many clients may
+    /// share an address, and ten addresses are needed to take all places.
+    pub most_per_address: usize,
+    /// Counters of open and of refused connections.
+    pub connections: ConnectionCounters,
     /// Bytes of answers that wait for acknowledgements, in all connections together: each new one
     /// gets a send window of the part that is its own. 1 GiB. Those that were there before keep
     /// theirs, so that ten thousand hold 6 GiB at worst.
@@ -51,6 +57,8 @@ impl Default for ServerConfig {
             scheme_choice: false,
             retry: false,
             most_connections: 10_000,
+            most_per_address: 1000,
+            connections: ConnectionCounters::default(),
             most_unsent: 1 << 30,
             handshake: Duration::from_secs(10),
             stall: Duration::from_secs(30),
@@ -70,6 +78,10 @@ impl ServerConfig {
     #[must_use]
     pub fn send_window(&self, open: usize) -> u64 {
         (self.most_unsent / open.max(1) as u64).clamp(SMALLEST_SEND_WINDOW, LARGEST_SEND_WINDOW)
+    }
+
+    pub(crate) fn places(&self, transport: Transport) -> Arc<Places> {
+        Places::new(self.most_connections, self.most_per_address, transport, self.connections.clone())
     }
 }
 
@@ -105,6 +117,7 @@ pub async fn serve<A: Admission>(
     shutdown: CancellationToken,
 ) {
     let connections = TaskTracker::new();
+    let places = server_config.places(Transport::Quic);
     let server_config = Arc::new(server_config);
     loop {
         let incoming = tokio::select! {
@@ -112,11 +125,13 @@ pub async fn serve<A: Admission>(
             incoming = endpoint.accept() => incoming,
         };
         let Some(incoming) = incoming else { break };
-        if endpoint.open_connections() >= server_config.most_connections {
+        let Some(mut place) = places.take(incoming.remote_address().ip(), endpoint.open_connections()) else {
             incoming.refuse();
             continue;
-        }
-        if server_config.retry && !incoming.remote_address_validated() && incoming.may_retry() {
+        };
+        if incoming.remote_address_validated() {
+            place.validated();
+        } else if (server_config.retry || place.is_scarce()) && incoming.may_retry() {
             // It fails only for a packet with a token, which was just ruled out.
             let _ = incoming.retry();
             continue;
@@ -128,7 +143,7 @@ pub async fn serve<A: Admission>(
             shutdown: shutdown.clone(),
             send_window: server_config.send_window(endpoint.open_connections() + 1),
         };
-        connections.spawn(task.serve(incoming));
+        connections.spawn(task.serve(incoming, place));
     }
     connections.close();
     // Peers that ignore the GOAWAY are closed.
@@ -151,7 +166,7 @@ struct ConnectionTask<A> {
 }
 
 impl<A: Admission> ConnectionTask<A> {
-    async fn serve(self, incoming: Incoming) {
+    async fn serve(self, incoming: Incoming, mut place: Place) {
         let remote = incoming.remote_address();
         let requested = self.server_config.scheme_choice.then(|| requested_scheme(&incoming)).flatten();
         let is_validated = incoming.remote_address_validated();
@@ -174,14 +189,15 @@ impl<A: Admission> ConnectionTask<A> {
                 Ok(Ok(connection)) => connection,
                 Ok(Err(error)) => {
                     tracing::debug!(%remote, %error, "the handshake failed");
-                    return;
+                    return keep(place, || true);
                 }
                 Err(_) => {
                     tracing::debug!(%remote, "the handshake took too long");
-                    return;
+                    return keep(place, || true);
                 }
             },
         };
+        place.validated();
         connection.set_send_window(self.send_window);
         let session = Arc::new(session);
         session.established(&connection);
@@ -189,6 +205,8 @@ impl<A: Admission> ConnectionTask<A> {
             tracing::debug!(%remote, %error, "the conversation ended");
         }
         session.closed(&connection, &connection.closed().await);
+        let handle = connection.weak_handle();
+        keep(place, move || handle.is_alive());
     }
 
     async fn serve_requests(
@@ -233,6 +251,20 @@ impl<A: Admission> ConnectionTask<A> {
             });
         }
     }
+}
+
+/// Keeps the place of a connection that has ended while the stack keeps the connection: 30 s at
+/// most, after a handshake that was not completed.
+fn keep(place: Place, is_kept: impl Fn() -> bool + Send + 'static) {
+    tokio::spawn(async move {
+        for _ in 0..300 {
+            if !is_kept() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        drop(place);
+    });
 }
 
 fn requested_scheme(incoming: &Incoming) -> Option<String> {

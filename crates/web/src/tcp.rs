@@ -16,13 +16,13 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::access_log::{self, AccessLog};
 use crate::identity::CurrentIdentity;
+use crate::places::Transport;
 use crate::server::{MAX_FIELD_SECTION, ServerConfig};
 use crate::site::Site;
 
@@ -79,7 +79,7 @@ async fn run(
         access_log: server_config.access_log.clone(),
         shutdown: shutdown.clone(),
     };
-    let places = Arc::new(Semaphore::new(server_config.most_connections));
+    let places = server_config.places(Transport::Tcp);
     let connections = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
@@ -95,7 +95,7 @@ async fn run(
                 continue;
             }
         };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+        let Some(place) = places.take(remote.ip(), places.open()) else { continue };
         let service = service.clone();
         connections.spawn(async move {
             if let Err(error) = service.serve_connection(stream, remote).await {

@@ -19,6 +19,7 @@ use headstart_units::{Rate, Ratio, Span};
 use headstart_web::access_log::{AccessLog, Destination, Format};
 use headstart_web::identity::{self, CurrentIdentity, Identity};
 use headstart_web::open::{self, OpenError, ServerSettings};
+use headstart_web::places::ConnectionCounters;
 use headstart_web::server::ServerConfig;
 use headstart_web::site::{Folder, Site};
 use headstart_web::start::FastStartAdmission;
@@ -156,9 +157,13 @@ pub struct OperationOptions {
     /// Validate every address by a Retry packet before anything is kept for it; costs a round trip
     #[arg(long)]
     pub retry: bool,
-    /// Connections at once
+    /// Connections at once, for QUIC and for TCP apart
     #[arg(long, default_value_t = 10_000, value_name = "COUNT", value_parser = crate::options::whole(1..=u32::MAX as usize))]
     pub most_connections: usize,
+    /// Connections of one address (of IPv6 a /64) at once, for QUIC and for TCP apart; behind a
+    /// balancer that hides addresses, as many as --most-connections
+    #[arg(long, default_value_t = 1_000, value_name = "COUNT", value_parser = crate::options::whole(1..=u32::MAX as usize))]
+    pub most_per_address: usize,
     /// Do not listen on TCP
     #[arg(long)]
     pub no_tcp: bool,
@@ -239,6 +244,7 @@ async fn run(args: ServeArgs) -> Result<()> {
         scheme_choice: args.operation.allow_scheme_choice,
         retry: args.operation.retry,
         most_connections: args.operation.most_connections,
+        most_per_address: args.operation.most_per_address,
         access_log: access_log.clone(),
         grace: Duration::from_nanos(args.operation.grace.as_nanos()),
         ..ServerConfig::default()
@@ -251,7 +257,13 @@ async fn run(args: ServeArgs) -> Result<()> {
         eprintln!("headstart: counters at http://{}/metrics", listener.local_addr()?);
         tasks.spawn(metrics::serve(
             listener,
-            render(Arc::clone(&starts), history_counters, access_log.clone(), guard.clone()),
+            render(
+                Arc::clone(&starts),
+                server_config.connections.clone(),
+                history_counters,
+                access_log.clone(),
+                guard.clone(),
+            ),
             shutdown.clone(),
         ));
     }
@@ -578,6 +590,7 @@ fn percent(share: Ratio) -> Result<f64> {
 
 fn render(
     starts: Arc<FastStartAdmission>,
+    connections: ConnectionCounters,
     history: RenderHistory,
     access_log: Option<AccessLog>,
     guard: Option<Arc<Guard>>,
@@ -585,6 +598,7 @@ fn render(
     Arc::new(move || {
         let starts = metrics::merged(starts.counted().map(|(scheme, counted)| counted.render(&scheme)));
         let others = [
+            connections.render(),
             history(),
             access_log.as_ref().map(AccessLog::render).unwrap_or_default(),
             guard.as_ref().map(|guard| guard.render()).unwrap_or_default(),

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::{TIMEOUT, start, start_with, until};
+use crate::common::{Running, TIMEOUT, start, start_with, until};
 use headstart_web::admission::{Admission, Plain, Session};
 use headstart_web::client;
 use headstart_web::identity::Identity;
@@ -44,6 +44,50 @@ async fn connections_beyond_the_limit_are_refused_until_there_is_room() {
     server.stop().await;
 }
 
+/// A connection from 127.0.0.`host`.
+#[cfg(target_os = "linux")]
+async fn dial_from(server: &Running, host: u8) -> Result<Connection, ConnectionError> {
+    let endpoint = Endpoint::client(SocketAddr::from(([127, 0, 0, host], 0))).expect("a socket");
+    let connecting = endpoint.connect_with(server.client(None, false), server.address, "localhost");
+    connecting.expect("begins").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[cfg(target_os = "linux")]
+async fn an_address_gets_its_share_and_others_are_served() {
+    let server_config = ServerConfig { most_per_address: 2, ..ServerConfig::default() };
+    let counters = server_config.connections.clone();
+    let server = start(server_config, generated).await;
+    let (first, second) =
+        (dial_from(&server, 1).await.expect("room"), dial_from(&server, 1).await.expect("room"));
+    let refused = dial_from(&server, 1).await.expect_err("its share is taken");
+    assert!(
+        matches!(&refused, ConnectionError::ConnectionClosed(close) if u64::from(close.error_code) == 0x2),
+        "{refused}"
+    );
+    let other = dial_from(&server, 2).await.expect("another address");
+    assert!(
+        counters.render().contains("_total{transport=\"quic\",limit=\"address\"} 1\n"),
+        "{}",
+        counters.render()
+    );
+    other.close(0u32.into(), b"");
+    until("the other is forgotten", || server.endpoint.open_connections() == 2).await;
+    // A connection counts until the stack has forgotten it: else a client that opens and closes one
+    // after the other would have more.
+    first.close(0u32.into(), b"");
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
+    let third = loop {
+        if let Ok(connection) = dial_from(&server, 1).await {
+            break connection;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "no room after one has left");
+    };
+    assert_eq!(server.endpoint.open_connections(), 2);
+    drop((second, third));
+    server.stop().await;
+}
+
 /// The server's endpoint, and the address of a host in whose name handshakes are begun.
 async fn begin_forged_handshake(server_config: ServerConfig) -> (Endpoint, CancellationToken) {
     let keys = tempfile::tempdir().expect("a folder");
@@ -55,11 +99,16 @@ async fn begin_forged_handshake(server_config: ServerConfig) -> (Endpoint, Cance
     let (address, shutdown) = (endpoint.local_addr().expect("an address"), CancellationToken::new());
     let site = Arc::new(Site::Generated);
     tokio::spawn(server::serve(endpoint.clone(), Arc::new(Plain), site, server_config, shutdown.clone()));
-    // It forwards what a client sends, and drops the answers.
-    let forger = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
     let trust = client::Trust::File(keys.path().join("identity.pem"));
     let config = client::plain(client::tls(&trust, None, false).expect("TLS")).expect("QUIC");
-    let dialler = Endpoint::client(any).expect("a socket");
+    forge_handshake(config, address).await;
+    (endpoint, shutdown)
+}
+
+/// Forwards what a client sends, and drops the answers.
+async fn forge_handshake(config: noq::ClientConfig, address: SocketAddr) {
+    let forger = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+    let dialler = Endpoint::client(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a socket");
     let towards = forger.local_addr().expect("an address");
     let _never_answered = dialler.connect_with(config, towards, "localhost").expect("begins");
     let mut packet = [0; 2048];
@@ -68,7 +117,6 @@ async fn begin_forged_handshake(server_config: ServerConfig) -> (Endpoint, Cance
     // The answer is a Retry or the handshake: either way the server has decided.
     let (length, from) = forger.recv_from(&mut packet).await.expect("an answer");
     assert!(from == address || length >= 1_200, "{from}");
-    (endpoint, shutdown)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,6 +133,21 @@ async fn with_retry_nothing_is_kept_of_an_address_before_it_is_validated() {
     let (endpoint, shutdown) = begin_forged_handshake(server_config).await;
     assert_eq!(endpoint.open_connections(), 0);
     shutdown.cancel();
+}
+
+/// Forged handshakes get a tenth of the address's share at most. Its owner then shows by a Retry
+/// that the address is its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn forged_handshakes_do_not_keep_the_owner_of_the_address_out() {
+    let server_config =
+        ServerConfig { most_per_address: 2, grace: Duration::ZERO, ..ServerConfig::default() };
+    let server = start(server_config, generated).await;
+    for _ in 0..3 {
+        forge_handshake(server.client(None, false), server.address).await;
+    }
+    assert_eq!(server.endpoint.open_connections(), 1, "nothing is kept of the others");
+    assert_eq!(server.fetch(&["/bytes/1000"]).await.pages[0].bytes, 1_000);
+    server.stop().await;
 }
 
 /// Keeps the server's connections.

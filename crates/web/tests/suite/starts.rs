@@ -44,8 +44,14 @@ fn start(usual: &str, rollout: Rollout) -> (Running, Reports) {
     let shutdown = CancellationToken::new();
     let server_config = ServerConfig { scheme_choice: true, ..ServerConfig::default() };
     let site = Arc::new(Site::Generated);
-    let done = tokio::spawn(server::serve(endpoint, Arc::new(starts), site, server_config, shutdown.clone()));
-    (Running { address, shutdown, done, files: crate::common::files(), keys, identity }, reports)
+    let done = tokio::spawn(server::serve(
+        endpoint.clone(),
+        Arc::new(starts),
+        site,
+        server_config,
+        shutdown.clone(),
+    ));
+    (Running { address, endpoint, shutdown, done, files: crate::common::files(), keys, identity }, reports)
 }
 
 async fn last(reports: &Reports, count: usize) -> StartReport {

@@ -28,9 +28,17 @@ async fn try_dial(
     trust: &Trust,
     protocols: &[&[u8]],
 ) -> std::io::Result<TlsStream<TcpStream>> {
+    let stream = TcpStream::connect(server.address).await.expect("a connection");
+    handshake(stream, trust, protocols).await
+}
+
+async fn handshake(
+    stream: TcpStream,
+    trust: &Trust,
+    protocols: &[&[u8]],
+) -> std::io::Result<TlsStream<TcpStream>> {
     let mut config = tls(trust, None, false).expect("TLS");
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-    let stream = TcpStream::connect(server.address).await.expect("a connection");
     let name = ServerName::try_from("localhost").expect("a name");
     TlsConnector::from(Arc::new(config)).connect(name, stream).await
 }
@@ -295,4 +303,26 @@ async fn next(server: &Running) -> TlsStream<TcpStream> {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[cfg(target_os = "linux")]
+async fn an_address_gets_its_share_over_tcp_and_others_are_served() {
+    let server_config = ServerConfig { most_per_address: 1, ..ServerConfig::default() };
+    let counters = server_config.connections.clone();
+    let server = start(server_config, |_| Site::Generated).await;
+    let first = dial(&server, &[b"http/1.1"]).await;
+    try_dial(&server, &server.trust(), &[b"http/1.1"]).await.expect_err("its share is taken");
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.bind(([127, 0, 0, 2], 0).into()).expect("another address");
+    let stream = socket.connect(server.address).await.expect("a connection");
+    handshake(stream, &server.trust(), &[b"http/1.1"]).await.expect("another address is served");
+    assert!(
+        counters.render().contains("_total{transport=\"tcp\",limit=\"address\"} 1\n"),
+        "{}",
+        counters.render()
+    );
+    drop(first);
+    drop(next(&server).await);
+    server.stop().await;
 }

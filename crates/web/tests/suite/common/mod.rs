@@ -23,6 +23,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub struct Running {
     pub address: SocketAddr,
+    pub endpoint: Endpoint,
     pub shutdown: CancellationToken,
     pub done: JoinHandle<()>,
     pub files: TempDir,
@@ -66,11 +67,11 @@ pub async fn start_with<A: Admission>(
         server_config.clone(),
         shutdown.clone(),
     );
-    let over_udp = server::serve(endpoint, admission, site, server_config, shutdown.clone());
+    let over_udp = server::serve(endpoint.clone(), admission, site, server_config, shutdown.clone());
     let done = tokio::spawn(async move {
         tokio::join!(over_tcp, over_udp);
     });
-    Running { address, shutdown, done, files, keys, identity }
+    Running { address, endpoint, shutdown, done, files, keys, identity }
 }
 
 /// The same port of TCP and UDP; one that is free for TCP may be taken for UDP.
