@@ -22,9 +22,6 @@
 //! peer without a record gets the credit of first contacts, which is learnt in the same way over
 //! all of them.
 //!
-//! With [`Params::queue_limit`] bytes that met a longer queue do not raise the credit: they were
-//! delivered, but others waited for them. By default there is no limit.
-//!
 //! Two segments leave at once, and the rest is paced. The pace is the flight over one RTT, but at
 //! least that of a first contact: a flow shorter than its credit does not need the whole RTT. Ten
 //! segments at once cost others more than they gain once the pace is near the link's rate. A flight
@@ -72,7 +69,7 @@ use super::later_flights::later_flight;
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
-use crate::first_recovery::{self, FirstRecovery};
+use crate::first_recovery::{FirstRecovery, WINDOW_AFTER_LOSS};
 use crate::growth::{Decision, Growth};
 use crate::history::{Record, Refusal, Revision};
 use crate::path::LARGEST_WINDOW;
@@ -106,13 +103,8 @@ crate::parameters! {
         /// Least handshake RTT for a flight; below it a round trip costs less than pacing: slow
         /// start.
         min_rtt: Span = Span::from_millis(10), in Span::ZERO..=Span::from_secs(60), from "HS";
-        /// Bytes that met a queue longer than this share of the least RTT do not raise the credit.
-        /// By default there is no limit.
-        queue_limit: Option<Ratio> = None, in Ratio::percent(0)..=Ratio::percent(100_000), from "HS";
         /// Half-life of a record.
         half_life: Span = Span::from_secs(3600), in Span::from_millis(1)..=Span::from_secs(100_000_000), from "HS";
-        /// The window after a loss, as a share of the delivered bytes.
-        window_after_loss: Ratio = first_recovery::WINDOW_AFTER_LOSS, in Ratio::percent(1)..=Ratio::percent(100), from "JumpStart";
         /// Count other connections' first flights to the peer. For ablations.
         counts_concurrent: bool = true, from "HS";
         /// First contacts use and update a shared credit. For ablations.
@@ -142,10 +134,6 @@ pub struct Headstart {
     handshake_rtt: Option<Span>,
     /// Bytes of other first flights to the peer in progress when this one began.
     reserved_by_others: Bytes,
-    /// The smallest RTT before the flight.
-    least_rtt: Span,
-    /// Bytes of the first flight that met a queue.
-    queued: Bytes,
 }
 
 /// Share of a marked first flight that counts as lost: a mark signals a queue, not its length.
@@ -171,14 +159,12 @@ impl Headstart {
             pace: None,
             allowance: Allowance::window(Bytes::ZERO),
             growth: Growth::new(false),
-            recovery: FirstRecovery::new(Bytes::ZERO, params.window_after_loss),
+            recovery: FirstRecovery::new(Bytes::ZERO, WINDOW_AFTER_LOSS),
             lost: Bytes::ZERO,
             is_settled: false,
             record: None,
             handshake_rtt: None,
             reserved_by_others: Bytes::ZERO,
-            least_rtt: Span::ZERO,
-            queued: Bytes::ZERO,
         }
     }
 
@@ -235,7 +221,7 @@ impl Headstart {
 impl Startup for Headstart {
     fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.mss = prior.mss;
-        self.recovery = FirstRecovery::new(prior.mss, self.params.window_after_loss);
+        self.recovery = FirstRecovery::new(prior.mss, WINDOW_AFTER_LOSS);
         let record = prior.history.map(|shared| shared.record).filter(|record| !record.rt_prop.is_zero());
         self.record =
             record.filter(|it| it.contradicted_by(prior.handshake_rtt) != Some(Refusal::RttTooSmall));
@@ -245,8 +231,8 @@ impl Startup for Headstart {
             .map_or(Bytes::ZERO, |shared| shared.reserved);
         self.handshake_rtt = Some(prior.handshake_rtt).filter(|_| !prior.handshake_retransmitted);
         // A queue in the handshake does not make the path longer.
-        self.least_rtt = self.record.map_or(prior.handshake_rtt, |it| it.rt_prop.min(prior.handshake_rtt));
-        let is_short = self.least_rtt < self.params.min_rtt;
+        let least_rtt = self.record.map_or(prior.handshake_rtt, |it| it.rt_prop.min(prior.handshake_rtt));
+        let is_short = least_rtt < self.params.min_rtt;
         let allowed = if is_short { self.initial_bytes() } else { self.allowed(prior) };
         self.limit = allowed.min(prior.receive_window);
         let admitted = self.limit.get() / prior.mss.get();
@@ -271,12 +257,6 @@ impl Startup for Headstart {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) -> Next {
-        if let (Some(limit), Some(rtt)) = (self.params.queue_limit, ack.rtt_sample) {
-            let queue = rtt.saturating_sub(self.least_rtt).saturating_sub(NOISE);
-            if queue > self.least_rtt * limit {
-                self.queued += ack.first_flight_acked;
-            }
-        }
         if self.recovery.on_ack(ack) {
             self.is_settled = true;
             return Next::HandOver(HandOver::avoiding(self.recovery.final_window()));
@@ -356,8 +336,7 @@ impl Startup for Headstart {
         let (credit_gain, delivered) = (self.params.credit_gain, self.flight.saturating_sub(self.lost));
         Some(Revision {
             start: self.initial_credit(),
-            // Bytes that waited made others wait: they are no evidence of room.
-            earned: delivered.saturating_sub(self.queued) * credit_gain,
+            earned: delivered * credit_gain,
             // A delivered flight is no evidence beyond twice the bytes then in flight with it.
             most: (self.flight + self.reserved_by_others) * 2,
             spent: self.lost * credit_gain * self.params.price,

@@ -37,9 +37,7 @@ const RANGES: [(&str, &[&str]); 9] = [
     ("initial-credit", &["10", "16", "24", "32", "40", "64", "80"]),
     ("queue-weight", &["0", "2", "4", "16", "32"]),
     ("min-rtt", &["0ms", "2ms", "5ms", "20ms", "40ms"]),
-    ("window-after-loss", &["35%", "70%", "85%"]),
     ("burst", &["1", "4", "10"]),
-    ("queue-limit", &["0%", "12.5%", "25%", "50%", "100%"]),
 ];
 /// The scheme that every run is paired with.
 const REFERENCE: &str = "iw10";

@@ -146,27 +146,6 @@ fn a_delivered_flight_is_paced_once_and_raises_the_credit() {
 }
 
 #[test]
-fn bytes_that_met_a_queue_do_not_raise_the_credit() {
-    #[rustfmt::skip]
-    let rows = [
-        (Some(113), 80, "an eighth of the smallest RTT and a millisecond of noise"),
-        (Some(114), 40, "others waited for half of the flight"),
-        (None,      80, "no sample shows no queue"),
-    ];
-    for (millis, earning, why) in rows {
-        let params = Params { queue_limit: Some(Ratio::new(1, 8)), ..Params::default() };
-        let mut start = Headstart::new(params);
-        let _ = start.establish(&recorded_peer(100, 80));
-        for (segments, millis) in [(40, Some(100)), (40, millis)] {
-            let Event::Ack(ack) = ack(segments, segments, 0, false) else { unreachable!("an ack") };
-            let _ = start.on_ack(&Ack { rtt_sample: millis.map(Span::from_millis), ..ack });
-        }
-        let earned = start.credit_revision().map(|revision| revision.earned);
-        assert_eq!(earned, Some(MSS * earning * Params::default().credit_gain), "{why}");
-    }
-}
-
-#[test]
 fn a_flight_with_losses_is_repaired_and_lowers_the_credit() {
     let mut start = Headstart::new(Params::default());
     let _ = start.establish(&recorded_peer(100, 80));
