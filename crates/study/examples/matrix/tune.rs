@@ -30,7 +30,7 @@ use rayon::prelude::*;
 use crate::{default_path, packets, stop};
 
 /// Levels of each parameter beside its default.
-const RANGES: [(&str, &[&str]); 9] = [
+const RANGES: [(&str, &[&str]); 7] = [
     ("price", &["4", "8", "16", "24", "48", "64", "128"]),
     ("initial-window", &["4", "6", "8"]),
     ("credit-gain", &["1.5625%", "3.125%", "12.5%", "25%", "50%", "100%"]),
