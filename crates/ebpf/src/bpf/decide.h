@@ -263,7 +263,6 @@ HS_INLINE void hs_recover(struct hs_start *s, __u64 in_flight)
 #define HS_FADES (3600 * HS_SECOND)
 #define HS_FORGOTTEN 40
 #define HS_NOISE 1000000ULL			/* ns */
-#define HS_RISES 8
 #define HS_MARK 8
 
 /* history::Revision::of: the credit after the first flight. */
@@ -295,7 +294,7 @@ HS_INLINE __u64 hs_allowed(const struct hs_start *s, const struct hs_prior *p, i
 
 	if (known)
 		credit = hs_faded(s, p);
-	else if (!p->rt_prop && p->credit)
+	else if (p->credit)
 		credit = p->credit;
 	room = queue ? hs_moved(hs_rate(credit, least + queue * HS_CAUTION), least) : credit;
 	return hs_clamp(hs_min(room, hs_less(credit, s->beside)), hs_segments(s->mss, HS_FLOOR), HS_MAX_WINDOW);
@@ -305,7 +304,7 @@ HS_INLINE void hs_credited_flight(struct hs_start *s, const struct hs_params *pa
 {
 	__u64 mss = hs_max(p->mss, 1), floor = hs_segments(mss, HS_FLOOR), least = p->handshake_rtt;
 	__u64 limit, segments;
-	int known = p->rt_prop && hs_contradicted(p->rt_prop, p->handshake_rtt) != HS_RTT_TOO_SMALL;
+	int known = p->rt_prop > 0;
 
 	s->kept = 50;
 	s->cold = hs_segments(mss, params->initial_window);
@@ -325,12 +324,6 @@ HS_INLINE void hs_credited_flight(struct hs_start *s, const struct hs_params *pa
 	/* A first contact's credit leaves in one RTT, so shorter flights may have that rate. */
 	s->pace = segments > HS_FLOOR ? hs_rate(hs_max(s->window, hs_min(limit, s->cold)), p->handshake_rtt) : 0;
 	s->phase = s->pace ? HS_FIRST_FLIGHT : HS_GROWING;
-}
-
-/* save_record(): the smallest RTT on record rises slowly. */
-HS_INLINE __u64 hs_risen(__u64 before, __u64 measured)
-{
-	return before < measured ? before + (measured - before) / HS_RISES : measured;
 }
 
 /* ---- Establishment ---- */

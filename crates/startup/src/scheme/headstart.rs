@@ -2,7 +2,7 @@
 //!
 //! Source: this project's own (docs/headstart.md; HS below). From JumpStart it takes the paced
 //! first flight, and half of the delivered bytes as the window after a loss. The record by peer is
-//! WiseStart's, and the test of the path's RTT that of RFC 9959.
+//! WiseStart's.
 //!
 //! # Idea
 //!
@@ -17,7 +17,7 @@
 //!
 //! Three inputs at the start modify the credit: concurrent first flights of the same host to the
 //! same peer share it (they are reserved, [`SharedCredit`](crate::history::SharedCredit)). A
-//! handshake longer than the smallest RTT on record met a queue, which occupies buffer. The time in
+//! handshake longer than the RTT on record met a queue, which occupies buffer. The time in
 //! which both ends process it is on record as well, and is no queue. A record decays with age. A
 //! peer without a record gets the credit of first contacts, which is learnt in the same way over
 //! all of them.
@@ -71,7 +71,7 @@ use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{FirstRecovery, WINDOW_AFTER_LOSS};
 use crate::growth::{Decision, Growth};
-use crate::history::{Record, Refusal, Revision};
+use crate::history::{Record, Revision};
 use crate::path::LARGEST_WINDOW;
 use crate::prior::Prior;
 
@@ -138,7 +138,7 @@ pub struct Headstart {
 
 /// Share of a marked first flight that counts as lost: a mark signals a queue, not its length.
 const MARKED_SHARE: Ratio = Ratio::new(1, 8);
-/// With each connection smallest values on record rise by 1/8 of the difference to a larger one.
+/// With each connection the excess on record rises by 1/8 of the difference to a larger one.
 const RISE_DIVISOR: u64 = 8;
 /// Half-lives after which a record counts for nothing.
 const MAX_HALF_LIVES: u64 = 40;
@@ -187,8 +187,7 @@ impl Headstart {
         let shared = prior.shared_credit.unwrap_or_default();
         let credit = match &self.record {
             Some(record) => self.decayed(record, shared.credit, prior),
-            // The credit of a record of another path is not used.
-            None if self.params.learns_initial_credit && prior.history.is_none() => {
+            None if self.params.learns_initial_credit => {
                 shared.credit.unwrap_or(self.initial_credit())
             }
             None => self.initial_credit(),
@@ -222,9 +221,8 @@ impl Startup for Headstart {
     fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.mss = prior.mss;
         self.recovery = FirstRecovery::new(prior.mss, WINDOW_AFTER_LOSS);
-        let record = prior.history.map(|shared| shared.record).filter(|record| !record.rt_prop.is_zero());
         self.record =
-            record.filter(|it| it.contradicted_by(prior.handshake_rtt) != Some(Refusal::RttTooSmall));
+            prior.history.map(|shared| shared.record).filter(|record| !record.rt_prop.is_zero());
         self.reserved_by_others = prior
             .shared_credit
             .filter(|_| self.params.counts_concurrent)
@@ -346,15 +344,12 @@ impl Startup for Headstart {
 
     fn record_to_store(&self, measured: Record) -> Record {
         let excess = self.handshake_rtt.map(|rtt| rtt.saturating_sub(measured.rt_prop).min(LARGEST_EXCESS));
-        let Some(before) = &self.record else {
-            return Record { handshake_excess: excess.unwrap_or_default(), ..measured };
+        let before = self.record.map(|record| record.handshake_excess);
+        let handshake_excess = match (before, excess) {
+            (Some(before), Some(excess)) => raised_slowly(before, excess),
+            (before, excess) => excess.or(before).unwrap_or_default(),
         };
-        Record {
-            rt_prop: raised_slowly(before.rt_prop, measured.rt_prop),
-            handshake_excess: excess
-                .map_or(before.handshake_excess, |excess| raised_slowly(before.handshake_excess, excess)),
-            ..measured
-        }
+        Record { handshake_excess, ..measured }
     }
 
     fn phase(&self) -> &'static str {

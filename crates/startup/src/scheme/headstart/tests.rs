@@ -92,7 +92,7 @@ fn the_flight_is_the_credit_less_reservations() {
         (with(0, Some(MSS)),                             initial_window, "nor if the credit is less"),
         (at(9, recorded_peer(9, 80)),                     initial_window, "a path too short for pacing to be worth its while"),
         (at(16, recorded_peer(9, 80)),                     initial_window, "nor longer for a queue"),
-        (at(45, recorded_peer(100, 80)),                  initial_credit,  "half of the RTT on record: another path"),
+        (at(45, recorded_peer(100, 80)),                  80,    "a shorter path than on record"),
         (at(101, recorded_peer(100, 80)),                 80,    "noise of the handshake"),
         (at(1_001, recorded_peer(100, 80)),               initial_window, "a queue without end, or another path"),
     ];
@@ -226,17 +226,6 @@ fn the_equilibrium_of_the_credit_follows_price_and_path() {
 
 fn lost_now() -> Congestion {
     lost(Time::ZERO, MSS)
-}
-
-#[test]
-fn the_smallest_rtt_is_stored_and_rises_slowly() {
-    let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&recorded_peer(100, 80));
-    let measured = prior_with(1000, 180).history.map(|SharedRecord { record, .. }| record).expect("a record");
-    let kept = start.record_to_store(measured);
-    assert_eq!(kept, Record { rt_prop: Span::from_millis(110), ..measured });
-    let shorter = Record { rt_prop: Span::from_millis(60), ..measured };
-    assert_eq!(start.record_to_store(shorter).rt_prop, shorter.rt_prop, "it falls at once");
 }
 
 #[test]
