@@ -125,6 +125,59 @@ fn a_record_poisoned_by_a_neighbour_misleads_one_start_within_the_cap() {
     }
 }
 
+/// Mean response of honest connections of 100 kB under IW 10, which alternate with as many of one
+/// misbehaving peer under `scheme`: 15 Mbit/s, 60 ms, 115 kB.
+fn honest_beside(scheme: &str, size: u64, lie: Misbehaviour) -> f64 {
+    let setup = |scheme| {
+        let mut base = noq_proto::ServerConfig::new(Arc::new(NullSessions), Arc::new(NoSecret));
+        base.transport_config(Arc::default());
+        ServerSetup::with_session_factory(
+            base,
+            Arc::new(NullSessions),
+            Choice::find(scheme).expect("carried"),
+        )
+        .history(Arc::new(Sharded::new(100)))
+        .seed(1)
+    };
+    let (usual, tested) = (setup("iw10"), setup(scheme));
+    let path = PathPlan::dumbbell(
+        Rate::from_mbit_per_sec(15),
+        Span::from_millis(60),
+        Limit::bytes(Bytes::new(115_000)),
+    );
+    let mut connections = ConnectionSet::new(path, 3);
+    let client = || ClientSetup::with_session_factory(Arc::new(NullSessions)).seed(1);
+    let honest: Vec<usize> = (0..80)
+        .map(|number| {
+            let begin = number * 300;
+            let download = Transfer::download(Time::from_millis(begin), Bytes::new(100_000));
+            let honest = connections.add(number as u32 % 20, download, client(), &usual);
+            // Lost packets were acknowledged and never arrive.
+            let download = Transfer::download(Time::from_millis(begin + 133), Bytes::new(size));
+            let taken = Transfer { is_awaited: false, ..download };
+            let liar = connections.add(100, taken, client(), &tested);
+            connections.misbehave(liar, lie);
+            honest
+        })
+        .collect();
+    let outcomes = connections.run(Time::from_millis(100_000));
+    let times = honest.iter().map(|number| outcomes[*number].response().as_nanos() as f64 / 1e6);
+    times.sum::<f64>() / honest.len() as f64
+}
+
+/// Bar 6 of docs/headstart.md: against the same receivers under IW 10. Each packet that leaves is
+/// acknowledged as it does, so that no loss ever lowers the credit.
+#[test]
+fn receivers_that_acknowledge_early_cost_others_no_more_with_headstart_than_with_iw10() {
+    for (size, lie) in
+        [(100_000, Misbehaviour::Early), (300_000, Misbehaviour::Early), (300_000, Misbehaviour::Guessing)]
+    {
+        let [usual, tested] = ["iw10", "headstart"].map(|scheme| honest_beside(scheme, size, lie));
+        println!("{lie:?}, {size} bytes: {usual:.0} ms beside iw10, {tested:.0} ms, {:.3}", tested / usual);
+        assert!(tested <= usual * 1.10, "{lie:?}, {size} bytes: {usual} ms beside iw10, {tested} ms");
+    }
+}
+
 #[test]
 fn an_ack_storm_does_not_increase_sending() {
     for scheme in SCHEMES {
