@@ -263,6 +263,7 @@ HS_INLINE void hs_recover(struct hs_start *s, __u64 in_flight)
 #define HS_FADES (3600 * HS_SECOND)
 #define HS_FORGOTTEN 40
 #define HS_NOISE 1000000ULL			/* ns */
+#define HS_RISES 8
 #define HS_MARK 8
 
 /* history::Revision::of: the credit after the first flight. */
@@ -324,6 +325,12 @@ HS_INLINE void hs_credited_flight(struct hs_start *s, const struct hs_params *pa
 	/* A first contact's credit leaves in one RTT, so shorter flights may have that rate. */
 	s->pace = segments > HS_FLOOR ? hs_rate(hs_max(s->window, hs_min(limit, s->cold)), p->handshake_rtt) : 0;
 	s->phase = s->pace ? HS_FIRST_FLIGHT : HS_GROWING;
+}
+
+/* save_record(): the smallest RTT on record rises slowly. */
+HS_INLINE __u64 hs_risen(__u64 before, __u64 measured)
+{
+	return before < measured ? before + (measured - before) / HS_RISES : measured;
 }
 
 /* ---- Establishment ---- */

@@ -435,6 +435,8 @@ CALL void save_record(struct flow *f, struct tcp_sock *tp)
 	last = bpf_map_lookup_elem(&history, &f->peer);
 	if (last) {
 		record.credit = hs_max(record.credit, last->credit);
+		if (f->start.scheme == HS_HEADSTART && last->rt_prop)
+			record.rt_prop = hs_risen(last->rt_prop, record.rt_prop);
 		/* The rate of a shared path does not replace a larger one. */
 		if (f->live && rate < last->btl_bw)
 			return;

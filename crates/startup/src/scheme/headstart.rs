@@ -17,7 +17,7 @@
 //!
 //! Three inputs at the start modify the credit: concurrent first flights of the same host to the
 //! same peer share it (they are reserved, [`SharedCredit`](crate::history::SharedCredit)). A
-//! handshake longer than the RTT on record met a queue, which occupies buffer. The time in
+//! handshake longer than the smallest RTT on record met a queue, which occupies buffer. The time in
 //! which both ends process it is on record as well, and is no queue. A record decays with age. A
 //! peer without a record gets the credit of first contacts, which is learnt in the same way over
 //! all of them.
@@ -138,7 +138,7 @@ pub struct Headstart {
 
 /// Share of a marked first flight that counts as lost: a mark signals a queue, not its length.
 const MARKED_SHARE: Ratio = Ratio::new(1, 8);
-/// With each connection the excess on record rises by 1/8 of the difference to a larger one.
+/// With each connection smallest values on record rise by 1/8 of the difference to a larger one.
 const RISE_DIVISOR: u64 = 8;
 /// Half-lives after which a record counts for nothing.
 const MAX_HALF_LIVES: u64 = 40;
@@ -344,12 +344,15 @@ impl Startup for Headstart {
 
     fn record_to_store(&self, measured: Record) -> Record {
         let excess = self.handshake_rtt.map(|rtt| rtt.saturating_sub(measured.rt_prop).min(LARGEST_EXCESS));
-        let before = self.record.map(|record| record.handshake_excess);
-        let handshake_excess = match (before, excess) {
-            (Some(before), Some(excess)) => raised_slowly(before, excess),
-            (before, excess) => excess.or(before).unwrap_or_default(),
+        let Some(before) = &self.record else {
+            return Record { handshake_excess: excess.unwrap_or_default(), ..measured };
         };
-        Record { handshake_excess, ..measured }
+        Record {
+            rt_prop: raised_slowly(before.rt_prop, measured.rt_prop),
+            handshake_excess: excess
+                .map_or(before.handshake_excess, |excess| raised_slowly(before.handshake_excess, excess)),
+            ..measured
+        }
     }
 
     fn phase(&self) -> &'static str {

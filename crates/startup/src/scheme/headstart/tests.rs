@@ -229,6 +229,17 @@ fn lost_now() -> Congestion {
 }
 
 #[test]
+fn the_smallest_rtt_is_stored_and_rises_slowly() {
+    let mut start = Headstart::new(Params::default());
+    let _ = start.establish(&recorded_peer(100, 80));
+    let measured = prior_with(1000, 180).history.map(|SharedRecord { record, .. }| record).expect("a record");
+    let kept = start.record_to_store(measured);
+    assert_eq!(kept, Record { rt_prop: Span::from_millis(110), ..measured });
+    let shorter = Record { rt_prop: Span::from_millis(60), ..measured };
+    assert_eq!(start.record_to_store(shorter).rt_prop, shorter.rt_prop, "it falls at once");
+}
+
+#[test]
 fn processing_of_the_handshake_is_learnt_and_is_not_a_queue() {
     let millis = Span::from_millis;
     let handshake = |rtt, excess, prior: Prior| {
