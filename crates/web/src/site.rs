@@ -267,10 +267,10 @@ fn is_version(condition: &HeaderValue, headers: &HeaderMap) -> bool {
     !is_weak && [ETAG, LAST_MODIFIED].iter().any(|name| headers.get(name) == Some(condition))
 }
 
-/// True if the file does not exist or is hidden from clients.
+/// True if the file does not exist, cannot exist, or is hidden from clients.
 fn is_absent(error: &io::Error) -> bool {
-    use io::ErrorKind::{InvalidInput, NotADirectory, NotFound, PermissionDenied};
-    matches!(error.kind(), NotFound | NotADirectory | PermissionDenied | InvalidInput)
+    use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound, PermissionDenied};
+    matches!(error.kind(), NotFound | NotADirectory | PermissionDenied | InvalidInput | InvalidFilename)
 }
 
 /// All characters but those unreserved in RFC 3986 §2.3, and the slash after a folder's name.

@@ -170,3 +170,13 @@ async fn a_response_in_progress_completes_after_goaway() {
     connection.close(0x100_u32.into(), b"");
     server.stop().await;
 }
+
+/// The system refuses a name of more than 255 bytes, or a path of more than 4096, in its own way.
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_no_file_can_have_are_not_found() {
+    let server = start(ServerConfig::default(), folder).await;
+    for path in ["n".repeat(300), "n/".repeat(5000), "%00".to_owned(), "index.html/n".to_owned()] {
+        assert_eq!(server.fetch(&[&format!("/{path}")]).await.pages[0].status, 404, "{path}");
+    }
+    server.stop().await;
+}
