@@ -93,6 +93,8 @@ impl Site {
         let path = head.uri.path().to_owned();
         let answer = match self {
             _ if !names_one_host(&head) => plain(StatusCode::BAD_REQUEST, "found no valid host, or several"),
+            // RFC 9112 §3.2: `host:port` is for CONNECT, and `*` for OPTIONS.
+            _ if !path.starts_with('/') && path != "*" => plain(StatusCode::BAD_REQUEST, "found no path"),
             Self::Folder(_) if is_hidden(&path) => plain(StatusCode::NOT_FOUND, "not found"),
             Self::Folder(folder) => {
                 let request = Request::from_parts(head, Empty::<Bytes>::new());

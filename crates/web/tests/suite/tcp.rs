@@ -140,6 +140,21 @@ async fn a_request_without_one_valid_host_is_refused_except_in_http_1_0() {
     server.stop().await;
 }
 
+/// RFC 9112 §3.2.3: the form `host:port` is for CONNECT alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_without_a_path_is_refused() {
+    let server = start(ServerConfig::default(), folder).await;
+    for target in ["index.html", "localhost:443"] {
+        for method in ["GET", "HEAD", "OPTIONS"] {
+            let answer =
+                ask(&server, &format!("{method} {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"))
+                    .await;
+            assert!(answer.starts_with("HTTP/1.1 400"), "{method} {target}: {answer}");
+        }
+    }
+    server.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn http_2_is_preferred_by_clients_that_support_it() {
     let server = start(ServerConfig::default(), folder).await;
