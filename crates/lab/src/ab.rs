@@ -198,6 +198,13 @@ fn is_counters(file: &std::path::Path) -> Result<bool> {
     Ok([&b"# HELP "[..], b"# TYPE ", b"headstart_"].iter().any(|begin| first.starts_with(begin)))
 }
 
+/// The name of a scheme, which is printed.
+fn scheme_name(text: &str) -> Result<&str> {
+    let is_name = !text.is_empty() && !text.contains(char::is_control);
+    ensure!(is_name, "found the scheme `{}`, expected a name", text.escape_debug());
+    Ok(text)
+}
+
 #[derive(Debug, Default)]
 struct Measured {
     scheme: String,

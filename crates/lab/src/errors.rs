@@ -49,7 +49,8 @@ pub fn exit_code(error: &Error) -> u8 {
     if error.downcast_ref::<Refusal>().is_some() { 2 } else { 1 }
 }
 
-/// An error and its causes in one line. Causes that an error names itself are printed once.
+/// An error and its causes in one line. Causes that an error names itself are printed once. Control
+/// characters but newlines and tabs are escaped.
 #[must_use]
 pub fn one_line(error: &Error) -> String {
     let mut line = String::new();
@@ -62,7 +63,12 @@ pub fn one_line(error: &Error) -> String {
         }
         line.push_str(&cause);
     }
-    line
+    let is_foreign = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    let mut printed = String::new();
+    for c in line.chars() {
+        if is_foreign(c) { printed.extend(c.escape_default()) } else { printed.push(c) }
+    }
+    printed
 }
 
 #[cfg(test)]
@@ -104,5 +110,12 @@ mod tests {
         assert_eq!((exit_code(&refused), one_line(&refused).as_str()), (2, "peers.history: no such file"));
         assert_eq!(exit_code(&refused.context("serve")), 2, "context keeps it");
         assert_eq!(exit_code(&unreadable().into()), 1);
+    }
+
+    /// A file's text must not reach the terminal as commands.
+    #[test]
+    fn control_characters_of_foreign_text_are_escaped() {
+        let found = anyhow!("found `\u{1b}[2J\r\u{9b}`").context("line 1:\n\ta.toml");
+        assert_eq!(one_line(&found), "line 1:\n\ta.toml: found `\\u{1b}[2J\\r\\u{9b}`");
     }
 }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use headstart_quic::metrics::SIZE_NAMES;
 use headstart_quic::sequential::{Difference, Moments};
 
-use super::{Compared, LONGEST_LINE, Measured, Pair, RARE_LOSS, Totals};
+use super::{Compared, LONGEST_LINE, Measured, Pair, RARE_LOSS, Totals, scheme_name};
 
 /// Largest text of counters, in bytes.
 const LARGEST: u64 = 64 << 20;
@@ -131,6 +131,7 @@ fn samples(file: &Path) -> Result<Samples> {
             format!("{}: found `{line}`, expected labels in braces and a number", place())
         })?;
         let label = |name: &str| labels.get(name).copied().unwrap_or_default().to_owned();
+        scheme_name(&label("scheme")).with_context(place)?;
         let key = ((*name).to_owned(), label("scheme"), label("arm"), label("size"));
         *samples.entry(key).or_default() += value;
     }

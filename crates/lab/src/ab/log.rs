@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail, ensure};
 use headstart_quic::metrics::SIZES;
 
-use super::LONGEST_LINE;
+use super::{LONGEST_LINE, scheme_name};
 
 /// Most records that are kept: about 1 GB.
 const MOST_RECORDS: usize = 10_000_000;
@@ -106,7 +106,7 @@ impl Log {
         let peer = field("peer")?;
         let peer: IpAddr =
             peer.parse().ok().with_context(|| format!("found `peer={peer}`, expected an address"))?;
-        let scheme = field("scheme")?;
+        let scheme = scheme_name(field("scheme")?)?;
         const BYTES: f64 = 1e15;
         const MILLIS: f64 = 1e11;
         const SECONDS: f64 = 1e11;

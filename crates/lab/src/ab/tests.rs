@@ -239,12 +239,21 @@ fn hostile_files_are_refused_with_their_line() {
         (with(&record.replace("sent=1", "sent=NaN")), "line 51: found `sent=NaN`, expected a number from 0"),
         (with(&record.replace("sent=1", "sent=-1")), "line 51: found `sent=-1`, expected a number from 0"),
         (with(&record.replace(" lost=0", "")), "line 51: found no `lost=`"),
+        (with(&record.replace("wise-start", "")), "line 51: found the scheme ``, expected a name"),
+        (
+            with(&record.replace("wise-", "\x1b[2J")),
+            "line 51: found the scheme `\\u{1b}[2Jstart`, expected a name",
+        ),
         (with(&long), "line 51: found more than 65536 bytes, expected a shorter line"),
         ("nothing\n".to_owned(), "found no record of a connection, expected lines with `scheme=... arm=...`"),
         (record.to_owned(), "found no connection of the treatment, expected both arms"),
         (
             "headstart_connections_total{arm=treatment} 1\n".to_owned(),
             "line 1: found `headstart_connections_total{arm=treatment} 1`, expected labels in braces and a number",
+        ),
+        (
+            "headstart_connections_total{arm=\"treatment\"} 1\n".to_owned(),
+            "line 1: found the scheme ``, expected a name",
         ),
         ("headstart_connections_total{scheme=\"a\",arm=\"treatment\"} 1e999\n".to_owned(), "line 1: found"),
     ] {
