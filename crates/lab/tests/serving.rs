@@ -13,6 +13,19 @@ use headstart_downlink::{Machine, Network, Past};
 use headstart_host::{not_run, unix_now};
 use headstart_startup::prior::Access;
 
+#[path = "../../../fuzz/checks/rollout.rs"]
+mod rollout;
+
+/// Every input that fuzzing kept; target `rollout`.
+#[test]
+fn logs_and_counters_of_the_fuzz_corpus_are_judged_or_refused() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/rollout");
+    let folder = tempfile::tempdir().expect("a folder");
+    for input in std::fs::read_dir(corpus).expect("the corpus") {
+        rollout::check(folder.path(), &std::fs::read(input.expect("an input").path()).expect("its bytes"));
+    }
+}
+
 fn headstart(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
     command.args(arguments).output().expect("the program runs")

@@ -1,6 +1,7 @@
 //! One program: each integration test by itself would compile the code under it again.
 
 mod admissions;
+mod answers;
 mod calls;
 mod common;
 mod identities;
