@@ -438,6 +438,41 @@ fn counted(server: &Server, kind: &str) -> String {
     text.lines().filter(|line| line.contains(kind)).collect::<Vec<_>>().join("\n")
 }
 
+/// On real sockets: the server's datagrams say that they may be marked, a queue of the path marks
+/// them, the client reads and reports the marks, and the server answers.
+#[test]
+fn congestion_marks_of_the_path_are_reported_and_answered() {
+    for (queue, is_marking) in [("codel", true), ("drop-tail", false)] {
+        let server = Server::start(&["--scheme", "iw10", "--metrics", "127.0.0.1:0", "--quiet"]);
+        let address = server.url.trim_start_matches("https://").trim_end_matches('/');
+        let path = ["link", "--rate", "20mbit", "--rtt", "20ms", "--duration", "10min"];
+        let mut link = Command::new(env!("CARGO_BIN_EXE_headstart"))
+            .args([&path[..], &["--queue", queue, "--udp", address]].concat())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the path starts");
+        let mut relay = String::new();
+        BufReader::new(link.stdout.take().expect("its output")).read_line(&mut relay).expect("an address");
+        let page = format!("https://{}/bytes/2000000", relay.trim());
+        let got = headstart(&["get", &page, "--insecure", "--format", "csv"]);
+        let _ = link.kill();
+        let _ = link.wait();
+        assert!(got.status.success(), "{}", words(&got.stderr));
+        let sum = |kind: &str| -> f64 {
+            counted(&server, kind)
+                .lines()
+                .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+                .sum()
+        };
+        let begun = Instant::now();
+        while sum("headstart_connections_total{") < 1.0 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the connection does not end");
+        }
+        assert_eq!(sum("headstart_marks_total{") > 0.0, is_marking);
+    }
+}
+
 /// From the rate once seen on this network to hint, first flight, and back to the stored rate.
 #[test]
 fn a_hint_is_measured_sent_accepted_and_improved() {
