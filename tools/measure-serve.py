@@ -33,7 +33,7 @@ import sys
 import tempfile
 import time
 
-PORTS = {"nginx": 8443, "headstart": 4533, "noq": 4534, "caddy": 4535}
+PORTS = {"nginx": 8443, "headstart": 4533, "noq": 4534, "caddy": 4535, "noq-without-gso": 4536}
 #: name, file, kind, connections at once
 CASES = [
     ("1 kB, kept", "1k", "kept", 16),
@@ -43,7 +43,7 @@ CASES = [
     ("1 GB", "1G", "kept", 1),
 ]
 SIZES = {"1k": 1000, "100k": 100_000, "10M": 10_000_000, "1G": 1_000_000_000}
-SERVERS = ["nginx h2", "nginx h1", "headstart h2", "headstart h1", "headstart h3", "noq h3", "caddy h3"]
+SERVERS = ["nginx h2", "nginx h1", "headstart h2", "headstart h1", "headstart h3", "noq h3", "caddy h3", "noq-without-gso h3"]
 
 
 def processor_time(pid):
@@ -108,9 +108,9 @@ def start_headstart(headstart, folder, most=10_000):
     )
 
 
-def start_noq(plain, folder):
-    address = f"127.0.0.1:{PORTS['noq']}"
-    return subprocess.Popen([plain, folder / "site", address, folder / "cert.pem", folder / "key.pem"])
+def start_noq(plain, folder, server="noq"):
+    words = [plain, folder / "site", f"127.0.0.1:{PORTS[server]}", folder / "cert.pem", folder / "key.pem"]
+    return subprocess.Popen(words + (["no-gso"] if server != "noq" else []))
 
 
 def start_caddy(folder):
@@ -170,7 +170,8 @@ def quic(load, server, name, kind, count, seconds):
 
 
 def compare(options, folder):
-    servers = [server for server in SERVERS if not options.servers or server.split()[0] in options.servers.split(",")]
+    wanted = (options.servers or "nginx,headstart,noq,caddy").split(",")
+    servers = [server for server in SERVERS if server.split()[0] in wanted]
     if not shutil.which("caddy"):
         servers = [server for server in servers if not server.startswith("caddy")]
     starts = {
@@ -178,6 +179,7 @@ def compare(options, folder):
         "headstart": lambda: start_headstart(options.headstart, folder),
         "noq": lambda: start_noq(f"{options.examples}/plain", folder),
         "caddy": lambda: start_caddy(folder),
+        "noq-without-gso": lambda: start_noq(f"{options.examples}/plain", folder, "noq-without-gso"),
     }
     processes = {name: starts[name]() for name in dict.fromkeys(server.split()[0] for server in servers)}
     time.sleep(1)
@@ -194,22 +196,36 @@ def compare(options, folder):
             if options.only and not any(word in case for word in options.only.split(",")):
                 continue
             runs = {server: [] for server in servers}
+            failed = {}
             for turn in range(options.turns + 1):
                 for server in servers:
+                    if server in failed:
+                        continue
                     pid = processes[server.split()[0]].pid
                     before = processor_time(pid)
-                    if server.endswith("h3"):
-                        done, elapsed, received = quic(f"{options.examples}/load", server, name, kind, count, options.seconds)
-                    else:
-                        done, elapsed, received = tcp(server, name, kind, count, options.seconds)
+                    try:
+                        if server.endswith("h3"):
+                            done, elapsed, received = quic(f"{options.examples}/load", server, name, kind, count, options.seconds)
+                        else:
+                            done, elapsed, received = tcp(server, name, kind, count, options.seconds)
+                    except Failed as failure:
+                        # It has no number then; the others go on.
+                        failed[server] = failure
+                        continue
                     used = processor_time(pid) - before
                     # The first turn fills caches.
                     if turn:
                         runs[server].append((done / elapsed, used / done / 1000, done * 1e9 / used, received * 8 / used))
             for server in servers:
+                if server in failed:
+                    print(f"measure-serve.py: {failed[server]}", file=sys.stderr)
+                    continue
                 middle = [sorted(run[index] for run in runs[server])[options.turns // 2] for index in range(4)]
                 text = f"| {case} | {server} | " + " | ".join(f"{value:.4g}" for value in middle) + " |"
                 for base in bases:
+                    if base in failed:
+                        text += " - |"
+                        continue
                     ratio, low, high = interval([run[1] / beside[1] for run, beside in zip(runs[server], runs[base])])
                     text += " 1 |" if server == base else f" {ratio:.2f} [{low:.2f}, {high:.2f}] |"
                 print(text, flush=True)
@@ -272,7 +288,7 @@ def main():
     parser.add_argument("--turns", type=int, default=9)
     parser.add_argument("--seconds", type=int, default=1)
     parser.add_argument("--only", help="cases with one of these words")
-    parser.add_argument("--servers", help="these servers alone, such as headstart,noq,nginx")
+    parser.add_argument("--servers", help="these servers alone, such as headstart,noq,noq-without-gso")
     parser.add_argument("--real-time", action="store_true", help="before everything else")
     parser.add_argument("--crowd", help="idle and busy connections, such as 10000,500")
     options = parser.parse_args()
