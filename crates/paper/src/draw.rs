@@ -13,6 +13,8 @@
 //! schemes = ["TCP"]                   # if not all
 //! # these values in place of one for each scheme:
 //! curves = [{ name = "hint 1.0", value = { measure = .., scheme = .. } }]
+//! # scatter: further points
+//! points = [{ name = "bound", value = { measure = .., scheme = .. }, x-value = { .. } }]
 //! by = "rtt"                          # a line for each value of this option, not for each scheme
 //! rings = "quick"                     # dots: a second family of the same run, as rings
 //! ```
@@ -72,6 +74,8 @@ struct FigureText {
     curves: Vec<CurveText>,
     x_value: Option<QuantityText>,
     #[serde(default)]
+    points: Vec<PointText>,
+    #[serde(default)]
     x_axis: AxisText,
     y_axis: AxisText,
     schemes: Option<Vec<String>>,
@@ -86,6 +90,14 @@ struct FigureText {
 struct CurveText {
     name: String,
     value: QuantityText,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct PointText {
+    name: String,
+    value: QuantityText,
+    x_value: QuantityText,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -133,6 +145,8 @@ pub struct Drawing {
     /// They have names of their own.
     is_listed: bool,
     x_value: Option<Quantity>,
+    /// Further points of a scatter: name, y, x.
+    points: Vec<(String, Quantity, Quantity)>,
     x_axis: AxisText,
     y_axis: AxisText,
     by: Option<String>,
@@ -193,6 +207,15 @@ impl Drawing {
         let (_, value) = curves.first().context("schemes: found none, expected one at least")?;
         let x_value =
             text.x_value.map(|text| Quantity::read(text, plan, true)).transpose().context("x-value")?;
+        ensure!(text.points.is_empty() || text.draw == Kind::Scatter, "found `points` without `scatter`");
+        let points = text
+            .points
+            .into_iter()
+            .map(|PointText { name, value, x_value }| {
+                Ok((name, Quantity::read(value, plan, false)?, Quantity::read(x_value, plan, false)?))
+            })
+            .collect::<Result<_>>()
+            .context("points")?;
         let rings = match text.rings {
             Some(measure) => {
                 let rings = value.measuring(&measure);
@@ -232,6 +255,7 @@ impl Drawing {
             curves,
             is_listed,
             x_value,
+            points,
             x_axis: text.x_axis,
             y_axis: text.y_axis,
             by: text.by,
@@ -259,6 +283,11 @@ impl Drawing {
                 };
                 data.extend(self.of_curve(&label, value, &scope));
             }
+        }
+        for (name, value, x_value) in &self.points {
+            let scope = Scope { plan, results, variant, scheme: None, at: &[], draw: None };
+            let (x, y) = (x_value.value(&scope), value.value(&scope));
+            data.push(Datum { scheme: name.clone(), x, y, label: String::new() });
         }
         data.retain(|datum| datum.x.value.is_finite() && datum.y.value.is_finite());
         data
@@ -435,6 +464,38 @@ impl AxisText {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::tests::plan;
+    use crate::quantity::tests::{PLAN, made_up};
+
+    #[test]
+    fn a_scatter_has_a_point_for_each_scheme_and_the_further_ones() {
+        let further = r#"points = [{ name = "bound", value = { measure = "mean", scheme = "TCP", at = { load = "30 %" } }, x-value = { measure = "capacity.absolute", scheme = "TCP-10" } }]"#;
+        let figure = format!(
+            r#"{PLAN}
+            [[figure]]
+            name = "plane"
+            caption = ""
+            draw = "scatter"
+            value = {{ measure = "mean", at = {{ load = "10 %" }} }}
+            x-value = {{ measure = "capacity.absolute" }}
+            y-axis = {{}}
+            {further}"#
+        );
+        let plan = plan(&figure, false).expect("a plan");
+        let drawing = &read(&figure, &plan).expect("a figure")[0];
+        let points: Vec<_> = drawing
+            .data(&plan, &made_up(&plan), 0)
+            .into_iter()
+            .map(|datum| (datum.scheme, datum.x.value, datum.y.value))
+            .collect();
+        let expected = [("TCP", 30.0, 410.0), ("TCP-10", 30.0, 210.0), ("bound", 30.0, 950.0)];
+        assert_eq!(points, expected.map(|(name, x, y)| (name.to_owned(), x, y)));
+        let lines = figure
+            .replace("scatter", "lines")
+            .replace("x-value = { measure = \"capacity.absolute\" }\n", "x = \"load\"\n");
+        let refused = read(&lines, &plan).expect_err("points belong to a scatter");
+        assert!(format!("{refused:#}").contains("found `points` without `scatter`"), "{refused:#}");
+    }
 
     #[test]
     fn a_number_in_a_legend_has_its_quantity_and_a_name_has_none() {

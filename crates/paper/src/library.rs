@@ -146,9 +146,11 @@ pub const ALL: &[PaperFiles] = &[
         "headstart":
         "plane",
         "harm",
+        "frontier",
         "ablations",
         "paths",
         "matrix",
+        "kinds",
     },
 ];
 
@@ -278,10 +280,10 @@ impl Experiment {
 }
 
 impl Experiment {
-    /// The plan with each scheme replaced that a claim is about: those of the paper's claims.
+    /// The plan with each scheme replaced that a claim is about.
     #[must_use]
     pub fn replacements(&self) -> Vec<Replacement> {
-        if self.plan.is_ours || self.plan.is_specification {
+        if self.plan.is_specification {
             return vec![];
         }
         let subjects: BTreeSet<&str> =

@@ -102,7 +102,7 @@ pub struct Plan {
     /// Its claims test this project's code against the paper's algorithm.
     pub is_specification: bool,
     /// Schemes that claims are about, and the nearest other of each; the first that a claim names
-    /// is the one that it is about.
+    /// is the one that it is about. Of claims of ours, those that the plan itself names.
     pub replaced: Vec<(String, Scheme)>,
     /// Options of which the paper prints the value.
     pub printed: Vec<String>,
@@ -286,7 +286,7 @@ impl Plan {
         );
         ensure!(!cut.schemes.is_empty(), "schemes: found none, expected one at least");
         let mut replaced = paper.replacements(&text.replaced)?;
-        for one in &paper.replaced {
+        for one in paper.replaced.iter().filter(|_| !text.ours) {
             if !replaced.iter().any(|(subject, _)| *subject == one.0) {
                 replaced.push(one.clone());
             }

@@ -5,14 +5,18 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Result, bail, ensure};
+use clap::{Args, ValueEnum};
+use headstart_net::{ElementPlan, LinkPlan, LinkRate};
 use headstart_sim::{Collector, FlowReport, Seed, Totals};
 use headstart_units::{Span, Time};
 
-use crate::carrier::{Detail, Observer, attempts};
-use crate::options::SizeName;
-use crate::setup::{self, BESIDE, LONG, TESTED};
-use crate::study::{Case, Declared, Measure, Measured, NoParams, Profile, Study};
+use crate::carrier::model::Model;
+use crate::carrier::{Carrier as _, Detail, Observer, attempts};
+use crate::informed::Informed;
+use crate::options::{SizeName, UpOptions};
+use crate::setup::{self, BESIDE, LONG, REFERENCE, Setup, TESTED};
+use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 
 const GROUP_MEASURES: &[Measure] = &[
     Measure::new("mean", "ms", "mean completion time"),
@@ -50,8 +54,25 @@ const RUN_MEASURES: &[Measure] = &[
 /// Names before a group's numbers.
 const GROUPS: [(&str, u16); 3] = [("", TESTED), ("beside.", BESIDE), ("long.", LONG)];
 
+/// Parameters of the study.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct DumbbellParams {
+    /// Decision at the first byte: the scheme's own, or the informed start's in place of iw10's
+    #[arg(long, default_value = "own", value_name = "START")]
+    start: StartName,
+}
+
+/// Decisions at the first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StartName {
+    /// That of the scheme.
+    Own,
+    /// That of the informed start ([`Informed`]), once for all schemes: in the runs of `iw10`.
+    Informed,
+}
+
 /// Flows arrive at one bottleneck.
-pub struct Dumbbell;
+pub struct Dumbbell(DumbbellParams);
 
 impl Study for Dumbbell {
     const NAME: &'static str = "dumbbell";
@@ -69,20 +90,29 @@ impl Study for Dumbbell {
             )],
         },
     ];
-    type Params = NoParams;
+    type Params = DumbbellParams;
 
-    fn new(_: NoParams) -> Self {
-        Self
+    fn new(params: DumbbellParams) -> Self {
+        Self(params)
     }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
         let Case { setup, mix, seed } = *case;
         let warm_up = Time::ZERO + setup.run.warm_up;
-        let result = attempts(setup, mix, |hosts| {
+        let arrivals = || setup.arrivals(mix, setup.workload.load, Seed(seed));
+        let observer = || {
             let sizes = BySize { warm_up, bins: BTreeMap::new() };
-            let observer = (Collector::new(setup::GROUPS, warm_up), sizes);
-            setup.arrivals(mix, setup.workload.load, Seed(seed)).observe_on(hosts, observer)
-        })?;
+            (Collector::new(setup::GROUPS, warm_up), sizes)
+        };
+        let result = match self.0.start {
+            StartName::Own => attempts(setup, mix, |hosts| arrivals().observe_on(hosts, observer()))?,
+            StartName::Informed if mix.tested.name != REFERENCE => return Ok(Measured::default()),
+            StartName::Informed => {
+                let mut observer = observer();
+                let result = arrivals().simulate(&informed(setup, seed)?, &mut observer)?;
+                result.map(|()| observer)
+            }
+        };
         let (collector, sizes) = &result.observer;
         let mut measured = Measured { invalid: result.invalid, ..Measured::default() };
         for (prefix, group) in GROUPS {
@@ -100,6 +130,19 @@ impl Study for Dumbbell {
             }
         }
         Ok(measured)
+    }
+}
+
+/// The start that knows the state of the setup's path.
+fn informed(setup: &Setup, seed: u64) -> Result<Informed> {
+    let model = Model.selection();
+    ensure!(setup.carrier().selection() == model, "start: found `informed` beyond the TCP model");
+    let plan = setup.path_for(Seed(seed)).unchecked_plan(&UpOptions::default());
+    match plan.down.first() {
+        Some(ElementPlan::Link(LinkPlan { rate: LinkRate::Constant(rate), limit, .. })) => {
+            Ok(Informed::new(&plan, *rate, limit.bytes, None))
+        }
+        first => bail!("start: found {first:?} first on the path, expected a link of constant rate"),
     }
 }
 
@@ -178,6 +221,25 @@ impl Observer for BySize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::carrier::Carriers;
+    use crate::schemes;
+    use crate::settings::Settings;
+    use crate::setup::SchemeMix;
+
+    #[test]
+    fn the_informed_start_takes_the_place_of_iw10_alone() {
+        let line = "--load 25% --duration 20s --probe quic --receive-window 141kB";
+        let setup = Settings::parse(Carriers::MODEL, line.split(' ')).expect("options");
+        let mean = |start, scheme| {
+            let mix = SchemeMix { tested: schemes::find(scheme).expect("a scheme"), beside: None };
+            let case = Case { setup: &setup, mix, seed: 1 };
+            let measured = Dumbbell(DumbbellParams { start }).run(&case).expect("it runs");
+            measured.numbers.into_iter().find(|(name, _)| name == "mean").map(|(_, value)| value)
+        };
+        let [own, informed] = [StartName::Own, StartName::Informed].map(|start| mean(start, "iw10"));
+        assert!(informed < own.map(|own| own * 0.7), "{informed:?} ms, {own:?} without");
+        assert_eq!(mean(StartName::Informed, "headstart"), None, "it was run once, for iw10");
+    }
 
     #[test]
     fn sizes_fall_into_ten_bins_for_each_factor_of_ten() {

@@ -18,6 +18,7 @@
 //! | [`workload`] | pages as browsers save them, and drawn from statistics |
 //! | [`study`], [`catalogue`] | the interface of studies, and the list of them |
 //! | [`dumbbell`] | flows that arrive at one bottleneck |
+//! | [`informed`] | the start that knows the state of the path |
 //! | [`newcomers`] | short flows that enter a path on which others are established |
 //! | [`drawn_paths`] | a scheme beside `iw10` on paths drawn from distributions |
 //! | [`wide_area`] | paths drawn at random, and one flow over each |
@@ -44,6 +45,7 @@ pub mod feasible;
 pub mod flow_rows;
 pub mod flow_trace;
 pub mod history;
+pub mod informed;
 pub mod jobs;
 pub mod newcomers;
 pub mod options;

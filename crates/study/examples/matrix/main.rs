@@ -15,7 +15,6 @@
 //! with 95 % confidence intervals over the repeats. `... --example matrix -- tune FILE COUNT`
 //! searches for parameters.
 
-mod clairvoyant;
 mod hindsight;
 mod summary;
 mod tune;
@@ -31,7 +30,7 @@ use headstart_study::drawn_paths::{kinds, path_of};
 use headstart_study::history::trace_folder::TraceFolder;
 use headstart_units::{Bytes, Rate, Span};
 
-use clairvoyant::Clairvoyant;
+use headstart_study::informed::Informed;
 
 /// A start to run.
 #[derive(Clone, Debug)]
@@ -58,7 +57,10 @@ impl Tested {
     fn run(&self, path: &DrawnPath) -> Option<Outcome> {
         match self {
             Self::Scheme(scheme) => Some(path.run(**scheme)),
-            Self::Clairvoyant => Some(path.run_informed(Box::new(Clairvoyant::of(path)))),
+            Self::Clairvoyant => {
+                let start = Informed::new(&path.plan, path.rate, path.buffer, path.change);
+                Some(path.run_informed(Box::new(start)))
+            }
             Self::Hindsight => hindsight::best(path),
         }
     }

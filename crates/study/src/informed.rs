@@ -1,10 +1,14 @@
-//! A start that knows the state of the path.
+//! A start that knows the state of the path: how far any scheme is from knowing it.
 
-use headstart_net::{ElementPlan, LinkPlan, QueueDiscipline};
-use headstart_sim::{InformedStart, Insight};
+use anyhow::Result;
+use headstart_net::{ElementPlan, LinkPlan, PathPlan, QueueDiscipline};
+use headstart_sim::{Finished, InformedStart, Insight, Recorder, Scenario, Seed, Simulation};
+use headstart_startup::history::MemoryStore;
 use headstart_startup::{Prior, Scheme, catalogue};
-use headstart_study::drawn_paths::path::DrawnPath;
 use headstart_units::{Bytes, Rate, Span, Time};
+
+use crate::carrier::Simulator;
+use crate::setup::TESTED;
 
 /// Share of the buffer that it fills: the rest is for bursts that it cannot foresee.
 const FILLED: f64 = 0.5;
@@ -23,7 +27,7 @@ const WIRE: f64 = 1500.0 / 1448.0;
 /// ten segments. Afterwards it is Headstart. A flow of ten segments or less is slow start. It does
 /// not know when later flows arrive, nor the average queue of RED.
 #[derive(Clone, Debug)]
-pub struct Clairvoyant {
+pub struct Informed {
     /// The rate of the bottleneck, and the one that it changes to.
     rate: Rate,
     change: Option<(Time, Rate)>,
@@ -33,18 +37,36 @@ pub struct Clairvoyant {
     filled: f64,
 }
 
-impl Clairvoyant {
-    pub fn of(path: &DrawnPath) -> Self {
-        let most = match path.plan.down.first() {
+impl Informed {
+    /// The start for a path whose bottleneck has this rate and buffer.
+    #[must_use]
+    pub fn new(plan: &PathPlan, rate: Rate, buffer: Bytes, change: Option<(Time, Rate)>) -> Self {
+        let most = match plan.down.first() {
             Some(ElementPlan::Link(LinkPlan { discipline: QueueDiscipline::DropTail, .. })) => f64::INFINITY,
-            _ => (path.rate * AQM).get() as f64,
+            _ => (rate * AQM).get() as f64,
         };
-        let filled = (path.buffer.get() as f64 * FILLED).min(most);
-        Self { rate: path.rate, change: path.change, rtt: path.plan.rtt(0), filled }
+        let filled = (buffer.get() as f64 * FILLED).min(most);
+        Self { rate, change, rtt: plan.rtt(0), filled }
     }
 }
 
-impl InformedStart for Clairvoyant {
+/// The TCP model, in which the flows under test start informed.
+impl Simulator for Informed {
+    fn simulate<R: Recorder>(
+        &self,
+        scenario: Scenario,
+        _: Seed,
+        histories: Vec<(u16, MemoryStore)>,
+        recorder: R,
+    ) -> Result<Finished<R>> {
+        let simulation =
+            Simulation::new(scenario, recorder).with_informed_start(TESTED, Box::new(self.clone()));
+        let with = |run: Simulation<R>, (group, store)| run.with_history(group, store);
+        Ok(histories.into_iter().fold(simulation, with).run())
+    }
+}
+
+impl InformedStart for Informed {
     fn choose(&mut self, seen: &Insight, prior: &Prior) -> (Scheme, Prior) {
         let rate = self.change.filter(|(at, _)| *at <= seen.now).map_or(self.rate, |(_, rate)| rate);
         let rate = rate.as_bytes_per_sec() as f64;
