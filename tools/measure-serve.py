@@ -10,7 +10,7 @@ There is one worker of nginx; the others have their threads. No processor is res
 example `plain` is noq alone: the server of `headstart serve` without anything of headstart between
 it and the stack. The client of TCP is h2load, that of QUIC the example `load`.
 
-Processor time is that of the server's process (schedstat), for each request or connection. In each
+Processor time is that of the server's process, for each request or connection. In each
 turn every server has its run, and ratios are those of one turn, over nginx with HTTP/2 and over
 noq. Their medians are printed with 95 % intervals. "On one core" is what one core of the server
 carries: requests or connections, and bits, over processor time. Requests per second are medians by
@@ -21,7 +21,6 @@ everything else (needs root).
 """
 
 import argparse
-import glob
 import os
 import pathlib
 import random
@@ -33,7 +32,7 @@ import sys
 import tempfile
 import time
 
-PORTS = {"nginx": 8443, "headstart": 4533, "noq": 4534, "caddy": 4535, "noq-without-gso": 4536}
+PORTS = {"nginx": 8443, "headstart": 4533, "noq": 4534, "caddy": 4535, "noq-without-gso": 4536, "one-worker": 4537}
 #: name, file, kind, connections at once
 CASES = [
     ("1 kB, kept", "1k", "kept", 16),
@@ -43,18 +42,12 @@ CASES = [
     ("1 GB", "1G", "kept", 1),
 ]
 SIZES = {"1k": 1000, "100k": 100_000, "10M": 10_000_000, "1G": 1_000_000_000}
-SERVERS = ["nginx h2", "nginx h1", "headstart h2", "headstart h1", "headstart h3", "noq h3", "caddy h3", "noq-without-gso h3"]
+SERVERS = ["nginx h2", "nginx h1", "headstart h2", "headstart h1", "headstart h3", "noq h3", "caddy h3", "noq-without-gso h3", "one-worker h3"]
 
 
 def processor_time(pid):
-    """Nanoseconds of all threads."""
-    total = 0
-    for path in glob.glob(f"/proc/{pid}/task/*/schedstat"):
-        try:
-            total += int(open(path).read().split()[0])
-        except OSError:
-            pass
-    return total
+    """Nanoseconds of all threads, those that have ended included (clock_getcpuclockid(3))."""
+    return time.clock_gettime_ns(~pid << 3 | 2)
 
 
 def resident(pid):
@@ -99,12 +92,14 @@ def start_nginx(folder):
     return subprocess.Popen(["nginx", "-c", folder / "nginx.conf"])
 
 
-def start_headstart(headstart, folder, most=10_000):
+def start_headstart(headstart, folder, most=10_000, server="headstart"):
+    one = {"TOKIO_WORKER_THREADS": "1"} if server == "one-worker" else {}
     return subprocess.Popen(
-        [headstart, "serve", folder / "site", "--listen", f"127.0.0.1:{PORTS['headstart']}", "--certificate",
+        [headstart, "serve", folder / "site", "--listen", f"127.0.0.1:{PORTS[server]}", "--certificate",
          folder / "cert.pem", "--key", folder / "key.pem", "--quiet", "--most-connections", str(most),
          "--most-per-address", str(most)],
         stderr=subprocess.DEVNULL,
+        env=os.environ | one,
     )
 
 
@@ -177,6 +172,7 @@ def compare(options, folder):
     starts = {
         "nginx": lambda: start_nginx(folder),
         "headstart": lambda: start_headstart(options.headstart, folder),
+        "one-worker": lambda: start_headstart(options.headstart, folder, server="one-worker"),
         "noq": lambda: start_noq(f"{options.examples}/plain", folder),
         "caddy": lambda: start_caddy(folder),
         "noq-without-gso": lambda: start_noq(f"{options.examples}/plain", folder, "noq-without-gso"),
@@ -288,7 +284,7 @@ def main():
     parser.add_argument("--turns", type=int, default=9)
     parser.add_argument("--seconds", type=int, default=1)
     parser.add_argument("--only", help="cases with one of these words")
-    parser.add_argument("--servers", help="these servers alone, such as headstart,noq,noq-without-gso")
+    parser.add_argument("--servers", help="these servers alone, such as headstart,one-worker,noq,noq-without-gso")
     parser.add_argument("--real-time", action="store_true", help="before everything else")
     parser.add_argument("--crowd", help="idle and busy connections, such as 10000,500")
     options = parser.parse_args()
