@@ -60,6 +60,8 @@
 //!   contact, and none updates the credit.
 //! - Later flights of a connection ([`Startup::on_new_data`]) stay within the limit of the first
 //!   one but are not reserved.
+//! - A flow shorter than its credit lowers it by the price of its own losses only. So a false
+//!   credit of hundreds of flows is used by hundreds of them.
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
