@@ -150,7 +150,12 @@ impl Log {
                 })?
             }
             None => {
-                ensure!(!treated.is_empty(), "found no connection of the treatment, expected both arms");
+                let others = self.records.iter().filter(|record| record.arm.is_none()).count();
+                ensure!(
+                    !treated.is_empty(),
+                    "found no connection of the treatment among {} ({others} without an arm), expected both arms",
+                    self.records.len()
+                );
                 ensure!(
                     treated.len() == 1,
                     "found treatments by {}, expected one: choose with --scheme",

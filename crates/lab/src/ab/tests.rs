@@ -246,7 +246,10 @@ fn hostile_files_are_refused_with_their_line() {
         ),
         (with(&long), "line 51: found more than 65536 bytes, expected a shorter line"),
         ("nothing\n".to_owned(), "found no record of a connection, expected lines with `scheme=... arm=...`"),
-        (record.to_owned(), "found no connection of the treatment, expected both arms"),
+        (
+            format!("{record}\n{}", record.replace("control", "ineligible")),
+            "found no connection of the treatment among 2 (1 without an arm), expected both arms",
+        ),
         (
             "headstart_connections_total{arm=treatment} 1\n".to_owned(),
             "line 1: found `headstart_connections_total{arm=treatment} 1`, expected labels in braces and a number",
