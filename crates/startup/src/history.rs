@@ -136,7 +136,8 @@ pub struct Revision {
     pub start: Bytes,
     /// Added for the delivered bytes.
     pub earned: Bytes,
-    /// The credit does not rise above this; one that is above already stays.
+    /// The credit does not rise above this. One that is above already stays, and falls to it if
+    /// more is lost than gained, by more than `least`: what was in flight then did not fit.
     pub most: Bytes,
     /// Subtracted for the lost bytes.
     pub spent: Bytes,
@@ -148,7 +149,10 @@ impl Revision {
     /// The credit afterwards.
     #[must_use]
     pub fn of(&self, credit: Option<Bytes>) -> Bytes {
-        let before = credit.unwrap_or(self.start);
+        let mut before = credit.unwrap_or(self.start);
+        if self.spent > self.earned + self.least {
+            before = before.min(self.most);
+        }
         let raised = before.max((before + self.earned).min(self.most));
         raised.min(raised.saturating_sub(self.spent).max(self.least))
     }

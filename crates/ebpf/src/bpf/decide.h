@@ -271,9 +271,12 @@ HS_INLINE __u64 hs_revised(const struct hs_start *s, __u64 credit)
 {
 	__u64 before = credit ? credit : s->cold, spent = s->lost / HS_EARNED * HS_PRICE;
 	__u64 earned = hs_less(s->flight, s->lost) / HS_EARNED, most = (s->flight + s->beside) * 2;
-	__u64 raised = hs_max(before, hs_min(before + earned, most));
+	__u64 least = hs_segments(s->mss, HS_FLOOR), raised;
 
-	return hs_min(raised, hs_max(hs_less(raised, spent), hs_segments(s->mss, HS_FLOOR)));
+	if (spent > earned + least)
+		before = hs_min(before, most);
+	raised = hs_max(before, hs_min(before + earned, most));
+	return hs_min(raised, hs_max(hs_less(raised, spent), least));
 }
 
 /* The record's credit decayed by its age, towards that of first contacts. */

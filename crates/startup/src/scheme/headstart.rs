@@ -60,8 +60,8 @@
 //!   contact, and none updates the credit.
 //! - Later flights of a connection ([`Startup::on_new_data`]) stay within the limit of the first
 //!   one but are not reserved.
-//! - A flow shorter than its credit lowers it by the price of its own losses only. So a false
-//!   credit of hundreds of flows is used by hundreds of them.
+//! - A flow that loses five segments of its flight or fewer lowers a false credit by the price of
+//!   these only ([`Revision::most`]). So a credit far above the room is used by several such flows.
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 

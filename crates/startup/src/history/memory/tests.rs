@@ -93,6 +93,19 @@ fn fate(earned: u64, spent: u64) -> Revision {
 }
 
 #[test]
+fn a_credit_above_what_was_in_flight_falls_to_it_when_much_is_lost() {
+    for (credit, earned, spent, expected, why) in [
+        (500_000, 5_000, 0, 500_000, "nothing is lost"),
+        (500_000, 5_000, 15_000, 485_000, "the price of a few segments"),
+        (500_000, 5_000, 15_001, 74_999, "more: from twice the bytes in flight on"),
+        (80_000, 5_000, 15_001, 69_999, "it was less"),
+        (12_000, 5_000, 15_001, 10_000, "not below the least"),
+    ] {
+        assert_eq!(fate(earned, spent).of(Some(Bytes::new(credit))), Bytes::new(expected), "{why}");
+    }
+}
+
+#[test]
 fn first_flights_to_a_peer_are_reserved_until_their_outcome_or_the_close() {
     let mut store = store(8);
     let (_, mut first) = store.open(peer(1));
