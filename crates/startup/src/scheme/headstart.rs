@@ -189,9 +189,7 @@ impl Headstart {
         let shared = prior.shared_credit.unwrap_or_default();
         let credit = match &self.record {
             Some(record) => self.decayed(record, shared.credit, prior),
-            None if self.params.learns_initial_credit => {
-                shared.credit.unwrap_or(self.initial_credit())
-            }
+            None if self.params.learns_initial_credit => shared.credit.unwrap_or(self.initial_credit()),
             None => self.initial_credit(),
         };
         let least_rtt = self.record.map_or(prior.handshake_rtt, |record| record.rt_prop);
@@ -223,8 +221,7 @@ impl Startup for Headstart {
     fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.mss = prior.mss;
         self.recovery = FirstRecovery::new(prior.mss, WINDOW_AFTER_LOSS);
-        self.record =
-            prior.history.map(|shared| shared.record).filter(|record| !record.rt_prop.is_zero());
+        self.record = prior.history.map(|shared| shared.record).filter(|record| !record.rt_prop.is_zero());
         self.reserved_by_others = prior
             .shared_credit
             .filter(|_| self.params.counts_concurrent)
