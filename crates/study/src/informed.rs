@@ -8,6 +8,7 @@ use headstart_startup::{Prior, Scheme, catalogue};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::carrier::Simulator;
+use crate::carrier::model::run_with;
 use crate::setup::TESTED;
 
 /// Share of the buffer that it fills: the rest is for bursts that it cannot foresee.
@@ -59,10 +60,8 @@ impl Simulator for Informed {
         histories: Vec<(u16, MemoryStore)>,
         recorder: R,
     ) -> Result<Finished<R>> {
-        let simulation =
-            Simulation::new(scenario, recorder).with_informed_start(TESTED, Box::new(self.clone()));
-        let with = |run: Simulation<R>, (group, store)| run.with_history(group, store);
-        Ok(histories.into_iter().fold(simulation, with).run())
+        let simulation = Simulation::new(scenario, recorder);
+        Ok(run_with(simulation.with_informed_start(TESTED, Box::new(self.clone())), histories))
     }
 }
 

@@ -78,11 +78,19 @@ impl Play {
         (mean(0), mean(1))
     }
 
+    /// At low and at high load.
     fn holds(&self, own: f64, others: f64, why: &str) {
-        let (before, beside_before) = self.run("iw10");
-        let (after, beside_after) = self.run("headstart");
-        let ratios = (after / before, beside_after / beside_before);
-        assert!(ratios.0 <= own && ratios.1 <= others, "{why}: {ratios:?}, at most {own} and {others}");
+        for load in [30, 60, 80] {
+            let play = Self { load, ..*self };
+            let (before, beside_before) = play.run("iw10");
+            let (after, beside_after) = play.run("headstart");
+            let ratios = (after / before, beside_after / beside_before);
+            println!("{why}, {load} %: own {:.3}, others {:.3}", ratios.0, ratios.1);
+            assert!(
+                ratios.0 <= own && ratios.1 <= others,
+                "{why}, {load} %: {ratios:?}, at most {own} and {others}"
+            );
+        }
     }
 }
 
@@ -95,7 +103,7 @@ fn a_thousand_concurrent_starts_to_one_peer_share_one_credit() {
 fn the_credit_adapts_to_a_changed_path_at_a_bounded_cost() {
     let middle = Time::from_millis(60_000);
     for (change, why) in [
-        (LinkChange::Rate(Rate::from_bits_per_sec(6_000_000)), "0.4 of the rate: now 75 % load"),
+        (LinkChange::Rate(Rate::from_bits_per_sec(6_000_000)), "0.4 of the rate"),
         (LinkChange::Rate(Rate::from_mbit_per_sec(150)), "ten times the rate"),
         (LinkChange::Delay(Span::from_millis(150)), "three times the RTT"),
         (LinkChange::Delay(Span::from_millis(3)), "half of the RTT"),
@@ -129,11 +137,9 @@ fn poison(history: &mut MemoryStore, rt_prop: Span) {
 
 #[test]
 fn the_credit_recovers_from_a_false_value() {
-    for load in [30, 60, 80] {
-        let play = |history| Play { load, history, ..Play::default() };
-        play(|it| poison(it, Span::from_millis(60))).holds(1.0, 1.10, "its rate");
-        play(|it| poison(it, Span::from_millis(110))).holds(1.0, 1.10, "its RTT too");
-    }
+    let play = |history| Play { history, ..Play::default() };
+    play(|it| poison(it, Span::from_millis(60))).holds(1.0, 1.10, "its rate");
+    play(|it| poison(it, Span::from_millis(110))).holds(1.0, 1.10, "its RTT too");
 }
 
 #[test]

@@ -53,10 +53,16 @@ impl Simulator for Model {
         histories: Vec<(u16, MemoryStore)>,
         recorder: R,
     ) -> Result<Finished<R>> {
-        let simulation = Simulation::new(scenario, recorder);
-        let with = |run: Simulation<R>, (group, store)| run.with_history(group, store);
-        Ok(histories.into_iter().fold(simulation, with).run())
+        Ok(run_with(Simulation::new(scenario, recorder), histories))
     }
+}
+
+/// Runs a simulation whose groups have these histories.
+pub(crate) fn run_with<R: Recorder>(
+    simulation: Simulation<R>,
+    histories: Vec<(u16, MemoryStore)>,
+) -> Finished<R> {
+    histories.into_iter().fold(simulation, |run, (group, store)| run.with_history(group, store)).run()
 }
 
 /// Runs a scenario whose path is not a setup's.
