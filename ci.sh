@@ -180,8 +180,10 @@ late=(
 )
 if ! cargo test --workspace --features "$features" --no-fail-fast --lib --bins --tests \
     -- "${late[@]/#/--skip=}" "--skip=$package" 2>&1 | tee "$out/tests"; then
-    printf '\nci.sh: failed tests:\n' >&2
-    grep -E -A 2 '\.\.\. FAILED|panicked at' "$out/tests" | tail -n 60 >&2
+    # The last line names them: of a long output it is the one that everybody reads.
+    printf '\nci.sh: panics, those of tests that expect them among them:\n' >&2
+    grep -A 1 'panicked at' "$out/tests" | tail -n 60 >&2
+    printf 'ci.sh: failed tests: %s\n' "$(sed -nE 's/^test (.+) \.\.\. FAILED$/\1/p' "$out/tests" | sort -u | paste -sd ' ')" >&2
     exit 1
 fi
 [ -z "$tcp" ] || echo "$tcp" | tee -a "$out/tests"
