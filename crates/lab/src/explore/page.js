@@ -3,7 +3,7 @@
 // request. Figures and tables come from the server as they are in reports.
 
 const $ = id => document.getElementById(id);
-const SCHEMES = 'iw10,jump-start,halfback,wise-start,blitzstart';
+const SCHEMES = 'iw10,jump-start,halfback,wise-start,blitzstart,headstart';
 
 /** A number with a unit, in about three digits. */
 function format(value, units) {

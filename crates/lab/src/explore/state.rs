@@ -35,7 +35,7 @@ pub const OPTIONS: [&str; 22] = [
 const NOT_ALONE: [&str; 6] = ["load", "background", "peers", "duration", "schemes", "repeats"];
 
 /// The schemes at first.
-pub const SCHEMES: &str = "iw10,jump-start,halfback,wise-start,blitzstart";
+pub const SCHEMES: &str = "iw10,jump-start,halfback,wise-start,blitzstart,headstart";
 /// Seeds of a race at first.
 const REPEATS: u32 = 16;
 const MAX_REPEATS: u32 = 64;

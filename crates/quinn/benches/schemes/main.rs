@@ -177,9 +177,7 @@ fn subjects(only: Option<&str>) -> Vec<Subject> {
             }),
         );
     }
-    let headstart = catalogue::find("headstart").expect("it is in the catalogue");
-    let entries = catalogue::all().into_iter().chain([headstart]);
-    for entry in entries.filter(|entry| is_wanted(&entry.name)) {
+    for entry in catalogue::all().into_iter().filter(|entry| is_wanted(&entry.name)) {
         let (script, prior) = (steps(FLOW), prior());
         add(
             entry.name.to_string(),

@@ -62,7 +62,7 @@ pub fn scenarios() -> Vec<Scenario> {
 
 /// Schemes that are compared by default, and those found by name.
 fn schemes() -> Vec<String> {
-    let others = ["headstart", "bbr-v3", "prague", "google-quic", "halfback(additional=0%)"];
+    let others = ["bbr-v3", "prague", "google-quic", "halfback(additional=0%)"];
     let all = catalogue::all().into_iter().map(|entry| entry.name.to_string());
     all.chain(others.iter().filter(|name| catalogue::find(name).is_ok()).map(|&name| name.to_owned()))
         .collect()

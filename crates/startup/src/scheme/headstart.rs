@@ -78,14 +78,11 @@ use crate::path::LARGEST_WINDOW;
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
-pub const ABOUT: About = About {
-    is_compared: false,
-    ..About::new(
-        "headstart",
-        Needs::Nothing,
-        "as much as a credit allows that each loss lowers, paced over one RTT",
-    )
-};
+pub const ABOUT: About = About::new(
+    "headstart",
+    Needs::Nothing,
+    "as much as a credit allows that each loss lowers, paced over one RTT",
+);
 
 crate::parameters! {
     /// Parameters of the scheme, with the source of each default.
