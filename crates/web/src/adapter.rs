@@ -12,6 +12,13 @@ use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
 use noq::{ConnectionError, ReadError, VarInt, WriteError};
 
+use crate::frames::{FrameLimit, TooLong};
+use crate::server::MAX_FIELD_SECTION;
+
+/// Longest frame other than DATA. The values of a header section within its limit are no longer
+/// encoded than decoded, but for a prefix.
+const LONGEST_FRAME: u64 = MAX_FIELD_SECTION as u64 + 1024;
+
 /// Most bytes of one read: with more, a fast peer would monopolise one stream's reader.
 const READ_AT_ONCE: usize = 64 * 1024;
 
@@ -79,7 +86,7 @@ impl<B: Buf> quic::Connection<B> for Connection {
             let inner = inner.clone();
             async move { inner.accept_uni().await }
         });
-        next.map(|stream| stream.map(RecvStream).map_err(connection_error))
+        next.map(|stream| stream.map(RecvStream::unidirectional).map_err(connection_error))
     }
 
     fn poll_accept_bidi(
@@ -147,29 +154,47 @@ impl<B: Buf> quic::OpenStreams<B> for Opener {
 }
 
 /// The receiving half of a stream.
-pub struct RecvStream(noq::RecvStream);
+pub struct RecvStream {
+    inner: noq::RecvStream,
+    limit: FrameLimit,
+}
+
+impl RecvStream {
+    fn unidirectional(inner: noq::RecvStream) -> Self {
+        Self { inner, limit: FrameLimit::of_unidirectional(LONGEST_FRAME) }
+    }
+
+    fn of_request(inner: noq::RecvStream) -> Self {
+        Self { inner, limit: FrameLimit::of_request(LONGEST_FRAME) }
+    }
+}
 
 impl quic::RecvStream for RecvStream {
     type Buf = Bytes;
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
         // The connection stores the read's waker, so that the future may be dropped.
-        pin!(self.0.read_chunk(READ_AT_ONCE)).poll(cx).map_err(|error| match error {
+        let chunk = ready!(pin!(self.inner.read_chunk(READ_AT_ONCE)).poll(cx));
+        let chunk = chunk.map_err(|error| match error {
             ReadError::Reset(code) => StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() },
             ReadError::ConnectionLost(error) => stream_of_closed_connection(error),
             error @ (ReadError::ClosedStream | ReadError::ZeroRttRejected) => {
                 StreamErrorIncoming::Unknown(Box::new(error))
             }
-        })
+        })?;
+        if let Some(chunk) = &chunk {
+            self.limit.read(chunk).map_err(too_long)?;
+        }
+        Poll::Ready(Ok(chunk))
     }
 
     fn stop_sending(&mut self, code: u64) {
         // It fails only on a stream that has ended, which needs no stop.
-        let _ = self.0.stop(error_code(code));
+        let _ = self.inner.stop(error_code(code));
     }
 
     fn recv_id(&self) -> StreamId {
-        stream_id(self.0.id())
+        stream_id(self.inner.id())
     }
 }
 
@@ -228,7 +253,7 @@ pub struct BidiStream<B: Buf> {
 
 impl<B: Buf> BidiStream<B> {
     fn new((send, receive): (noq::SendStream, noq::RecvStream)) -> Self {
-        Self { send: SendStream::new(send), receive: RecvStream(receive) }
+        Self { send: SendStream::new(send), receive: RecvStream::of_request(receive) }
     }
 }
 
@@ -276,6 +301,14 @@ impl<B: Buf> quic::SendStream<B> for BidiStream<B> {
 
     fn send_id(&self) -> StreamId {
         self.send.send_id()
+    }
+}
+
+/// h3 closes the connection.
+fn too_long(_: TooLong) -> StreamErrorIncoming {
+    let reason = format!("found a frame of more than {LONGEST_FRAME} bytes");
+    StreamErrorIncoming::ConnectionErrorIncoming {
+        connection_error: ConnectionErrorIncoming::InternalError(reason),
     }
 }
 

@@ -26,6 +26,7 @@ mod adapter;
 pub mod admission;
 pub mod choice;
 pub mod client;
+mod frames;
 pub mod identity;
 pub mod metrics;
 pub mod open;

@@ -4,6 +4,7 @@ mod admissions;
 mod answers;
 mod calls;
 mod common;
+mod hostile;
 mod identities;
 mod limits;
 mod logs;

@@ -1,0 +1,78 @@
+//! Clients that break the rules of HTTP, or keep them to the letter and ask for too much.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::common::{Running, start};
+use headstart_web::server::ServerConfig;
+use headstart_web::site::Site;
+use noq::{Connection, ConnectionError, Endpoint};
+
+/// A variable-length integer of RFC 9000 §16.
+fn varint(value: u64) -> Vec<u8> {
+    match value {
+        0..0x40 => vec![value as u8],
+        0x40..0x4000 => (value as u16 | 0x4000).to_be_bytes().to_vec(),
+        0x4000..0x4000_0000 => (value as u32 | 0x8000_0000).to_be_bytes().to_vec(),
+        _ => (value | 0xC000_0000_0000_0000).to_be_bytes().to_vec(),
+    }
+}
+
+/// A connection of HTTP/3 with its control stream (RFC 9114 §6.2.1).
+async fn dial(server: &Running) -> (Connection, noq::SendStream) {
+    dial_from(server, 1).await
+}
+
+/// From 127.0.0.`host`.
+async fn dial_from(server: &Running, host: u8) -> (Connection, noq::SendStream) {
+    let endpoint = Endpoint::client(SocketAddr::from(([127, 0, 0, host], 0))).expect("a socket");
+    let connecting = endpoint.connect_with(server.client(None, false), server.address, "localhost");
+    let connection = connecting.expect("begins").await.expect("a connection");
+    let mut control = connection.open_uni().await.expect("a stream");
+    control.write_all(&[0x00, 0x04, 0x00]).await.expect("sent");
+    (connection, control)
+}
+
+/// What the server does to a client that sends `piece` without an end.
+async fn pour(connection: &Connection, stream: &mut noq::SendStream, head: &[u8]) -> (u64, ConnectionError) {
+    let piece = vec![0; 1 << 16];
+    let mut sent = 0;
+    let poured = async {
+        stream.write_all(head).await.ok();
+        while stream.write_all(&piece).await.is_ok() {
+            sent += piece.len() as u64;
+            if sent > 100 << 20 {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = poured => {}
+        () = tokio::time::sleep(Duration::from_secs(20)) => {}
+    }
+    let closed = tokio::time::timeout(Duration::from_secs(5), connection.closed()).await;
+    (sent, closed.unwrap_or(ConnectionError::LocallyClosed))
+}
+
+/// RFC 9114 §7.2: a frame's length may have 62 bits. Only DATA is read piece by piece.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_frame_longer_than_a_header_section_may_be_ends_the_connection() {
+    let server = start(ServerConfig::default(), |_| Site::Generated).await;
+    // HEADERS, one that is not known, SETTINGS.
+    for kind in [0x01, 0x21, 0x04] {
+        for is_control in [false, true] {
+            let (connection, mut control) = dial(&server).await;
+            let (mut request, _answer) = connection.open_bi().await.expect("a stream");
+            let stream = if is_control { &mut control } else { &mut request };
+            let head = [varint(kind), varint(1 << 40)].concat();
+            let (sent, closed) = pour(&connection, stream, &head).await;
+            assert!(sent <= 2 << 20, "frame {kind:#x}, control {is_control}: {sent} bytes, then {closed}");
+            assert!(
+                matches!(&closed, ConnectionError::ApplicationClosed(close) if u64::from(close.error_code) == 0x102),
+                "frame {kind:#x}, control {is_control}: {closed}"
+            );
+        }
+    }
+    assert_eq!(server.fetch(&["/bytes/1000"]).await.pages[0].bytes, 1_000);
+    server.stop().await;
+}
