@@ -16,7 +16,7 @@ use headstart_web::open;
 use headstart_web::server::{self, ServerConfig};
 use headstart_web::site::{Folder, Site};
 use noq::crypto::rustls::QuicServerConfig;
-use noq::{Endpoint, EndpointConfig, TokioRuntime, TransportConfig};
+use noq::{Endpoint, EndpointConfig, TokioRuntime};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let identity = Identity::from_pem(Path::new(certificate), Path::new(key))?;
     let crypto = QuicServerConfig::try_from(server::tls(&identity.current()?)?)?;
-    let mut transport = TransportConfig::default();
+    let mut transport = server::transport();
     transport.enable_segmentation_offload(has_gso);
     let mut config = noq::ServerConfig::with_crypto(Arc::new(crypto));
     config.transport_config(Arc::new(transport));

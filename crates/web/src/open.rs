@@ -159,7 +159,8 @@ fn open_with(
     let tls = Arc::new(server::tls(plan.identity)?);
     let unsuited = |_| rustls::Error::General("it has no cipher suite that QUIC begins with".into());
     let crypto = QuicServerConfig::try_from(Arc::clone(&tls)).map_err(unsuited)?;
-    let base = noq::ServerConfig::with_crypto(Arc::new(crypto));
+    let mut base = noq::ServerConfig::with_crypto(Arc::new(crypto));
+    base.transport_config(Arc::new(server::transport()));
     let runtime = PreciseRuntime::new();
 
     let setup = |choice, history, rollout| -> Result<ServerSetup, OpenError> {

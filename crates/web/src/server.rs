@@ -10,7 +10,7 @@ use h3::server::{RequestResolver, RequestStream};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderValue, Method, Response, Version};
 use http_body_util::BodyExt;
-use noq::{Connection, Endpoint, Incoming, VarInt};
+use noq::{Connection, Endpoint, Incoming, TransportConfig, VarInt};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -88,6 +88,22 @@ impl ServerConfig {
 /// Limit on a request's header section. 64 KiB, as is common in web servers: bounds the memory that
 /// a client can occupy.
 pub(crate) const MAX_FIELD_SECTION: u32 = 64 * 1024;
+
+/// Bytes of a client's requests that wait to be read, on one stream: a header section and more.
+const STREAM_RECEIVE_WINDOW: u32 = 128 * 1024;
+/// The same on all streams of a connection. The body of a request is not read while it is answered.
+const RECEIVE_WINDOW: u32 = 256 * 1024;
+
+/// Limits on what the stack keeps of a client's requests: its defaults are 125 MB a connection.
+#[must_use]
+pub fn transport() -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    transport.stream_receive_window(STREAM_RECEIVE_WINDOW.into());
+    transport.receive_window(RECEIVE_WINDOW.into());
+    // Nobody would read them.
+    transport.datagram_receive_buffer_size(None);
+    transport
+}
 
 /// TLS for HTTP/3. 0-RTT is accepted: requests only read.
 ///

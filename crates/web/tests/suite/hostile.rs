@@ -76,3 +76,41 @@ async fn a_frame_longer_than_a_header_section_may_be_ends_the_connection() {
     assert_eq!(server.fetch(&["/bytes/1000"]).await.pages[0].bytes, 1_000);
     server.stop().await;
 }
+
+/// A request of a client that accepts compression: HEADERS (RFC 9114 §7.2.2), with static names
+/// (RFC 9204, Appendix A).
+fn request(path: &str) -> Vec<u8> {
+    let mut fields = vec![0, 0, 0xd1, 0xd7, 0xdf, 0x50, 9];
+    fields.extend(b"localhost");
+    fields.extend([0x51, path.len() as u8]);
+    fields.extend(path.as_bytes());
+    [vec![0x01, fields.len() as u8], fields].concat()
+}
+
+/// Bodies of requests whose answers are not read, and a QPACK encoder stream: nobody reads either.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_connection_sends_unread_is_bounded() {
+    let server = start(ServerConfig::default(), |_| Site::Generated).await;
+    let (connection, _control) = dial(&server).await;
+    let mut streams = vec![];
+    for _ in 0..50 {
+        let (mut stream, answer) = connection.open_bi().await.expect("a stream");
+        stream.write_all(&request("/bytes/1073741824")).await.expect("sent");
+        stream.write_all(&[varint(0), varint(1 << 40)].concat()).await.expect("sent");
+        streams.push((stream, Some(answer)));
+    }
+    let mut encoder = connection.open_uni().await.expect("a stream");
+    encoder.write_all(&[0x02]).await.expect("sent");
+    streams.push((encoder, None));
+    let piece = vec![0; 1 << 16];
+    let mut sent = 0;
+    for (stream, _) in &mut streams {
+        // Of a stream that is blocked.
+        while let Ok(written) = tokio::time::timeout(Duration::from_millis(100), stream.write(&piece)).await {
+            sent += written.expect("the stream is open");
+        }
+    }
+    assert!(sent <= 256 << 10, "{sent} bytes");
+    assert!(connection.max_datagram_size().is_none(), "nor are datagrams kept");
+    server.stop().await;
+}

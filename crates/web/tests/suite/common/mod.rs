@@ -102,7 +102,9 @@ pub fn folder(files: &TempDir) -> Site {
 fn server_config(identity: &Arc<CurrentIdentity>) -> noq::ServerConfig {
     let tls = server::tls(identity).expect("TLS");
     let crypto = noq::crypto::rustls::QuicServerConfig::try_from(tls).expect("a cipher suite for QUIC");
-    noq::ServerConfig::with_crypto(Arc::new(crypto))
+    let mut config = noq::ServerConfig::with_crypto(Arc::new(crypto));
+    config.transport_config(Arc::new(server::transport()));
+    config
 }
 
 impl Running {
