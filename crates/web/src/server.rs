@@ -1,10 +1,13 @@
 //! The server over HTTP/3.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::future::maybe_done;
 use h3::error::Code;
 use h3::server::{RequestResolver, RequestStream};
 use http::header::CONTENT_LENGTH;
@@ -193,36 +196,46 @@ impl<A: Admission> ConnectionTask<A> {
                 return;
             }
         };
+        // Connections that come in can always be had before the end of their handshake.
+        let Ok((connection, _)) = connecting.into_0rtt() else { return };
+        let mut handshake = pin!(maybe_done(self.handshake(&connection, remote)));
         // A request in 0-RTT is answered at once only if the address is validated: otherwise the
         // answer could not exceed three times the bytes received (RFC 9000 §8.1).
-        let connecting = match is_validated {
-            true => connecting.into_0rtt().map(|(connection, _)| connection),
-            false => Err(connecting),
-        };
-        let connection = match connecting {
-            Ok(connection) => connection,
-            Err(connecting) => match tokio::time::timeout(self.server_config.handshake, connecting).await {
-                Ok(Ok(connection)) => connection,
-                Ok(Err(error)) => {
-                    tracing::debug!(%remote, %error, "the handshake failed");
-                    return keep(place, || true);
-                }
-                Err(_) => {
-                    tracing::debug!(%remote, "the handshake took too long");
-                    return keep(place, || true);
-                }
-            },
-        };
-        place.validated();
+        if !is_validated {
+            handshake.as_mut().await;
+        }
+        if handshake.as_mut().output_mut() != Some(&mut false) {
+            place.validated();
+            tokio::join!(handshake, self.serve_established(&connection, remote, session));
+        }
+        keep(place, &connection);
+    }
+
+    /// Waits for the end of the handshake, and closes the connection if there is none in time.
+    async fn handshake(&self, connection: &Connection, remote: SocketAddr) -> bool {
+        let confirmed = connection.handshake_confirmed();
+        match tokio::time::timeout(self.server_config.handshake, confirmed).await {
+            Ok(Ok(())) => true,
+            Ok(Err(error)) => {
+                tracing::debug!(%remote, %error, "the handshake failed");
+                false
+            }
+            Err(_) => {
+                tracing::debug!(%remote, "the handshake took too long");
+                connection.close(no_error(), b"the handshake took too long");
+                false
+            }
+        }
+    }
+
+    async fn serve_established(&self, connection: &Connection, remote: SocketAddr, session: A::Session) {
         connection.set_send_window(self.send_window);
         let session = Arc::new(session);
-        session.established(&connection);
-        if let Err(error) = self.serve_requests(&connection, remote, &session).await {
+        session.established(connection);
+        if let Err(error) = self.serve_requests(connection, remote, &session).await {
             tracing::debug!(%remote, %error, "the conversation ended");
         }
-        session.closed(&connection, &connection.closed().await);
-        let handle = connection.weak_handle();
-        keep(place, move || handle.is_alive());
+        session.closed(connection, &connection.closed().await);
     }
 
     async fn serve_requests(
@@ -269,16 +282,12 @@ impl<A: Admission> ConnectionTask<A> {
     }
 }
 
-/// Keeps the place of a connection that has ended while the stack keeps the connection: 30 s at
-/// most, after a handshake that was not completed.
-fn keep(place: Place, is_kept: impl Fn() -> bool + Send + 'static) {
+/// Keeps the place of a connection that has ended until the stack has forgotten the connection:
+/// then its streams of events end.
+fn keep(place: Place, connection: &Connection) {
+    let mut events = connection.path_events();
     tokio::spawn(async move {
-        for _ in 0..300 {
-            if !is_kept() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        while events.next().await.is_some() {}
         drop(place);
     });
 }

@@ -8,6 +8,7 @@ use crate::common::{Running, TIMEOUT, start, start_with, until};
 use headstart_web::admission::{Admission, Plain, Session};
 use headstart_web::client;
 use headstart_web::identity::Identity;
+use headstart_web::places::ConnectionCounters;
 use headstart_web::server::{self, ServerConfig};
 use headstart_web::site::Site;
 use noq::{Connecting, Connection, ConnectionError, Endpoint, Incoming};
@@ -73,6 +74,7 @@ async fn an_address_gets_its_share_and_others_are_served() {
     );
     other.close(0u32.into(), b"");
     until("the other is forgotten", || server.endpoint.open_connections() == 2).await;
+    until("its place is free", || has_places(&counters, 2)).await;
     // A connection counts until the stack has forgotten it: else a client that opens and closes one
     // after the other would have more.
     first.close(0u32.into(), b"");
@@ -107,24 +109,51 @@ async fn begin_forged_handshake(server_config: ServerConfig) -> (Endpoint, Cance
 
 /// Forwards what a client sends, and drops the answers.
 async fn forge_handshake(config: noq::ClientConfig, address: SocketAddr) {
+    relay_handshake(config, address, 0).await;
+}
+
+/// Forwards the client's first packets and the answers to them, that many times; then once more
+/// what the client sends, and drops the answer.
+async fn relay_handshake(config: noq::ClientConfig, address: SocketAddr, answers: usize) {
     let forger = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
     let dialler = Endpoint::client(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a socket");
     let towards = forger.local_addr().expect("an address");
-    let _never_answered = dialler.connect_with(config, towards, "localhost").expect("begins");
+    let _stays_open = dialler.connect_with(config, towards, "localhost").expect("begins");
     let mut packet = [0; 2048];
-    let (length, _) = forger.recv_from(&mut packet).await.expect("a ClientHello");
-    forger.send_to(&packet[..length], address).await.expect("sent");
-    // The answer is a Retry or the handshake: either way the server has decided.
-    let (length, from) = forger.recv_from(&mut packet).await.expect("an answer");
-    assert!(from == address || length >= 1_200, "{from}");
+    for left in (0..=answers).rev() {
+        let (length, client) = forger.recv_from(&mut packet).await.expect("a packet of the client");
+        forger.send_to(&packet[..length], address).await.expect("sent");
+        // The answer is a Retry or the handshake: either way the server has decided.
+        let (length, from) = forger.recv_from(&mut packet).await.expect("an answer");
+        assert_eq!(from, address);
+        if left > 0 {
+            forger.send_to(&packet[..length], client).await.expect("sent");
+        }
+    }
 }
 
+/// The address is not validated by the time, or it is, by a Retry. The place is free when the stack
+/// has forgotten the connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handshake_that_does_not_go_on_is_forgotten_in_time() {
-    let server_config = ServerConfig { handshake: Duration::from_millis(300), ..ServerConfig::default() };
-    let (endpoint, shutdown) = begin_forged_handshake(server_config).await;
-    until("the handshake is forgotten", || endpoint.open_connections() == 0).await;
-    shutdown.cancel();
+    for retry in [false, true] {
+        let handshake = Duration::from_millis(300);
+        let server_config = ServerConfig { handshake, retry, ..ServerConfig::default() };
+        let counters = server_config.connections.clone();
+        let server = start(server_config, generated).await;
+        let begun = tokio::time::Instant::now();
+        relay_handshake(server.client(None, false), server.address, usize::from(retry)).await;
+        until("the handshake is forgotten", || server.endpoint.open_connections() == 0).await;
+        until("its place is free", || has_places(&counters, 0)).await;
+        let took = begun.elapsed();
+        // The stack forgets a silent connection after 30 s.
+        assert!((handshake..Duration::from_secs(20)).contains(&took), "retry {retry}: {took:?}");
+        server.stop().await;
+    }
+}
+
+fn has_places(counters: &ConnectionCounters, taken: usize) -> bool {
+    counters.render().contains(&format!("open_connections{{transport=\"quic\"}} {taken}\n"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
