@@ -5,6 +5,7 @@
 //! refuses are left out.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 use headstart_web::site::{Folder, Site};
@@ -13,6 +14,7 @@ use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, 
 use http_body_util::BodyExt as _;
 use tokio::runtime::Runtime;
 
+const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const SECRET: &[u8] = b"not for clients";
 
 /// The server's contents.
@@ -62,7 +64,7 @@ pub fn check(server: &Server, input: &[u8]) {
     for (site, compresses) in [(&server.plain, false), (&server.compressing, true), (&Site::Generated, false)]
     {
         let is_head = request.method() == Method::HEAD;
-        let answer = server.runtime.block_on(site.answer(request.clone()));
+        let answer = server.runtime.block_on(site.answer(PEER, request.clone()));
         let status = answer.status();
         assert!(!status.is_server_error(), "{status}: {request:?}");
         let length: Option<usize> = answer

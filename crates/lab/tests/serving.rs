@@ -108,6 +108,19 @@ fn a_page_is_served_and_its_fetch_is_timed() {
     assert!(lines[1..].iter().all(|line| line.contains(",200,120000,")), "{lines:?}");
 }
 
+/// Answers that are not read hold files: the usual soft limit would be used up by ten connections.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_may_open_as_many_files_as_the_system_allows() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -Sn 300; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_headstart")]);
+    let server = Server::start_as(command, &[]);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.child.id())).expect("its limits");
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).expect("a limit");
+    let mut values = line.split_whitespace();
+    assert_eq!(values.next(), values.next(), "{line}");
+}
+
 /// Faster than a client reads: the stack ends connections with more than 2048 packets unread.
 #[test]
 fn a_large_page_is_fetched_as_fast_as_loopback_carries_it() {

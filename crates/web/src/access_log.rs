@@ -182,7 +182,7 @@ pub(crate) async fn answer<B>(
     scheme: Option<&str>,
     request: Request<B>,
 ) -> Response<Body> {
-    let Some(log) = log else { return site.answer(request).await };
+    let Some(log) = log else { return site.answer(peer.ip(), request).await };
     let begun = Instant::now();
     let mut entry = Entry {
         peer: peer.ip().to_canonical(),
@@ -197,7 +197,7 @@ pub(crate) async fn answer<B>(
         took: Duration::ZERO,
         scheme: scheme.map(str::to_owned),
     };
-    let answer = site.answer(request).await;
+    let answer = site.answer(peer.ip(), request).await;
     entry.status = answer.status();
     answer.map(|body| LoggedBody { body, begun, entry: Some(entry), log: log.clone() }.boxed_unsync())
 }

@@ -1,4 +1,4 @@
-//! Limits on open connections: in all, and of one address.
+//! Limits on open connections, and on answers that hold a file: in all, and of one address.
 //!
 //! An address is a whole one of IPv4, and of IPv6 the /64. A client's connections are counted at
 //! the address from which it opened them, until the stack has forgotten them.
@@ -12,24 +12,28 @@ use std::sync::{Arc, Mutex};
 use headstart_host::locked;
 use headstart_quic::store::client_key;
 
-/// A transport of connections.
+/// Kinds of places.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Transport {
+pub(crate) enum Kind {
+    /// Connections over QUIC.
     Quic,
+    /// Connections over TCP.
     Tcp,
+    /// Answers that hold a file.
+    File,
 }
 
-/// Names of the transports in counters, in the order of [`Transport`].
+/// Names of the transports in counters, in the order of [`Kind`].
 const TRANSPORTS: [&str; 2] = ["quic", "tcp"];
 /// Names of the limits in counters.
 const LIMITS: [&str; 2] = ["all", "address"];
 
-/// Counters of open and of refused connections.
+/// Counters of open and of refused connections and files.
 #[derive(Clone, Debug, Default)]
-pub struct ConnectionCounters(Arc<[TransportCounters; 2]>);
+pub struct ConnectionCounters(Arc<[KindCounters; 3]>);
 
 #[derive(Debug, Default)]
-struct TransportCounters {
+struct KindCounters {
     open: AtomicUsize,
     refused: [AtomicU64; 2],
 }
@@ -58,16 +62,30 @@ impl ConnectionCounters {
                 );
             }
         }
+        let files = &self.0[Kind::File as usize];
+        let open = files.open.load(Ordering::Relaxed);
+        let _ = write!(
+            text,
+            "# HELP headstart_open_files Answers that hold a file.\n\
+             # TYPE headstart_open_files gauge\n\
+             headstart_open_files {open}\n\
+             # HELP headstart_refused_files_total Requests of files beyond a limit: that of all, or of one address.\n\
+             # TYPE headstart_refused_files_total counter\n"
+        );
+        for (limit, refused) in LIMITS.iter().zip(&files.refused) {
+            let refused = refused.load(Ordering::Relaxed);
+            let _ = writeln!(text, "headstart_refused_files_total{{limit=\"{limit}\"}} {refused}");
+        }
         text
     }
 }
 
-/// Places for the connections of one transport.
+/// Places of one kind.
 #[derive(Debug)]
 pub(crate) struct Places {
     most: usize,
     most_per_address: usize,
-    transport: Transport,
+    kind: Kind,
     counters: ConnectionCounters,
     taken: Mutex<Taken>,
 }
@@ -87,17 +105,12 @@ struct Count {
 }
 
 impl Places {
-    pub fn new(
-        most: usize,
-        most_per_address: usize,
-        transport: Transport,
-        counters: ConnectionCounters,
-    ) -> Arc<Self> {
-        Arc::new(Self { most, most_per_address, transport, counters, taken: Mutex::default() })
+    pub fn new(most: usize, most_per_address: usize, kind: Kind, counters: ConnectionCounters) -> Arc<Self> {
+        Arc::new(Self { most, most_per_address, kind, counters, taken: Mutex::default() })
     }
 
-    fn counters(&self) -> &TransportCounters {
-        &self.counters.0[self.transport as usize]
+    fn counters(&self) -> &KindCounters {
+        &self.counters.0[self.kind as usize]
     }
 
     /// Places taken.
@@ -174,7 +187,7 @@ mod tests {
     use super::*;
 
     fn places(most: usize, most_per_address: usize) -> Arc<Places> {
-        Places::new(most, most_per_address, Transport::Quic, ConnectionCounters::default())
+        Places::new(most, most_per_address, Kind::Quic, ConnectionCounters::default())
     }
 
     fn at(address: &str) -> IpAddr {

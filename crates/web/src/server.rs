@@ -22,7 +22,7 @@ use crate::adapter::{self, BidiStream};
 use crate::admission::{Admission, Session};
 use crate::choice;
 use crate::identity::CurrentIdentity;
-use crate::places::{ConnectionCounters, Place, Places, Transport};
+use crate::places::{ConnectionCounters, Kind, Place, Places};
 use crate::site::{Body, Site};
 
 /// Policies of a server.
@@ -83,8 +83,8 @@ impl ServerConfig {
         (self.most_unsent / open.max(1) as u64).clamp(SMALLEST_SEND_WINDOW, LARGEST_SEND_WINDOW)
     }
 
-    pub(crate) fn places(&self, transport: Transport) -> Arc<Places> {
-        Places::new(self.most_connections, self.most_per_address, transport, self.connections.clone())
+    pub(crate) fn places(&self, kind: Kind) -> Arc<Places> {
+        Places::new(self.most_connections, self.most_per_address, kind, self.connections.clone())
     }
 }
 
@@ -136,7 +136,7 @@ pub async fn serve<A: Admission>(
     shutdown: CancellationToken,
 ) {
     let connections = TaskTracker::new();
-    let places = server_config.places(Transport::Quic);
+    let places = server_config.places(Kind::Quic);
     let server_config = Arc::new(server_config);
     loop {
         let incoming = tokio::select! {

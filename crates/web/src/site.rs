@@ -6,8 +6,11 @@
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::io;
+use std::net::IpAddr;
 use std::path::{Component, Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -17,7 +20,7 @@ use http::header::{
 use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
-use http_body::Frame;
+use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -26,7 +29,8 @@ use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
 use tower_http::services::ServeDir;
 
-use crate::small_files::{Key, SmallFiles};
+use crate::places::{ConnectionCounters, Kind, Place, Places};
+use crate::small_files::{Key, LARGEST, SmallFiles};
 
 /// The body of an answer.
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
@@ -49,8 +53,14 @@ pub struct Folder {
     root: PathBuf,
     files: ServeDir,
     small: Arc<SmallFiles>,
+    places: Arc<Places>,
     compresses: bool,
 }
+
+/// Most answers that hold a file, of all clients together: each has a descriptor and 64 KiB.
+pub const MOST_FILES: usize = 10_000;
+/// The same of one address (of IPv6 a /64).
+pub const MOST_FILES_PER_ADDRESS: usize = 1000;
 
 impl Folder {
     /// The folder at `root`.
@@ -67,7 +77,17 @@ impl Folder {
             .precompressed_br()
             .precompressed_zstd()
             .precompressed_gzip();
-        Ok(Self { root: root.to_owned(), files, small: Arc::default(), compresses: false })
+        let places =
+            Places::new(MOST_FILES, MOST_FILES_PER_ADDRESS, Kind::File, ConnectionCounters::default());
+        Ok(Self { root: root.to_owned(), files, small: Arc::default(), places, compresses: false })
+    }
+
+    /// Limits on answers that hold a file, in all and of one address, counted in `counters`; beyond
+    /// them requests are answered with 503. [`MOST_FILES`] and [`MOST_FILES_PER_ADDRESS`] by
+    /// default. Small files are answered from memory, within its bounds.
+    #[must_use]
+    pub fn with_limits(self, most: usize, most_per_address: usize, counters: ConnectionCounters) -> Self {
+        Self { places: Places::new(most, most_per_address, Kind::File, counters), ..self }
     }
 
     /// With compression of files that are not there compressed, as the client accepts it: Brotli or
@@ -86,8 +106,8 @@ const CHUNK: usize = 64 * 1024;
 pub const MAX_GENERATED: u64 = 1 << 30;
 
 impl Site {
-    /// The answer to a request, whose body is ignored.
-    pub async fn answer<B>(&self, request: Request<B>) -> Response<Body> {
+    /// The answer to a request of a client at `peer`, whose body is ignored.
+    pub async fn answer<B>(&self, peer: IpAddr, request: Request<B>) -> Response<Body> {
         let (head, _) = request.into_parts();
         let is_head = head.method == Method::HEAD;
         let path = head.uri.path().to_owned();
@@ -99,9 +119,9 @@ impl Site {
             Self::Folder(folder) => {
                 let request = Request::from_parts(head, Empty::<Bytes>::new());
                 if folder.compresses {
-                    folder.compressed(request, &path).await
+                    folder.compressed(peer, request, &path).await
                 } else {
-                    folder.answer(request, &path).await
+                    folder.answer(peer, request, &path).await
                 }
             }
             Self::Generated if matches!(head.method, Method::GET | Method::HEAD) => generated(&path),
@@ -112,8 +132,8 @@ impl Site {
 }
 
 impl Folder {
-    async fn compressed(&self, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
-        let files = service_fn(async |request| Ok::<_, Infallible>(self.answer(request, path).await));
+    async fn compressed(&self, peer: IpAddr, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
+        let files = service_fn(async |request| Ok::<_, Infallible>(self.answer(peer, request, path).await));
         let compression = Compression::new(files).quality(CompressionLevel::Fastest);
         let Ok(answer) = compression.oneshot(request).await;
         let mut answer = answer.map(|body| body.map_err(io::Error::other).boxed_unsync());
@@ -131,31 +151,43 @@ impl Folder {
 
     /// Adds to `tower-http` that a range is ignored if its unit is unknown, if there are several
     /// (RFC 9110 §14.2), or if `If-Range` names another version of the file (§13.1.5).
-    async fn answer(&self, mut request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
+    async fn answer(&self, peer: IpAddr, mut request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
         if request.headers().get(RANGE).is_some_and(|range| !is_one_range_of_bytes(range)) {
             request.headers_mut().remove(RANGE);
         }
         let condition = request.headers().get(IF_RANGE).cloned();
         let Some(condition) = condition.filter(|_| request.headers().contains_key(RANGE)) else {
-            return self.read(request, path).await;
+            return self.read(peer, request, path).await;
         };
         let mut whole = request.clone();
         whole.headers_mut().remove(RANGE);
-        let answer = self.read(request, path).await;
+        let answer = self.read(peer, request, path).await;
         let is_of_range =
             matches!(answer.status(), StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE);
         if is_of_range && !is_version(&condition, answer.headers()) {
-            return self.read(whole, path).await;
+            return self.read(peer, whole, path).await;
         }
         answer
     }
 
-    async fn read(&self, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
-        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    async fn read(&self, peer: IpAddr, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
         let key = SmallFiles::key(&request);
         if let Some(answer) = key.as_ref().and_then(|key| self.small.get(key)) {
             return answer;
         }
+        let Some(place) = self.places.take(peer, self.places.open()) else {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, "too many requests are in progress");
+        };
+        let answer = self.found(request, key, path).await;
+        match answer.body().size_hint().exact() {
+            // In memory, and the file is closed.
+            Some(length) if length <= LARGEST => answer,
+            _ => answer.map(|body| HeldBody { body, _place: place }.boxed_unsync()),
+        }
+    }
+
+    async fn found(&self, request: Request<Empty<Bytes>>, key: Option<Key>, path: &str) -> Response<Body> {
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         let answer = match self.open_file(request, key).await {
             Ok(answer) => answer,
             Err(error) if is_absent(&error) => plain(StatusCode::NOT_FOUND, "not found"),
@@ -215,6 +247,32 @@ impl Folder {
             .header(CONTENT_LENGTH, length)
             .body(full(page));
         answer.ok()
+    }
+}
+
+/// The body of an answer, with the place of the file that it holds.
+struct HeldBody {
+    body: Body,
+    _place: Place,
+}
+
+impl http_body::Body for HeldBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

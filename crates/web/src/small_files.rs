@@ -112,13 +112,15 @@ mod tests {
     use super::*;
     use crate::site::{Folder, Site};
 
+    const PEER: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
     async fn ask(site: &Site, headers: &[(http::HeaderName, &str)]) -> (StatusCode, Bytes, HeaderMap) {
         let mut request = Request::builder().uri("https://localhost/page");
         for (name, value) in headers {
             request = request.header(name, *value);
         }
         let request = request.version(http::Version::HTTP_2).body(Empty::<Bytes>::new());
-        let (head, body) = site.answer(request.expect("a request")).await.into_parts();
+        let (head, body) = site.answer(PEER, request.expect("a request")).await.into_parts();
         (head.status, body.collect().await.expect("read").to_bytes(), head.headers)
     }
 

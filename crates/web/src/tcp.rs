@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::access_log::{self, AccessLog};
 use crate::identity::CurrentIdentity;
-use crate::places::Transport;
+use crate::places::Kind;
 use crate::server::{MAX_FIELD_SECTION, ServerConfig};
 use crate::site::Site;
 
@@ -79,7 +79,7 @@ async fn run(
         access_log: server_config.access_log.clone(),
         shutdown: shutdown.clone(),
     };
-    let places = server_config.places(Transport::Tcp);
+    let places = server_config.places(Kind::Tcp);
     let connections = TaskTracker::new();
     loop {
         let accepted = tokio::select! {

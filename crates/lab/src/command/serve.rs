@@ -157,7 +157,7 @@ pub struct OperationOptions {
     /// Validate every address by a Retry packet before anything is kept for it; costs a round trip
     #[arg(long)]
     pub retry: bool,
-    /// Connections at once, for QUIC and for TCP apart
+    /// Connections at once, for QUIC and for TCP apart; and files that their answers hold
     #[arg(long, default_value_t = 10_000, value_name = "COUNT", value_parser = crate::options::whole(1..=u32::MAX as usize))]
     pub most_connections: usize,
     /// Connections of one address (of IPv6 a /64) at once, for QUIC and for TCP apart; behind a
@@ -206,16 +206,29 @@ impl FromStr for Choices {
 ///
 /// If an address, a certificate or a file cannot be had.
 pub fn serve(args: ServeArgs) -> Result<()> {
+    #[cfg(target_os = "linux")]
+    raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(args))
+}
+
+/// As many open files as the system allows this process: the usual limit, 1024, is for programs
+/// that call select(2).
+#[cfg(target_os = "linux")]
+fn raise_open_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // A system that does not let it keeps the lower limit.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 async fn run(args: ServeArgs) -> Result<()> {
     if !args.operation.quiet {
         log_connections();
     }
+    let connections = ConnectionCounters::default();
     let CheckedOptions { site, identity, history, history_counters, access_log, percent } =
-        checked(&args).or_refuse()?;
+        checked(&args, &connections).or_refuse()?;
     let (rollout, choice_rollout) = (Arc::new(Rollout::new(percent)), Arc::new(Rollout::default()));
 
     let has_control = percent > 0.0 && percent < 100.0;
@@ -245,6 +258,7 @@ async fn run(args: ServeArgs) -> Result<()> {
         retry: args.operation.retry,
         most_connections: args.operation.most_connections,
         most_per_address: args.operation.most_per_address,
+        connections,
         access_log: access_log.clone(),
         grace: Duration::from_nanos(args.operation.grace.as_nanos()),
         ..ServerConfig::default()
@@ -403,7 +417,7 @@ struct CheckedOptions {
 type RenderHistory = Box<dyn Fn() -> String + Send + Sync>;
 
 /// Checks the options: site, identity, history and percentage of the rollout.
-fn checked(args: &ServeArgs) -> Result<CheckedOptions> {
+fn checked(args: &ServeArgs, connections: &ConnectionCounters) -> Result<CheckedOptions> {
     let percent = percent(args.operation.rollout)?;
     if args.operation.allow_scheme_choice && percent < 100.0 {
         bail!(
@@ -422,6 +436,8 @@ fn checked(args: &ServeArgs) -> Result<CheckedOptions> {
     let site = match &args.folder {
         Some(folder) => {
             let opened = Folder::open(folder).with_context(|| format!("folder {}", folder.display()))?;
+            let (all, one) = (args.operation.most_connections, args.operation.most_per_address);
+            let opened = opened.with_limits(all, one, connections.clone());
             Site::Folder(if args.operation.compress { opened.with_compression() } else { opened })
         }
         None => Site::Generated,

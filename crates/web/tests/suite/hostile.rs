@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::common::{Running, start};
+use crate::common::{Running, start, until};
+use headstart_web::places::ConnectionCounters;
 use headstart_web::server::ServerConfig;
-use headstart_web::site::Site;
+use headstart_web::site::{Folder, Site};
 use noq::{Connection, ConnectionError, Endpoint};
 
 /// A variable-length integer of RFC 9000 §16.
@@ -112,5 +113,53 @@ async fn what_a_connection_sends_unread_is_bounded() {
     }
     assert!(sent <= 256 << 10, "{sent} bytes");
     assert!(connection.max_datagram_size().is_none(), "nor are datagrams kept");
+    server.stop().await;
+}
+
+/// Answers that are not read hold a file each. A client gets its share of these, over all of its
+/// connections, and others are served.
+#[tokio::test(flavor = "multi_thread")]
+#[cfg(target_os = "linux")]
+async fn an_address_holds_its_share_of_files_and_others_are_served() {
+    for compresses in [false, true] {
+        holds_its_share(compresses).await;
+    }
+}
+
+async fn holds_its_share(compresses: bool) {
+    let counters = ConnectionCounters::default();
+    let counted = counters.clone();
+    let server = start(ServerConfig::default(), |files| {
+        let text: String =
+            (0..500_000_u64).map(|n| format!("{:x}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+        std::fs::write(files.path().join("large"), text).expect("a file");
+        let folder = Folder::open(files.path()).expect("the folder is there").with_limits(30, 20, counters);
+        Site::Folder(if compresses { folder.with_compression() } else { folder })
+    })
+    .await;
+    let mut held = vec![];
+    for _ in 0..2 {
+        let (connection, control) = dial(&server).await;
+        for _ in 0..15 {
+            let (mut stream, answer) = connection.open_bi().await.expect("a stream");
+            stream.write_all(&request("/large")).await.expect("sent");
+            stream.finish().expect("open");
+            held.push((connection.clone(), stream.id(), answer));
+        }
+        std::mem::forget(control);
+    }
+    until("the rest is refused", || counted.render().contains("files_total{limit=\"address\"} 10\n")).await;
+    assert!(counted.render().contains("open_files 20\n"), "{}", counted.render());
+    let (other, _control) = dial_from(&server, 2).await;
+    let (mut stream, mut answer) = other.open_bi().await.expect("a stream");
+    stream.write_all(&request("/large")).await.expect("sent");
+    stream.finish().expect("open");
+    let length = answer.read_to_end(9 << 20).await.expect("an answer").len();
+    assert_eq!((8 << 20..).contains(&length), !compresses, "{length} bytes");
+    let small = server.fetch(&["/"]).await;
+    assert_eq!(small.pages[0].status.as_u16(), 503, "it is not in memory");
+    drop(held);
+    until("the files are closed", || counted.render().contains("open_files 0\n")).await;
+    assert_eq!(server.fetch(&["/"]).await.pages[0].status.as_u16(), 200);
     server.stop().await;
 }
