@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -164,7 +165,9 @@ impl Service {
         remote: SocketAddr,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let stream = tokio::time::timeout(self.handshake, self.tls.accept(stream)).await??;
+        let has_asked = AtomicBool::new(false);
         let answer = service_fn(|request: http::Request<Incoming>| {
+            has_asked.store(true, Ordering::Relaxed);
             let (site, alt_svc) = (Arc::clone(&self.site), self.alt_svc.clone());
             let (log, version) = (self.access_log.clone(), request.version());
             async move {
@@ -180,8 +183,16 @@ impl Service {
         builder.http1().max_buf_size(MAX_FIELD_SECTION as usize);
         builder.http2().max_header_list_size(MAX_FIELD_SECTION);
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
+        // Neither of the protocols has a limit for the time until its first bytes.
+        let is_late = async {
+            tokio::time::sleep(self.handshake).await;
+            if has_asked.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+        };
         tokio::select! {
             done = connection.as_mut() => return done,
+            () = is_late => return Err("no request came".into()),
             () = self.shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
         }
         connection.await

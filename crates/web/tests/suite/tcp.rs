@@ -282,8 +282,8 @@ async fn header_fields_beyond_64_kib_are_refused() {
     server.stop().await;
 }
 
-/// The only place of the server is free again after each: silence before TLS, half a header, and an
-/// answer that is not read.
+/// The only place of the server is free again after each: silence before TLS and behind it, half of
+/// either protocol's beginning, and an answer that is not read.
 #[tokio::test(flavor = "multi_thread")]
 #[cfg(target_os = "linux")]
 async fn clients_that_stall_are_closed_and_make_room() {
@@ -293,7 +293,9 @@ async fn clients_that_stall_are_closed_and_make_room() {
     let server = start(limits, |_| Site::Generated).await;
     let mute = TcpStream::connect(server.address).await.expect("a connection");
     let mut stalled = vec![];
-    for begun in ["GET /bytes/1 HT", "GET /bytes/1000000000 HTTP/1.1\r\nHost: h\r\n\r\n"] {
+    for begun in
+        ["", "GET /bytes/1 HT", "PRI * HTTP/2.0\r\n", "GET /bytes/1000000000 HTTP/1.1\r\nHost: h\r\n\r\n"]
+    {
         let mut stream = next(&server).await;
         stream.write_all(begun.as_bytes()).await.expect("sent");
         stalled.push(stream);
@@ -339,5 +341,27 @@ async fn an_address_gets_its_share_over_tcp_and_others_are_served() {
     );
     drop(first);
     drop(next(&server).await);
+    server.stop().await;
+}
+
+/// A client over HTTP/2 may be idle after its first request.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_first_request_has_a_time_limit_over_http_2() {
+    let limits = ServerConfig { handshake: Duration::from_millis(500), ..ServerConfig::default() };
+    let server = start(limits, folder).await;
+    let mut stream = dial(&server, &[b"h2"]).await;
+    // The preface, SETTINGS, and HEADERS of a GET of `/` with static names (RFC 7541, Appendix A).
+    let get = |stream: u8| {
+        [&[0, 0, 14, 1, 5, 0, 0, 0, stream, 0x82, 0x87, 0x84, 0x41, 9][..], b"localhost"].concat()
+    };
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.expect("sent");
+    for number in [1, 3] {
+        stream.write_all(&get(number)).await.expect("sent");
+        let mut answer = vec![];
+        while !answer.ends_with(b"<h1>home</h1>") {
+            assert!(stream.read_buf(&mut answer).await.expect("open") > 0, "{answer:?}");
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
     server.stop().await;
 }
