@@ -481,6 +481,7 @@ fn congestion_marks_of_the_path_are_reported_and_answered() {
         let begun = Instant::now();
         while sum("headstart_connections_total{") < 1.0 {
             assert!(begun.elapsed() < Duration::from_secs(60), "the connection does not end");
+            std::thread::sleep(Duration::from_millis(20));
         }
         assert_eq!(sum("headstart_marks_total{") > 0.0, is_marking);
     }
