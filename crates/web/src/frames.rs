@@ -12,7 +12,7 @@ const CONTROL: u64 = 0x00;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
-/// Where a stream is.
+/// The next part of a stream.
 #[derive(Clone, Copy, Debug)]
 enum At {
     StreamType,

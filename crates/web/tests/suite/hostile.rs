@@ -34,7 +34,7 @@ async fn dial_from(server: &Running, host: u8) -> (Connection, noq::SendStream) 
     (connection, control)
 }
 
-/// What the server does to a client that sends `piece` without an end.
+/// Sends without an end, for 20 s at most: the bytes that went, and the end of the connection.
 async fn pour(connection: &Connection, stream: &mut noq::SendStream, head: &[u8]) -> (u64, ConnectionError) {
     let piece = vec![0; 1 << 16];
     let mut sent = 0;
