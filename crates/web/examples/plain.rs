@@ -16,7 +16,7 @@ use headstart_web::open;
 use headstart_web::server::{self, ServerConfig};
 use headstart_web::site::{Folder, Site};
 use noq::crypto::rustls::QuicServerConfig;
-use noq::{Endpoint, EndpointConfig, TokioRuntime};
+use noq::{Endpoint, TokioRuntime};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut config = noq::ServerConfig::with_crypto(Arc::new(crypto));
     config.transport_config(Arc::new(transport));
     let socket = open::socket(address.parse()?)?;
-    let endpoint = Endpoint::new(EndpointConfig::default(), Some(config), socket, Arc::new(TokioRuntime))?;
+    let endpoint = Endpoint::new(server::endpoint_config(), Some(config), socket, Arc::new(TokioRuntime))?;
     let site = Arc::new(Site::Folder(Folder::open(Path::new(folder))?));
     let until = CancellationToken::new();
     server::serve(endpoint, Arc::new(Plain), site, ServerConfig::default(), until).await;

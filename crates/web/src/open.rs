@@ -148,7 +148,7 @@ pub fn open_on(
     plan: ServerSettings<'_>,
     socket: UdpSocket,
 ) -> Result<(Endpoint, FastStartAdmission), OpenError> {
-    open_with(plan, socket, EndpointConfig::default())
+    open_with(plan, socket, server::endpoint_config())
 }
 
 fn open_with(

@@ -56,7 +56,7 @@ impl Tag {
     /// The stack's settings, with connection IDs of this tag.
     #[must_use]
     pub fn endpoint_config(self) -> EndpointConfig {
-        let mut config = EndpointConfig::default();
+        let mut config = crate::server::endpoint_config();
         config.cid_generator(Arc::new(move || Box::new(Tagged(self))));
         config
     }

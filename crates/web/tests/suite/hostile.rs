@@ -3,11 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::common::{Running, start, until};
+use crate::common::{Running, TIMEOUT, start, until};
+use headstart_quic::Rollout;
 use headstart_web::places::ConnectionCounters;
 use headstart_web::server::ServerConfig;
 use headstart_web::site::{Folder, Site};
 use noq::{Connection, ConnectionError, Endpoint};
+use tempfile::TempDir;
 
 /// A variable-length integer of RFC 9000 §16.
 fn varint(value: u64) -> Vec<u8> {
@@ -161,5 +163,101 @@ async fn holds_its_share(compresses: bool) {
     drop(held);
     until("the files are closed", || counted.render().contains("open_files 0\n")).await;
     assert_eq!(server.fetch(&["/"]).await.pages[0].status.as_u16(), 200);
+    server.stop().await;
+}
+
+/// Indexed fields of the static table, 108 bytes for two, and one of the dynamic table, which the
+/// server does not have.
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_that_qpack_makes_large_are_refused() {
+    let server = start(ServerConfig::default(), |_| Site::Generated).await;
+    let (connection, _control) = dial(&server).await;
+    for (fields, is_refused) in [([0xff, 22].repeat(30_000), true), (vec![0x80], false)] {
+        let (mut stream, mut answer) = connection.open_bi().await.expect("a stream");
+        let block = [vec![0, 0, 0xd1, 0xd7, 0xc1, 0x50, 1, b'h'], fields].concat();
+        let _ = stream.write_all(&[varint(0x01), varint(block.len() as u64), block].concat()).await;
+        let _ = stream.finish();
+        let answer = tokio::time::timeout(TIMEOUT, answer.read_to_end(10_000)).await.expect("in time");
+        if is_refused {
+            // HEADERS with the status 431, in Huffman's code, and no more.
+            let expected = [1, 8, 0, 0, 0x5f, 9, 0x83, 0x69, 0x90, 0xff];
+            assert_eq!(answer.expect("an answer"), expected);
+        } else {
+            // QPACK_DECOMPRESSION_FAILED (RFC 9204 §6).
+            let closed = connection.close_reason().expect("it is closed");
+            let is_of_qpack = |code: u64| matches!(&closed, ConnectionError::ApplicationClosed(close) if u64::from(close.error_code) == code);
+            assert!(is_of_qpack(0x200), "{closed}");
+        }
+    }
+    assert_eq!(server.fetch(&["/bytes/1000"]).await.pages[0].bytes, 1_000);
+    server.stop().await;
+}
+
+/// As in CVE-2023-44487. The client has a hundred streams at once, whatever it resets.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_are_reset_at_once_keep_nothing_and_others_are_served() {
+    let counters = ConnectionCounters::default();
+    let counted = counters.clone();
+    let limited = |files: &TempDir| {
+        let opened = Folder::open(files.path()).expect("the folder is there");
+        Site::Folder(opened.with_limits(10_000, 1000, counters))
+    };
+    let server = start(ServerConfig::default(), limited).await;
+    let (connection, _control) = dial(&server).await;
+    let flood = tokio::spawn(async move {
+        for _ in 0..20_000 {
+            let (mut stream, mut answer) = connection.open_bi().await.expect("a stream");
+            let _ = stream.write_all(&request("/picture.png")).await;
+            let _ = stream.reset(0x10cu32.into());
+            let _ = answer.stop(0x10cu32.into());
+        }
+        connection
+    });
+    for _ in 0..20 {
+        let (connection, _control) = dial_from(&server, 2).await;
+        let (mut stream, mut answer) = connection.open_bi().await.expect("a stream");
+        stream.write_all(&request("/picture.png")).await.expect("sent");
+        stream.finish().expect("open");
+        assert!(answer.read_to_end(1 << 20).await.expect("an answer").len() > 300_000);
+    }
+    let _open = flood.await.expect("as many as it wants");
+    until("no file is held", || counted.render().contains("open_files 0\n")).await;
+    server.stop().await;
+}
+
+/// The server answers packets of other versions with its own, also short ones.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_datagram_of_any_form_is_answered_with_less_than_three_times_its_length() {
+    let (open, _) = crate::starts::start("iw10", Rollout::default());
+    for server in [start(ServerConfig::default(), |_| Site::Generated).await, open] {
+        noise_is_answered_within_bounds(server).await;
+    }
+}
+
+async fn noise_is_answered_within_bounds(server: Running) {
+    let client = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+    let mut datagram: Vec<u8> = (0..1500_u32).map(|at| (at.wrapping_mul(0x9e37_79b1) >> 24) as u8).collect();
+    let mut answers = 0;
+    for length in [1, 7, 8, 20, 21, 30, 100, 1199, 1200, 1472] {
+        // Short headers, and long ones of version 1, a reserved one and others, of each type.
+        for first in [0x40, 0x7f, 0xc0, 0xd0, 0xe0, 0xf0, 0x80] {
+            for version in [1_u32, 0x0a0a_0a0a, 0x6b33_43cf, 0, 0xff00_001d] {
+                datagram[0] = first;
+                datagram[1..5].copy_from_slice(&version.to_be_bytes());
+                // Two connection IDs, without a byte if there is no room for more.
+                datagram[5] = if length < 30 { 0 } else { 8 };
+                datagram[if length < 30 { 6 } else { 14 }] = datagram[5];
+                client.send_to(&datagram[..length], server.address).await.expect("sent");
+                let mut answer = [0; 2048];
+                let wait = Duration::from_millis(20);
+                while let Ok(Ok(bytes)) = tokio::time::timeout(wait, client.recv(&mut answer)).await {
+                    assert!(bytes <= 3 * length, "{first:#x} {version:#x}: {bytes} bytes for {length}");
+                    answers += 1;
+                }
+            }
+        }
+    }
+    assert!(answers > 0);
+    assert_eq!(server.fetch(&["/bytes/1000"]).await.pages[0].bytes, 1_000);
     server.stop().await;
 }

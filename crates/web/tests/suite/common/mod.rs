@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,7 +79,11 @@ async fn both_ports(identity: &Arc<CurrentIdentity>) -> (TcpListener, Endpoint) 
     for _ in 0..100 {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port of TCP");
         let address = listener.local_addr().expect("an address");
-        if let Ok(endpoint) = Endpoint::server(server_config(identity), address) {
+        let opened = UdpSocket::bind(address).and_then(|socket| {
+            let (config, runtime) = (server_config(identity), Arc::new(noq::TokioRuntime));
+            Endpoint::new(server::endpoint_config(), Some(config), socket, runtime)
+        });
+        if let Ok(endpoint) = opened {
             return (listener, endpoint);
         }
     }
