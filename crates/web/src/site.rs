@@ -157,15 +157,29 @@ impl Folder {
         }
         let condition = request.headers().get(IF_RANGE).cloned();
         let Some(condition) = condition.filter(|_| request.headers().contains_key(RANGE)) else {
-            return self.read(peer, request, path).await;
+            return self.read_range(peer, request, path).await;
         };
         let mut whole = request.clone();
         whole.headers_mut().remove(RANGE);
-        let answer = self.read(peer, request, path).await;
+        let answer = self.read_range(peer, request, path).await;
         let is_of_range =
             matches!(answer.status(), StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE);
         if is_of_range && !is_version(&condition, answer.headers()) {
             return self.read(peer, whole, path).await;
+        }
+        answer
+    }
+
+    /// Adds that the last N bytes of a shorter file are all of it (RFC 9110 §14.1.2).
+    async fn read_range(&self, peer: IpAddr, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
+        if !request.headers().get(RANGE).is_some_and(is_suffix) {
+            return self.read(peer, request, path).await;
+        }
+        let mut all = request.clone();
+        all.headers_mut().insert(RANGE, HeaderValue::from_static("bytes=0-"));
+        let answer = self.read(peer, request, path).await;
+        if answer.status() == StatusCode::RANGE_NOT_SATISFIABLE {
+            return self.read(peer, all, path).await;
         }
         answer
     }
@@ -319,6 +333,15 @@ fn is_one_range_of_bytes(range: &HeaderValue) -> bool {
         return false;
     };
     unit.trim().eq_ignore_ascii_case("bytes") && !ranges.contains(',')
+}
+
+/// True if a range of bytes has no first one, and is not empty.
+fn is_suffix(range: &HeaderValue) -> bool {
+    let of = range.to_str().ok().and_then(|range| range.split_once('='));
+    let length = of.and_then(|(_, range)| range.trim().strip_prefix('-'));
+    length.is_some_and(|length| {
+        length.bytes().all(|digit| digit.is_ascii_digit()) && length.bytes().any(|digit| digit != b'0')
+    })
 }
 
 /// True if `condition` is the strong tag or the date in the headers of an answer.

@@ -5,6 +5,7 @@ mod answers;
 mod calls;
 mod common;
 mod hostile;
+mod hostile_tcp;
 mod identities;
 mod limits;
 mod logs;

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-async fn dial(server: &Running, protocols: &[&[u8]]) -> TlsStream<TcpStream> {
+pub async fn dial(server: &Running, protocols: &[&[u8]]) -> TlsStream<TcpStream> {
     dial_as(server, &server.trust(), protocols).await
 }
 
@@ -23,7 +23,7 @@ async fn dial_as(server: &Running, trust: &Trust, protocols: &[&[u8]]) -> TlsStr
     try_dial(server, trust, protocols).await.expect("a handshake")
 }
 
-async fn try_dial(
+pub async fn try_dial(
     server: &Running,
     trust: &Trust,
     protocols: &[&[u8]],
