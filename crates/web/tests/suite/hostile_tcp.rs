@@ -20,8 +20,8 @@ async fn statuses(server: &Running, bytes: &[u8]) -> Vec<String> {
     text.split("HTTP/1.1 ").skip(1).map(|it| it[..3].to_owned()).collect()
 }
 
-/// A proxy and the server must agree where a request ends (RFC 9112 §11.2). Whatever is ambiguous
-/// is refused; a body is never read as a request.
+/// A proxy and the server must agree where a request ends (RFC 9112 §11.2). Ambiguous requests
+/// are refused; a body is never read as a request.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_whose_length_is_ambiguous_are_refused() {
     let server = start(ServerConfig::default(), folder).await;
