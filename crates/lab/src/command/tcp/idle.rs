@@ -4,7 +4,7 @@ use headstart_ebpf::layout::Settings;
 use headstart_ebpf::needs::Level;
 use headstart_ebpf::scheme::Scheme;
 
-use super::{SettingOptions, StartOptions};
+use super::options::{SettingOptions, StartOptions};
 
 /// Notes on options of `attach` and `run`.
 pub fn of_start(options: &StartOptions, settings: &Settings, level: Level) -> Vec<String> {
