@@ -37,6 +37,7 @@
 
 mod exchange;
 mod flow;
+mod host;
 pub mod observer;
 mod wire;
 
@@ -45,33 +46,26 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use bytes::BytesMut;
-use headstart_host::locked;
 use headstart_net::Packet as _;
 use headstart_quic::copies::SendTiming;
-use headstart_quic::server::SetupError;
-use headstart_quic::{
-    Choice, ClientSetup, CopyPolicy, DuplicateSender, Epoch, Gates, Handle, Policy, ServerSetup, Store,
-};
+use headstart_quic::{Choice, DuplicateSender, Epoch, Handle};
 use headstart_sim::packet::{FlowId, Packet};
 use headstart_sim::record::MessageReport;
 use headstart_sim::schedule::{Timer, TimerKind, Timers};
 use headstart_sim::workload::{FlowSpec, Order, Workload};
-use headstart_sim::{Finished, Group, Path, Recorder, Scenario, Seed, Summary, peer_address};
+use headstart_sim::{Finished, Path, Recorder, Scenario, Seed, Summary, peer_address};
 use headstart_startup::history::{FixedHash, MemoryStore};
-use headstart_units::{Bytes, Rate, Time};
-use noq_proto::crypto::rustls::QuicServerConfig;
-use noq_proto::{
-    ConnectionIdGenerator, DatagramEvent, FourTuple, IdleTimeout, TransportConfig, ValidationTokenConfig,
-    VarInt,
-};
+use headstart_units::Time;
+use noq_proto::{ConnectionIdGenerator, DatagramEvent, FourTuple};
 
-use crate::datagram::{Datagram, HEADERS};
-use crate::end::{ConstantClock, End, Ids, base, endpoint, hash};
-use crate::identity::{Identity, NAME};
-use crate::null::{NoSecret, NullSessions};
+use crate::datagram::Datagram;
+use crate::end::{End, Ids, base, endpoint, hash};
+use crate::identity::NAME;
 use crate::scenario::ScenarioError;
 use exchange::{PendingMessage, RequestSide, ResponseSide};
 use flow::{Flow, Flows, PathCounters, Side};
+use host::Host;
+pub use host::{EndpointSettings, UNCAPPED, transport};
 use observer::{ObservedDatagram, Observer};
 
 /// Parameters of a run beyond the scenario's.
@@ -93,25 +87,6 @@ pub enum Crypto {
     Tls,
     /// None: for large sweeps.
     Null,
-}
-
-/// Settings of a group's connections at both endpoints.
-#[derive(Clone)]
-pub struct EndpointSettings {
-    /// Accepts connections.
-    pub server: ServerSetup,
-    /// Initiates connections.
-    pub client: ClientSetup,
-    /// The client sends the data, without a request; otherwise the server does, on request.
-    pub client_sends: bool,
-    /// The server is the unmodified stack: for comparisons.
-    pub is_unmodified: bool,
-    /// ECN codepoints cross the path.
-    pub ecn: bool,
-    /// UDP payload of a full packet.
-    pub packet: Bytes,
-    /// The sender goes on after the receiver's connection has failed, as if it had no notice of it.
-    pub outlives_receiver: bool,
 }
 
 /// A run in progress.
@@ -136,15 +111,7 @@ pub struct Simulation<R> {
     summary: Summary,
 }
 
-/// The senders and receivers of a group.
-struct Host {
-    endpoints: EndpointSettings,
-    history: Arc<Mutex<MemoryStore>>,
-}
-
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 443);
-/// Streams that a peer may open: more than any workload needs at a time.
-const STREAMS: VarInt = VarInt::from_u32(100_000);
 
 impl<R: Recorder> Simulation<R> {
     /// A run before its start.
@@ -662,106 +629,4 @@ const PORTS: u64 = 50_000;
 fn mark(summary: &mut Summary, now: Time, flow: FlowId, what: u64) {
     let word = now.as_nanos() ^ (u64::from(flow.slot) << 40) ^ what;
     summary.fingerprint = (summary.fingerprint.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
-}
-
-impl Host {
-    fn new(group: &Group, choice: Choice, options: &RunOptions, epoch: Epoch) -> Result<Self, ScenarioError> {
-        let history = Arc::new(Mutex::new(MemoryStore::new(group.history_capacity, FixedHash::default())));
-        let transport = transport(group);
-        let (server, client) = match options.crypto {
-            Crypto::Tls => {
-                let identity = Identity::shared()?;
-                let tls = identity.server()?;
-                let crypto = QuicServerConfig::try_from(Arc::clone(&tls)).map_err(SetupError::from)?;
-                let base = server_base(Arc::new(crypto), &transport);
-                // Every connection performs a full handshake, as in the TCP model.
-                let mut client = rustls::ClientConfig::clone(&*identity.client()?);
-                client.resumption = rustls::client::Resumption::disabled();
-                (ServerSetup::new(base, tls, choice)?, ClientSetup::new(Arc::new(client))?)
-            }
-            Crypto::Null => {
-                let sessions = Arc::new(NullSessions);
-                let base = server_base(Arc::new(NullSessions), &transport);
-                let server = ServerSetup::with_session_factory(base, Arc::clone(&sessions) as _, choice);
-                (server, ClientSetup::with_session_factory(sessions))
-            }
-        };
-        let mut server = server
-            .gates(Gates::OPEN)
-            .limits(UNCAPPED)
-            .copies(CopyPolicy { stop_at_congestion: false, budget: Bytes::MAX })
-            .flight_limit(group.tcp.receive_window.get())
-            .base_controller(group.base)
-            .seed(options.seed.0)
-            .epoch(epoch);
-        if group.history_capacity > 0 {
-            server = server.history(Arc::clone(&history) as Arc<dyn Store>);
-        }
-        let mut client = client.transport(transport).seed(options.seed.0).epoch(epoch);
-        if let Some(hint) = group.hint {
-            client = client.exact_hint(hint);
-        }
-        let endpoints = EndpointSettings {
-            server,
-            client,
-            client_sends: false,
-            is_unmodified: false,
-            ecn: group.tcp.ecn,
-            packet: packet_of(group),
-            outlives_receiver: false,
-        };
-        Ok(Self { endpoints, history })
-    }
-
-    fn history(&self) -> std::sync::MutexGuard<'_, MemoryStore> {
-        locked(&self.history)
-    }
-}
-
-/// Hints are granted in full, as in the TCP model.
-pub const UNCAPPED: Policy = Policy {
-    per_connection: Rate::MAX,
-    per_address: Rate::MAX,
-    total: Rate::MAX,
-    addresses: std::num::NonZeroUsize::MIN,
-    keeps_credit: true,
-};
-
-fn server_base(
-    crypto: Arc<dyn noq_proto::crypto::ServerConfig>,
-    transport: &TransportConfig,
-) -> noq_proto::ServerConfig {
-    let mut base = noq_proto::ServerConfig::new(crypto, Arc::new(NoSecret));
-    // Tokens would link connections, which the model does not represent.
-    let mut tokens = ValidationTokenConfig::default();
-    tokens.sent(0);
-    base.transport_config(Arc::new(transport.clone()));
-    base.time_source(Arc::new(ConstantClock)).validation_token_config(tokens);
-    base
-}
-
-/// A full packet's payload, so that it is as large on the link as the group's segments.
-fn packet_of(group: &Group) -> Bytes {
-    (group.tcp.mss + group.tcp.header).saturating_sub(HEADERS)
-}
-
-/// The stack's settings for a group, here and wherever the same run is compared.
-#[must_use]
-pub fn transport(group: &Group) -> TransportConfig {
-    let mut transport = TransportConfig::default();
-    let packet = packet_of(group).get().min(u64::from(u16::MAX)) as u16;
-    let window = group.tcp.receive_window.get();
-    let granted = VarInt::from_u64(window).unwrap_or(VarInt::MAX);
-    transport
-        .min_mtu(packet)
-        .initial_mtu(packet)
-        .mtu_discovery_config(None)
-        .max_idle_timeout(None::<IdleTimeout>)
-        .receive_window(granted)
-        .stream_receive_window(granted)
-        .send_window(window.saturating_mul(2))
-        .max_concurrent_bidi_streams(STREAMS)
-        .max_concurrent_uni_streams(STREAMS)
-        .send_fairness(false);
-    transport
 }
