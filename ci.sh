@@ -178,13 +178,14 @@ late=(
     a_first_flight_is_paced_at_25_mbit_per_second a_first_flight_is_paced_at_100_mbit_per_second
     a_lost_tail_is_repaired_in_about_half_the_time half_of_a_flight_is_sent_again_and_proactive_sends_all_of_it
 )
+skipped=("${late[@]/#/--skip=}" "--skip=$package")
+failed=()
 if ! cargo test --workspace --features "$features" --no-fail-fast --lib --bins --tests \
-    -- "${late[@]/#/--skip=}" "--skip=$package" 2>&1 | tee "$out/tests"; then
-    # The last line names them: of a long output it is the one that everybody reads.
-    printf '\nci.sh: panics, those of tests that expect them among them:\n' >&2
-    grep -A 1 'panicked at' "$out/tests" | tail -n 60 >&2
-    printf 'ci.sh: failed tests: %s\n' "$(sed -nE 's/^test (.+) \.\.\. FAILED$/\1/p' "$out/tests" | sort -u | paste -sd ' ')" >&2
-    exit 1
+    -- "${skipped[@]}" 2>&1 | tee "$out/tests"; then
+    # Programs of tests that failed, as cargo lists them: `-p headstart --test tcp`.
+    read -ra failed < <(sed -nE 's/^ +`-p [^ ]+ (--.+)`$/\1/p' "$out/tests" | sort -u | paste -sd ' ')
+    echo "ci.sh: run again at the end, with nothing beside them: ${failed[*]}"
+    [ ${#failed[@]} -gt 0 ]
 fi
 [ -z "$tcp" ] || echo "$tcp" | tee -a "$out/tests"
 step "tests that could not run here"
@@ -201,6 +202,16 @@ await foreign
 HEADSTART=$everything timeout 3600 ./interop/run.sh "$out/matrix"
 finish compute
 finish foreign
+if [ ${#failed[@]} -gt 0 ]; then
+    step "programs of tests that failed beside others, alone"
+    names=$(sed -nE 's/^(test )?(.+) \.\.\. FAILED.*/\2/p' "$out/tests" | sort -u | paste -sd ' ')
+    if ! cargo test --workspace --features "$features" --no-fail-fast "${failed[@]}" -- "${skipped[@]}"; then
+        # The last line: of a long output it is the one that everybody reads.
+        echo "ci.sh: failed, and failed again alone: $names" >&2
+        exit 1
+    fi
+    echo "FAILED ONCE, beside other work, and passed alone: $names"
+fi
 step "tests of the spacing of packets, and those for which the machine was too busy, with nothing beside them"
 mapfile -t -O "${#late[@]}" late < <(sed -nE "/$busy/s/.*NOT RUN: (main: tcp: )?([^ ][^:]*(::[^: ]+)*): .*/\2/p" "$out/tests" | sort -u)
 # Programs whose tests measure time.
