@@ -12,6 +12,7 @@ use headstart_startup::prior::Hint;
 use headstart_startup::{Allowance, Scheme, Startup as _, base};
 use headstart_units::{Bytes, Time};
 
+use crate::store::client_key;
 use crate::{Account, Gates, Guard, Limits, Metrics, Policy, Rollout, StartReport, Store};
 
 /// A scheme that the stack carries.
@@ -181,6 +182,20 @@ impl Connection {
             controllers: AtomicUsize::new(0),
             is_disowned: AtomicBool::new(false),
         })
+    }
+
+    /// A connection that a server accepts, with its peer's hint if that is known from elsewhere.
+    #[must_use]
+    pub fn accepted(rules: &Arc<Rules>, draws: &Draws, peer: SocketAddr, hint: Option<Hint>) -> Arc<Self> {
+        let key = client_key(peer.ip());
+        if let Some(store) = rules.store() {
+            store.prefetch(key);
+        }
+        let connection = Self::new(Arc::clone(rules), peer, key, draws.next(), None);
+        if let Some(hint) = hint {
+            connection.set_hint(hint);
+        }
+        connection
     }
 
     /// Sets the hint of the peer's access link: once, later calls have no effect.

@@ -63,6 +63,7 @@ pub mod limits;
 pub mod metrics;
 pub mod publication;
 pub mod sequential;
+mod setters;
 pub mod silence;
 pub mod sizes;
 pub mod start_report;
@@ -79,6 +80,11 @@ pub use metrics::Metrics;
 pub use publication::Publication;
 pub use start_report::StartReport;
 pub use store::{Sharded, Store};
+
+#[doc(hidden)]
+pub use headstart_startup::base::Kind as BaseKind;
+#[doc(hidden)]
+pub use headstart_units::Bytes;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -11,24 +11,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use headstart_startup::base;
 use headstart_startup::hint::Steps;
 use headstart_startup::prior::Hint;
-use headstart_units::Bytes;
 use noq_proto::{Side, TokenMemoryCache, TokenStore, TransportConfig};
 
 use crate::choice::Choice;
 use crate::copies::{CopyPolicy, DuplicateSender};
 use crate::epoch::Epoch;
-use crate::gates::{Gates, Rollout};
-use crate::guard::Guard;
-use crate::limits::{Limits, Policy};
 use crate::metrics::Metrics;
 use crate::pending_connection::PendingConnection;
 use crate::server::{ArmAssignment, SetupError, common_setters, install};
 use crate::session::{ClientTls, CustomCrypto, SessionFactory, tls};
 use crate::shared::{Handle, Rules, Shared};
-use crate::store::{Store, server_key};
+use crate::store::server_key;
 
 /// Settings for the connections that a client initiates.
 #[derive(Clone)]

@@ -27,11 +27,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use headstart_startup::base;
 use headstart_startup::hint::Steps;
 use headstart_startup::history::FixedHash;
 use headstart_startup::prior::Hint;
-use headstart_units::Bytes;
 use noq_proto::congestion::{Bbr3Config, CubicConfig};
 use noq_proto::crypto::rustls::NoInitialCipherSuite;
 use noq_proto::{ConnectionId, Side, TransportConfig};
@@ -40,14 +38,11 @@ use crate::adapter::Factory;
 use crate::choice::{Choice, Stack};
 use crate::copies::{CopyPolicy, DuplicateSender};
 use crate::epoch::Epoch;
-use crate::gates::{Gates, Rollout};
-use crate::guard::Guard;
-use crate::limits::{Limits, Policy};
 use crate::metrics::Metrics;
 use crate::pending_connection::PendingConnection;
 use crate::session::{CustomCrypto, ServerTls, SessionFactory, tls};
 use crate::shared::{Handle, Rules, Shared};
-use crate::store::{Store, client_key};
+use crate::store::client_key;
 
 /// Errors of an endpoint's set-up.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -110,33 +105,11 @@ enum Crypto {
 
 macro_rules! common_setters {
     () => {
-        /// Store of records. None by default: no records are kept.
-        #[must_use]
-        pub fn history(mut self, store: Arc<dyn Store>) -> Self {
-            Arc::make_mut(&mut self.rules).common_mut().store = Some(store);
-            self
+        fn rules_mut(&mut self) -> &mut headstart_adapter::Rules {
+            Arc::make_mut(&mut self.rules).common_mut()
         }
 
-        /// Conditions for the use of a record and of a fast start.
-        #[must_use]
-        pub fn gates(mut self, gates: Gates) -> Self {
-            Arc::make_mut(&mut self.rules).common_mut().gates = gates;
-            self
-        }
-
-        /// Share of the connections that run the scheme; a clone of the [`Arc`] can change it.
-        #[must_use]
-        pub fn rollout(mut self, rollout: Arc<Rollout>) -> Self {
-            Arc::make_mut(&mut self.rules).common_mut().rollout = rollout;
-            self
-        }
-
-        /// Watches the arms, and stops the rollout that it was made for. None by default.
-        #[must_use]
-        pub fn guard(mut self, guard: Arc<Guard>) -> Self {
-            Arc::make_mut(&mut self.rules).common_mut().guard = Some(guard);
-            self
-        }
+        headstart_adapter::rule_setters!();
 
         /// The control arm's scheme. Slow start from ten packets by default.
         ///
@@ -147,15 +120,8 @@ macro_rules! common_setters {
             if choice.scheme().is_none() || choice.needs_duplicate_sender() {
                 return Err(SetupError::Control(choice.name().to_owned()));
             }
-            Arc::make_mut(&mut self.rules).common_mut().control = choice.carried();
+            self.rules_mut().control = choice.carried();
             Ok(self)
-        }
-
-        /// The base controller for congestion avoidance. CUBIC by default.
-        #[must_use]
-        pub fn base_controller(mut self, base: base::Kind) -> Self {
-            Arc::make_mut(&mut self.rules).common_mut().base = base;
-            self
         }
 
         /// Sender of the copies of Halfback and Proactive, which without one send none. See
@@ -170,28 +136,6 @@ macro_rules! common_setters {
         #[must_use]
         pub fn copies(mut self, policy: CopyPolicy) -> Self {
             Arc::make_mut(&mut self.rules).copies = policy;
-            self
-        }
-
-        /// Caps on hints and records; [`Policy`] has the defaults.
-        #[must_use]
-        pub fn limits(mut self, policy: Policy) -> Self {
-            Arc::make_mut(&mut self.rules).common_mut().limits = Limits::new(policy);
-            self
-        }
-
-        /// Cap in bytes on a first flight that is limited by nothing but the flow's size
-        /// (JumpStart, Halfback). 141 kB by default, the receive window of Halfback §4.1.
-        #[must_use]
-        pub fn flight_limit(mut self, bytes: u64) -> Self {
-            Arc::make_mut(&mut self.rules).common_mut().flight_limit = Bytes::new(bytes);
-            self
-        }
-
-        /// Counters of connections. Several endpoints may share one.
-        #[must_use]
-        pub fn metrics(mut self, metrics: Arc<Metrics>) -> Self {
-            Arc::make_mut(&mut self.rules).common_mut().metrics = metrics;
             self
         }
 

@@ -5,11 +5,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use headstart_adapter::connection::Draws;
-use headstart_adapter::store::client_key;
-use headstart_adapter::{Connection, Epoch, Gates, Guard, Limits, Metrics, Policy, Rollout, Rules, Store};
+use headstart_adapter::{Connection, Epoch, Metrics, Rules};
+use headstart_startup::catalogue;
 use headstart_startup::prior::Hint;
-use headstart_startup::{base, catalogue};
-use headstart_units::Bytes;
 use quinn_proto::congestion::ControllerFactory;
 use quinn_proto::{ServerConfig, TransportConfig};
 
@@ -50,10 +48,11 @@ impl ServerSetup {
         })
     }
 
-    fn with(mut self, set: impl FnOnce(&mut Rules)) -> Self {
-        set(Arc::make_mut(&mut self.rules));
-        self
+    fn rules_mut(&mut self) -> &mut Rules {
+        Arc::make_mut(&mut self.rules)
     }
+
+    headstart_adapter::rule_setters!();
 
     /// Makes the transport configuration of a connection, whose congestion controller is then set;
     /// quinn cannot copy one. [`TransportConfig::default`] by default.
@@ -63,59 +62,11 @@ impl ServerSetup {
         self
     }
 
-    /// Store of records. None by default: no records are kept.
-    #[must_use]
-    pub fn history(self, store: Arc<dyn Store>) -> Self {
-        self.with(|rules| rules.store = Some(store))
-    }
-
-    /// Conditions for the use of a record and of a fast start.
-    #[must_use]
-    pub fn gates(self, gates: Gates) -> Self {
-        self.with(|rules| rules.gates = gates)
-    }
-
-    /// Share of the connections that run the scheme. A clone of the [`Arc`] changes it at run time.
-    #[must_use]
-    pub fn rollout(self, rollout: Arc<Rollout>) -> Self {
-        self.with(|rules| rules.rollout = rollout)
-    }
-
-    /// Watches the arms, and stops the rollout that it was made for. None by default.
-    #[must_use]
-    pub fn guard(self, guard: Arc<Guard>) -> Self {
-        self.with(|rules| rules.guard = Some(guard))
-    }
-
     /// The control arm's scheme. Slow start from ten packets by default.
     #[must_use]
-    pub fn control(self, choice: Choice) -> Self {
-        self.with(|rules| rules.control = choice.0)
-    }
-
-    /// The base controller for congestion avoidance. CUBIC by default.
-    #[must_use]
-    pub fn base_controller(self, base: base::Kind) -> Self {
-        self.with(|rules| rules.base = base)
-    }
-
-    /// Caps on hints and records; [`Policy`] has the defaults.
-    #[must_use]
-    pub fn limits(self, policy: Policy) -> Self {
-        self.with(|rules| rules.limits = Limits::new(policy))
-    }
-
-    /// Cap in bytes on a first flight that is limited by nothing but the flow's size (JumpStart).
-    /// 141 kB by default.
-    #[must_use]
-    pub fn flight_limit(self, bytes: u64) -> Self {
-        self.with(|rules| rules.flight_limit = Bytes::new(bytes))
-    }
-
-    /// Counters of connections. Several endpoints may share one.
-    #[must_use]
-    pub fn metrics(self, metrics: Arc<Metrics>) -> Self {
-        self.with(|rules| rules.metrics = metrics)
+    pub fn control(mut self, choice: Choice) -> Self {
+        self.rules_mut().control = choice.0;
+        self
     }
 
     /// Maps quinn's clock to the time of records, for virtual time. By default ns since 1970.
@@ -164,14 +115,7 @@ impl ServerSetup {
         peer: SocketAddr,
         hint: Option<Hint>,
     ) -> (Arc<dyn ControllerFactory + Send + Sync>, Handle) {
-        let key = client_key(peer.ip());
-        if let Some(store) = self.rules.store() {
-            store.prefetch(key);
-        }
-        let connection = Connection::new(Arc::clone(&self.rules), peer, key, self.draws.next(), None);
-        if let Some(hint) = hint {
-            connection.set_hint(hint);
-        }
+        let connection = Connection::accepted(&self.rules, &self.draws, peer, hint);
         (Factory::new(Arc::clone(&connection), self.epoch), Handle(connection))
     }
 
