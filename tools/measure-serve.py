@@ -32,7 +32,8 @@ import sys
 import tempfile
 import time
 
-PORTS = {"nginx": 8443, "headstart": 4533, "noq": 4534, "caddy": 4535, "noq-without-gso": 4536, "one-worker": 4537}
+PORTS = {"nginx": 8443, "headstart": 4533, "noq": 4534, "caddy": 4535, "noq-without-gso": 4536, "one-worker": 4537,
+         "noq-without-gro": 4538}
 #: name, file, kind, connections at once
 CASES = [
     ("1 kB, kept", "1k", "kept", 16),
@@ -42,7 +43,8 @@ CASES = [
     ("1 GB", "1G", "kept", 1),
 ]
 SIZES = {"1k": 1000, "100k": 100_000, "10M": 10_000_000, "1G": 1_000_000_000}
-SERVERS = ["nginx h2", "nginx h1", "headstart h2", "headstart h1", "headstart h3", "noq h3", "caddy h3", "noq-without-gso h3", "one-worker h3"]
+SERVERS = ["nginx h2", "nginx h1", "headstart h2", "headstart h1", "headstart h3", "noq h3", "caddy h3", "noq-without-gso h3", "noq-without-gro h3",
+           "one-worker h3"]
 
 
 def processor_time(pid):
@@ -105,7 +107,8 @@ def start_headstart(headstart, folder, most=10_000, server="headstart"):
 
 def start_noq(plain, folder, server="noq"):
     words = [plain, folder / "site", f"127.0.0.1:{PORTS[server]}", folder / "cert.pem", folder / "key.pem"]
-    return subprocess.Popen(words + (["no-gso"] if server != "noq" else []))
+    without = {"noq": [], "noq-without-gso": ["no-gso"], "noq-without-gro": ["no-gro"]}
+    return subprocess.Popen(words + without[server])
 
 
 def start_caddy(folder):
@@ -176,6 +179,7 @@ def compare(options, folder):
         "noq": lambda: start_noq(f"{options.examples}/plain", folder),
         "caddy": lambda: start_caddy(folder),
         "noq-without-gso": lambda: start_noq(f"{options.examples}/plain", folder, "noq-without-gso"),
+        "noq-without-gro": lambda: start_noq(f"{options.examples}/plain", folder, "noq-without-gro"),
     }
     processes = {name: starts[name]() for name in dict.fromkeys(server.split()[0] for server in servers)}
     time.sleep(1)
@@ -284,7 +288,7 @@ def main():
     parser.add_argument("--turns", type=int, default=9)
     parser.add_argument("--seconds", type=int, default=1)
     parser.add_argument("--only", help="cases with one of these words")
-    parser.add_argument("--servers", help="these servers alone, such as headstart,one-worker,noq,noq-without-gso")
+    parser.add_argument("--servers", help="these servers alone, such as headstart,one-worker,noq,noq-without-gso,noq-without-gro")
     parser.add_argument("--real-time", action="store_true", help="before everything else")
     parser.add_argument("--crowd", help="idle and busy connections, such as 10000,500")
     options = parser.parse_args()
