@@ -1,8 +1,6 @@
 #!/usr/bin/env bash
 # Runs fuzz targets for some seconds. Usage: tools/fuzz.sh [SECONDS [TARGET...]]
 #
-# Without names all but `answer` and `rollout`, for which much more is compiled (feature `server`).
-#
 # Builds with the coverage instrumentation that libFuzzer reads, by stable compiler flags, so that
 # neither a nightly compiler nor cargo-fuzz is needed; `cargo fuzz run` works too. Without a
 # sanitizer: it looks for panics, overflows, endless loops and unbounded memory. It starts from
@@ -13,12 +11,9 @@ cd "$(dirname "$0")/.."
 seconds=${1:-10}
 shift || true
 targets=("$@")
-of_server="answer|rollout"
 if [ ${#targets[@]} -eq 0 ]; then
-    mapfile -t targets < <(basename -s .rs -a fuzz/fuzz_targets/*.rs | grep -vxE "$of_server")
+    mapfile -t targets < <(basename -s .rs -a fuzz/fuzz_targets/*.rs)
 fi
-features=
-printf '%s\n' "${targets[@]}" | grep -qxE "$of_server" && features=server
 host=$(rustc -vV | sed -n 's/^host: //p')
 export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
@@ -30,7 +25,7 @@ for runtime in /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-"${host%
 done
 # A target is given, so that build scripts and macros are not instrumented.
 cargo build --quiet --profile fuzz --manifest-path fuzz/Cargo.toml --target-dir target/fuzz --target "$host" \
-    --features "$features" "${targets[@]/#/--bin=}"
+    "${targets[@]/#/--bin=}"
 run() { # TARGET
     local target=$1 corpus=target/fuzz/corpus/$1 artifacts=target/fuzz/artifacts/$1 log=target/fuzz/$1.log
     mkdir -p "$corpus" "$artifacts"

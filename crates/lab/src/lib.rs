@@ -29,7 +29,7 @@ macro_rules! eprintln {
 /// The version, with the commit that the program is built from where that is known.
 pub const VERSION: &str = env!("HEADSTART_VERSION");
 
-#[cfg(feature = "network")]
+#[cfg(feature = "ab")]
 pub mod ab;
 pub mod capacity;
 pub mod command;

@@ -28,6 +28,7 @@ pub mod choice;
 pub mod client;
 mod frames;
 pub mod identity;
+#[cfg(feature = "tcp")]
 pub mod metrics;
 pub mod open;
 pub mod places;
@@ -37,6 +38,7 @@ mod small_files;
 pub mod start;
 #[cfg(target_os = "linux")]
 pub mod steering;
+#[cfg(feature = "tcp")]
 pub mod tcp;
 
 use std::sync::Arc;

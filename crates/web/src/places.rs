@@ -18,6 +18,7 @@ pub(crate) enum Kind {
     /// Connections over QUIC.
     Quic,
     /// Connections over TCP.
+    #[cfg_attr(not(feature = "tcp"), expect(dead_code, reason = "it keeps its place in the counters"))]
     Tcp,
     /// Answers that hold a file.
     File,
