@@ -354,6 +354,18 @@ fn is_version(condition: &HeaderValue, headers: &HeaderMap) -> bool {
 fn is_absent(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound, PermissionDenied};
     matches!(error.kind(), NotFound | NotADirectory | PermissionDenied | InvalidInput | InvalidFilename)
+        || is_loop(error)
+}
+
+/// True if symbolic links lead to themselves.
+#[cfg(target_os = "linux")]
+fn is_loop(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32)
+}
+
+#[cfg(not(target_os = "linux"))]
+const fn is_loop(_: &io::Error) -> bool {
+    false
 }
 
 /// All characters but those unreserved in RFC 3986 §2.3, and the slash after a folder's name.

@@ -1,8 +1,9 @@
 //! Events of an admission before and during each connection, and the scheme reported to clients.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use crate::common::{TIMEOUT, folder, start, start_with, until};
+use crate::common::{Running, TIMEOUT, folder, start, start_with, until};
 use headstart_web::admission::{Admission, Session};
 use headstart_web::client;
 use headstart_web::server::ServerConfig;
@@ -139,4 +140,50 @@ async fn a_server_that_shuts_down_finishes_its_responses() {
     server.stop().await;
     let visit = fetching.await.expect("no panic").expect("the whole answer");
     assert_eq!(visit.pages[0].bytes, 50_000_000);
+}
+
+/// Datagrams of a client that begins with a request in 0-RTT, as many as it sends at once; the
+/// answers are lost.
+async fn begin_early(config: noq::ClientConfig, server: &Running) {
+    let relay = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+    let dialler = noq::Endpoint::client(([127, 0, 0, 1], 0).into()).expect("a socket");
+    let towards = relay.local_addr().expect("an address");
+    let connecting = dialler.connect_with(config, towards, "localhost").expect("begins");
+    let (connection, _) = connecting.into_0rtt().ok().expect("a ticket");
+    let (mut request, _answer) = connection.open_bi().await.expect("a stream");
+    request.write_all(b"a request, which is not read").await.expect("sent");
+    let mut packet = [0; 2048];
+    loop {
+        let sent = tokio::time::timeout(Duration::from_millis(100), relay.recv_from(&mut packet)).await;
+        let Ok(received) = sent else { return };
+        let (length, from) = received.expect("a datagram");
+        if from != server.address {
+            relay.send_to(&packet[..length], server.address).await.expect("sent");
+        }
+    }
+}
+
+/// Without a token from before, anybody may have sent the request in another's name.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_in_0_rtt_waits_for_the_handshake_unless_its_address_is_validated() {
+    for has_token in [true, false] {
+        let (admission, events) = event_log();
+        let server = start_with(admission, ServerConfig::default(), folder).await;
+        let mut config = server.client(None, true);
+        server.fetch_as(config.clone(), &["/"]).await;
+        if !has_token {
+            config.token_store(Arc::new(noq::TokenMemoryCache::default()));
+        }
+        begin_early(config, &server).await;
+        let events = || events.lock().expect("not poisoned").clone();
+        let count = |word: &str| events().iter().filter(|line| line.starts_with(word)).count();
+        until("the second connection", || count("the usual") == 2).await;
+        if has_token {
+            until("it is served", || count("established") == 2).await;
+        } else {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            assert_eq!(count("established"), 1, "{:?}", events());
+        }
+        server.shutdown.cancel();
+    }
 }

@@ -261,3 +261,22 @@ async fn noise_is_answered_within_bounds(server: Running) {
     assert_eq!(server.fetch(&["/bytes/1000"]).await.pages[0].bytes, 1_000);
     server.stop().await;
 }
+
+/// The server answers at once and reads on for a second.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endless_body_is_not_read_for_long() {
+    let server = start(ServerConfig::default(), |_| Site::Generated).await;
+    let (connection, _control) = dial(&server).await;
+    let (mut stream, mut answer) = connection.open_bi().await.expect("a stream");
+    stream.write_all(&request("/bytes/10")).await.expect("sent");
+    stream.write_all(&[varint(0), varint(1 << 40)].concat()).await.expect("sent");
+    let answer = answer.read_to_end(1000).await.expect("an answer");
+    assert!(answer.windows(10).any(|bytes| bytes == b"hhhhhhhhhh"), "{answer:?}");
+    let begun = std::time::Instant::now();
+    while stream.write_all(&[0; 100]).await.is_ok() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it reads on");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(connection.close_reason().is_none(), "others go on");
+    server.stop().await;
+}

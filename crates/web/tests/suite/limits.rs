@@ -1,17 +1,20 @@
 //! Bounds on what clients can occupy: connections, handshakes, and answers that they do not read.
 
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{Running, TIMEOUT, start, start_with, until};
+use headstart_web::access_log::{AccessLog, Destination, Format};
 use headstart_web::admission::{Admission, Plain, Session};
 use headstart_web::client;
 use headstart_web::identity::Identity;
 use headstart_web::places::ConnectionCounters;
 use headstart_web::server::{self, ServerConfig};
 use headstart_web::site::Site;
-use noq::{Connecting, Connection, ConnectionError, Endpoint, Incoming};
+use noq::{Connecting, Connection, ConnectionError, Endpoint, Incoming, VarInt};
 use tokio::net::UdpSocket;
 use tokio_util::sync::CancellationToken;
 
@@ -271,4 +274,60 @@ async fn what_waits_for_clients_has_a_bound_in_all_and_the_smallest_window_still
     assert!(windows(10_000).all(|window| window >= 64 * 1024));
     let in_all: u64 = windows(10_000).sum();
     assert!(in_all < 6 << 30, "{in_all} bytes, if all clients stop to acknowledge");
+}
+
+/// Bytes of an answer that a client gets written who is willing to take all of it, and from whom no
+/// acknowledgement comes.
+async fn written_without_acknowledgements(most_unsent: u64) -> u64 {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("log");
+    let log = AccessLog::open(Destination::File(file.clone()), Format::Common).expect("a file");
+    let server_config =
+        ServerConfig { most_unsent, access_log: Some(log), grace: Duration::ZERO, ..ServerConfig::default() };
+    let server = start(server_config, generated).await;
+    let relay = Arc::new(UdpSocket::bind("127.0.0.1:0").await.expect("a port"));
+    let (towards, behind) = (relay.local_addr().expect("an address"), server.address);
+    let left = Arc::new(AtomicUsize::new(usize::MAX));
+    let budget = Arc::clone(&left);
+    let relaying = tokio::spawn(async move {
+        let (mut packet, mut client) = ([0; 2048], behind);
+        loop {
+            let (length, from) = relay.recv_from(&mut packet).await.expect("a datagram");
+            let to = if from == behind { client } else { behind };
+            if from != behind {
+                client = from;
+                if budget.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_err() {
+                    continue;
+                }
+            }
+            relay.send_to(&packet[..length], to).await.expect("sent");
+        }
+    });
+    let mut config = server.client(None, false);
+    let mut transport = noq::TransportConfig::default();
+    transport.stream_receive_window(VarInt::MAX).receive_window(VarInt::MAX);
+    config.transport_config(Arc::new(transport));
+    let endpoint = Endpoint::client(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a socket");
+    let connection =
+        endpoint.connect_with(config, towards, "localhost").expect("begins").await.expect("a connection");
+    // The end of the handshake.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    left.store(2, Relaxed);
+    let (mut request, _answer) = connection.open_bi().await.expect("a stream");
+    request.write_all(&request_of_a_gigabyte()).await.expect("sent");
+    tokio::time::sleep(Duration::from_millis(1000)).await;
+    server.stop().await;
+    let logged = || std::fs::read_to_string(&file).unwrap_or_default();
+    until("a line", || logged().ends_with('\n')).await;
+    relaying.abort();
+    logged().trim().rsplit(' ').next().and_then(|bytes| bytes.parse().ok()).expect("a number of bytes")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_waits_for_acknowledgements_behind_the_send_window() {
+    let (least, usual) =
+        (written_without_acknowledgements(1).await, written_without_acknowledgements(1 << 30).await);
+    // With a piece of 64 KiB that is not written whole.
+    assert!(least <= 3 * 64 * 1024, "{least} bytes");
+    assert!((9_000_000..11_000_000).contains(&usual), "{usual} bytes");
 }

@@ -56,9 +56,14 @@ async fn nothing_outside_the_folder_is_served() {
         format!("/sub%20folder/../../{name}/"),
         format!("/{}", key.display()),
         format!("/%2f{}", key.display()),
+        "/%2fusr/".to_owned(),
+        "/%2fusr%2f".to_owned(),
         "/nothing".to_owned(),
         "/sub%20folder/%00".to_owned(),
         "/..%5c".to_owned(),
+        format!("/%252e%252e/{name}/identity.pem"),
+        format!("/..%c0%af{name}%c0%afidentity.pem"),
+        format!("/sub%20folder%00/../../{name}/identity.pem"),
     ] {
         let visit = server.fetch(&[&path]).await;
         let page = &visit.pages[0];
@@ -177,6 +182,31 @@ async fn names_that_no_file_can_have_are_not_found() {
     let server = start(ServerConfig::default(), folder).await;
     for path in ["n".repeat(300), "n/".repeat(5000), "%00".to_owned(), "index.html/n".to_owned()] {
         assert_eq!(server.fetch(&[&format!("/{path}")]).await.pages[0].status, 404, "{path}");
+    }
+    server.stop().await;
+}
+
+/// Their targets are the operator's choice: clients cannot make links.
+#[tokio::test(flavor = "multi_thread")]
+#[cfg(target_os = "linux")]
+async fn symbolic_links_are_followed_and_broken_ones_are_not_found() {
+    use std::os::unix::fs::symlink;
+    let outside = tempfile::tempdir().expect("a folder");
+    std::fs::write(outside.path().join("page"), "outside").expect("a file");
+    let server = start(ServerConfig::default(), |files| {
+        let link = |target: &std::path::Path, name: &str| symlink(target, files.path().join(name));
+        link(&outside.path().join("page"), "file").expect("a link");
+        link(outside.path(), "outside").expect("a link");
+        link("nowhere".as_ref(), "broken").expect("a link");
+        link("loop".as_ref(), "loop").expect("a link");
+        folder(files)
+    })
+    .await;
+    for path in ["/file", "/outside/page"] {
+        assert_eq!(server.fetch(&[path]).await.pages[0].body.as_deref(), Some(&b"outside"[..]), "{path}");
+    }
+    for path in ["/broken", "/loop", "/loop/", "/loop/page"] {
+        assert_eq!(server.fetch(&[path]).await.pages[0].status, StatusCode::NOT_FOUND, "{path}");
     }
     server.stop().await;
 }
