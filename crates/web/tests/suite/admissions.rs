@@ -149,7 +149,7 @@ async fn begin_early(config: noq::ClientConfig, server: &Running) {
     let dialler = noq::Endpoint::client(([127, 0, 0, 1], 0).into()).expect("a socket");
     let towards = relay.local_addr().expect("an address");
     let connecting = dialler.connect_with(config, towards, "localhost").expect("begins");
-    let (connection, _) = connecting.into_0rtt().ok().expect("a ticket");
+    let (connection, _) = connecting.into_0rtt().expect("a ticket");
     let (mut request, _answer) = connection.open_bi().await.expect("a stream");
     request.write_all(b"a request, which is not read").await.expect("sent");
     let mut packet = [0; 2048];
