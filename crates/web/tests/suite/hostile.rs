@@ -109,7 +109,7 @@ async fn what_a_connection_sends_unread_is_bounded() {
     let mut sent = 0;
     for (stream, _) in &mut streams {
         // Of a stream that is blocked.
-        while let Ok(written) = tokio::time::timeout(Duration::from_millis(100), stream.write(&piece)).await {
+        while let Ok(written) = tokio::time::timeout(Duration::from_millis(30), stream.write(&piece)).await {
             sent += written.expect("the stream is open");
         }
     }
@@ -248,13 +248,13 @@ async fn noise_is_answered_within_bounds(server: Running) {
                 datagram[5] = if length < 30 { 0 } else { 8 };
                 datagram[if length < 30 { 6 } else { 14 }] = datagram[5];
                 client.send_to(&datagram[..length], server.address).await.expect("sent");
-                let mut answer = [0; 2048];
-                let wait = Duration::from_millis(20);
-                while let Ok(Ok(bytes)) = tokio::time::timeout(wait, client.recv(&mut answer)).await {
-                    assert!(bytes <= 3 * length, "{first:#x} {version:#x}: {bytes} bytes for {length}");
-                    answers += 1;
-                }
             }
+        }
+        let mut answer = [0; 2048];
+        let wait = Duration::from_millis(100);
+        while let Ok(Ok(bytes)) = tokio::time::timeout(wait, client.recv(&mut answer)).await {
+            assert!(bytes <= 3 * length, "{bytes} bytes for {length}");
+            answers += 1;
         }
     }
     assert!(answers > 0);
