@@ -30,7 +30,7 @@ use headstart_net::Direction;
 use headstart_sim::record::MessageReport;
 use headstart_sim::workload::PageReport;
 use headstart_sim::{FlowReport, Seed};
-use headstart_units::Time;
+use headstart_units::{Bytes, Time};
 
 use headstart_study::carrier::{Bottleneck, Observer, RandomLoss};
 use headstart_study::options::{DetectionName, OpenerName, RouterName, TransportName, UpOptions};
@@ -109,6 +109,11 @@ pub fn refuse(setup: &Setup) -> Result<()> {
         transport.handshakes == 1,
         "--handshakes: found {}, expected 1 in the emulator: TCP and QUIC have a handshake of one round trip",
         transport.handshakes
+    );
+    ensure!(
+        transport.mtu == Bytes::new(1500),
+        "--mtu: found {}, expected 1500 B in the emulator: its hosts choose the size of their packets",
+        transport.mtu
     );
     ensure!(
         transport.transport == TransportName::Quic || !transport.ecn,

@@ -94,6 +94,7 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["race", "--repeats", "0"],                &["--repeats", "0", "1"]),
     (&["race", "--seed=-1"],                     &["--seed", "-1"]),
     (&["race", "--quantum", "65"],               &["--quantum", "65", "64"]),
+    (&["race", "--mtu", "500 B"],                &["--mtu", "500 B", "576"]),
     (&["race", "--receive-window", "1 kB"],      &["--receive-window", "1 kB", "1448"]),
     (&["race", "--fetch", "persistent:0"],       &["--fetch", "persistent:0", "persistent:6"]),
     (&["race", "--colour", "red"],               &["--colour"]),

@@ -78,6 +78,7 @@ pub static DEPENDENCIES: &[Dependency] = &[
     row("pacing", MODEL, is_model, "--pacing linux", ["--transport quic", "--schemes iw10"]),
     row("quantum", MODEL, is_model, "--quantum 8", ["--transport quic", ""]),
     row("no-prr", MODEL, is_model, "--no-prr", ["--transport quic", "--schemes iw10"]),
+    row("recovery-period", MODEL, is_model, "--recovery-period", ["--transport quic", "--schemes iw10"]),
     row("prr-slow-start", MODEL, is_model, "--prr-slow-start", ["--transport quic", "--schemes iw10"]),
     row("no-idle-restart", "in a race: no request comes after an idle time", |_| false, "--no-idle-restart", ["--pages archive2014 --schemes iw10", NONE]),
     row("no-window-validation", MODEL, is_model, "--no-window-validation",

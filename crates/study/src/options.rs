@@ -146,6 +146,9 @@ pub struct TransportOptions {
     /// Round trips of the handshake; UDT takes 2
     #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = whole(1..=4_u8))]
     pub handshakes: u8,
+    /// Size of a full data packet on the link, headers included
+    #[arg(long, default_value = "1500 B", value_name = "SIZE")]
+    pub mtu: Bytes,
     /// Sender's action when acks stop arriving
     #[arg(long, default_value = "tlp", value_name = "NAME")]
     pub probe: ProbeName,
@@ -170,6 +173,10 @@ pub struct TransportOptions {
     /// Explicit congestion notification: CoDel and RED mark instead of dropping
     #[arg(long)]
     pub ecn: bool,
+    /// End recovery at the first ack for what left after its beginning, and begin another at the
+    /// loss of that, as RFC 9002 does. Else it waits for all that was sent before
+    #[arg(long)]
+    pub recovery_period: bool,
     /// Let the window, not proportional rate reduction, limit recovery
     #[arg(long)]
     pub no_prr: bool,

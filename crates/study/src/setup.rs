@@ -113,9 +113,16 @@ impl Setup {
             run.duration
         );
         ensure!(
-            transport.receive_window >= Bytes::new(1448),
-            "--receive-window: found {}, expected a segment of 1448 B at least",
-            transport.receive_window
+            (Bytes::new(576)..=Bytes::new(9000)).contains(&transport.mtu),
+            "--mtu: found {}, expected 576 to 9000 B",
+            transport.mtu
+        );
+        let segment = transport.mtu.saturating_sub(TcpConfig::default().header);
+        ensure!(
+            transport.receive_window >= segment,
+            "--receive-window: found {}, expected a segment of {} B at least",
+            transport.receive_window,
+            segment.get()
         );
         let mut notes = vec![];
         let carrier = carriers.find(run.environment, transport.transport)?;
@@ -321,7 +328,10 @@ impl Setup {
     pub fn tcp(&self) -> TcpConfig {
         use headstart_sim::tcp::{Detection, Pacing, Probe};
         let options = &self.transport;
+        let header = TcpConfig::default().header;
         TcpConfig {
+            mss: options.mtu.saturating_sub(header),
+            header,
             receive_window: options.receive_window,
             detection: match options.detection {
                 DetectionName::Rack => Detection::Rack,
@@ -336,6 +346,7 @@ impl Setup {
                 ProbeName::Quic => Probe::Quic,
             },
             prr: !options.no_prr,
+            recovery_period: options.recovery_period,
             idle_restart: !options.no_idle_restart,
             window_validation: !options.no_window_validation,
             prr_slow_start: options.prr_slow_start,

@@ -51,6 +51,10 @@ fn schemes_that_a_real_transport_cannot_run_are_refused_by_name() {
             "run = { in = \"emulator\" }\ntransport = { handshakes = 2 }",
             ["--handshakes", "found 2", "expected 1"],
         ),
+        (
+            "run = { in = \"emulator\" }\ntransport = { mtu = \"1300 B\" }",
+            ["--mtu", "found 1.3 kB", "expected 1500"],
+        ),
         ("run = { in = \"moon\" }", ["run.in", "moon", "emulator"]),
     ] {
         let error = format!("{:#}", setup(text).expect_err(text));

@@ -115,6 +115,10 @@ pub struct TcpConfig {
     /// start reduction bound, which Linux and Google QUIC had until RFC 9937 restricted it (§4:
     /// only acks that show progress and no new loss).
     pub prr_slow_start: bool,
+    /// Recovery ends once something that left after its beginning is acknowledged, and the loss of
+    /// such a packet begins another (RFC 9002 §7.3.2). Else everything sent before it has to be
+    /// acknowledged (RFC 6675).
+    pub recovery_period: bool,
     /// When acknowledgements are sent.
     pub delayed_ack: DelayedAck,
     /// Lower bound of the retransmission timeout. 200 ms as in Linux; 1 s in RFC 6298 §2.4.
@@ -186,6 +190,7 @@ impl Default for TcpConfig {
             probe: Probe::default(),
             prr: true,
             prr_slow_start: false,
+            recovery_period: false,
             delayed_ack: DelayedAck::IMMEDIATE,
             min_rto: Span::from_millis(200),
             initial_rto: Span::from_secs(1),

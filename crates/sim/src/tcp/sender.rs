@@ -161,6 +161,10 @@ pub struct Sender {
     acknowledged: u64,
 
     state: State,
+    /// Transmissions before the latest reduction of the window, and those up to the newest one
+    /// declared lost ([`TcpConfig::recovery_period`]).
+    reduced_at: u32,
+    newest_lost: u32,
     prr: Prr,
     /// Segments declared lost and not sent again, and a lower bound of the first one's number.
     lost_pending: u32,
@@ -230,6 +234,8 @@ impl Default for Sender {
             message_ends: VecDeque::new(),
             acknowledged: 0,
             state: State::Open,
+            reduced_at: 0,
+            newest_lost: 0,
             prr: Prr::default(),
             lost_pending: 0,
             lost_hint: 0,

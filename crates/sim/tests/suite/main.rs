@@ -9,6 +9,7 @@ mod headstart;
 mod informed;
 mod linux;
 mod opponents;
+mod recovery;
 mod replay;
 mod routers;
 mod udt;

@@ -55,6 +55,9 @@ impl Sender {
         self.backoff = 0;
         self.tail_probe_out = false;
         match self.state {
+            State::Recovery { .. } if config.recovery_period && self.newest_delivered > self.reduced_at => {
+                self.state = State::Open;
+            }
             State::Recovery { until } | State::Loss { until } if self.segments.base() >= until => {
                 self.state = State::Open;
             }

@@ -22,12 +22,17 @@ impl Sender {
             return;
         }
         self.counts.first_flight_lost += losses.first_flight.get();
-        let opens_episode = self.state == State::Open;
+        let opens_episode = if config.recovery_period {
+            self.newest_lost > self.reduced_at
+        } else {
+            self.state == State::Open
+        };
         let congestion = self.moment(now).loss(&losses, prior_in_flight, opens_episode);
         self.controller.on_congestion(&congestion);
         self.repair.on_congestion();
         if opens_episode {
             self.state = State::Recovery { until: self.segments.end() };
+            self.reduced_at = self.flights.end();
             self.rescue_done = false;
             config.probe.on_recovery(self);
             if config.prr {
@@ -51,6 +56,7 @@ impl Sender {
         let (mut sent_at, mut is_original, mut number) = (now, false, None);
         if let Some(flight) = self.flights.get_mut(transmission) {
             flight.is_settled = true;
+            self.newest_lost = self.newest_lost.max(transmission + 1);
             sent_at = flight.stamp.sent_at;
             is_original = flight.is_original;
             number = Some(flight.segment);
