@@ -145,8 +145,10 @@ fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<M
     let mut path = setup.path.clone();
     path.rate = setup.bottleneck() * options.new_rate;
     let now = setup.with_path(path)?;
-    // Ideal's record is that of the path itself, for any `records` of the others (WS §4.4.1).
-    let records = if mix.tested.scheme().holds_record() { Records::Exact } else { options.records.records };
+    // Ideal's record is that of the path itself, for any `records` of the others. It has the link's
+    // rate, where connections record payload: "the bandwidth and BDP" (WS §4.4.1).
+    let is_ideal = mix.tested.scheme().holds_record();
+    let records = if is_ideal { Records::Exact } else { options.records.records };
     let carrier = setup.carrier();
     let has_histories = carrier.detail() >= Detail::Events;
     ensure!(
@@ -169,7 +171,12 @@ fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<M
         }
         Records::Exact => {
             let same = Drift { rate: 1.0, rtt: 1.0 };
-            drawn = (same, Some(record_of(&now, same)));
+            let mut record = record_of(&now, same);
+            if is_ideal {
+                record.btl_bw = now.bottleneck();
+                record.window = record.btl_bw * record.rt_prop;
+            }
+            drawn = (same, Some(record));
         }
     }
     let (drift, known) = drawn;
