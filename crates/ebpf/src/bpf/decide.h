@@ -69,7 +69,7 @@ enum hs_refusal {
 
 struct hs_params {
 	__u32 scheme;
-	__u32 initial_window;	/* segments; Headstart: of a first contact before any outcome */
+	__u32 initial_window;	/* segments; Headstart: HS_SEGMENTs of a first contact */
 	__u32 gamma;		/* WiseStart: the ack that decides */
 	__u32 kappa;		/* WiseStart: segments at twice the rate */
 	__u32 adaptation;	/* WiseStart: 0 is WiseStart-wa */
@@ -256,6 +256,7 @@ HS_INLINE void hs_recover(struct hs_start *s, __u64 in_flight)
 
 #define HS_FLOOR 10				/* segments */
 #define HS_BURST 2				/* segments */
+#define HS_SEGMENT 1448				/* bytes, of a first contact's credit */
 #define HS_EARNED 16				/* bytes delivered for one more of credit */
 #define HS_PRICE 32
 #define HS_CAUTION 8
@@ -311,7 +312,7 @@ HS_INLINE void hs_credited_flight(struct hs_start *s, const struct hs_params *pa
 	int known = p->rt_prop > 0;
 
 	s->kept = 50;
-	s->cold = hs_segments(mss, params->initial_window);
+	s->cold = hs_segments(HS_SEGMENT, params->initial_window);
 	s->beside = p->reserved;
 	if (known)
 		least = hs_min(least, p->rt_prop);

@@ -91,7 +91,7 @@ crate::parameters! {
         initial_window: u64 = 10, in 1..=1000, from "RFC 6928";
         /// Segments of a larger flight that leave at once.
         burst: u64 = 2, in 1..=1000, from "HS";
-        /// Segments that a first contact may send while there is no result of another.
+        /// [`SEGMENT`]s that a first contact may send while there is no result of another.
         initial_credit: u64 = 50, in 1..=100_000, from "HS";
         /// Bytes by which the credit rises for each delivered byte.
         credit_gain: Ratio = Ratio::new(1, 16), in Ratio::percent(0)..=Ratio::ONE, from "HS";
@@ -135,6 +135,8 @@ pub struct Headstart {
     reserved_by_others: Bytes,
 }
 
+/// Payload of a TCP segment on Ethernet: a path has room for bytes, and QUIC's packets are smaller.
+pub const SEGMENT: Bytes = Bytes::new(1448);
 /// Share of a marked first flight that counts as lost: a mark signals a queue, not its length.
 const MARKED_SHARE: Ratio = Ratio::new(1, 8);
 /// With each connection smallest values on record rise by 1/8 of the difference to a larger one.
@@ -178,7 +180,7 @@ impl Headstart {
     }
 
     fn initial_credit(&self) -> Bytes {
-        self.mss * self.params.initial_credit
+        SEGMENT * self.params.initial_credit
     }
 
     /// First flight in bytes that the credit allows on the path at present.

@@ -22,6 +22,11 @@ fn recorded_peer(rt_prop: u64, credit: u64) -> Prior {
     Prior { history: record, shared_credit: Some(shared_credit), ..first_contact() }
 }
 
+/// Whole segments of these tests in the credit of first contacts, of which theirs are smaller.
+fn initial_credit() -> u64 {
+    (SEGMENT * Params::default().initial_credit).get() / MSS.get()
+}
+
 /// Segments of the flight that is planned.
 fn planned(prior: &Prior) -> u64 {
     Headstart::new(Params::default()).establish(prior).flight.get() / MSS.get()
@@ -54,15 +59,16 @@ fn two_segments_leave_at_once_and_all_within_one_round_trip() {
         let plan = Headstart::new(Params::default()).establish(&prior);
         (plan.burst, plan.flight, plan.allowance.pace)
     };
+    let first_contact = SEGMENT * Params::default().initial_credit;
     #[rustfmt::skip]
     let rows = [
-        (100, recorded_peer(100, 80), 80, 80, "the credit in one RTT"),
-        (60,  recorded_peer(100, 80), 60, 60, "the flow in one RTT"),
-        (20,  recorded_peer(100, 80), 20, 50, "a shorter one at the pace of a first contact"),
-        (20,  recorded_peer(100, 30), 20, 30, "unless the credit is less than that"),
+        (100, recorded_peer(100, 80), 80, MSS * 80,      "the credit in one RTT"),
+        (78,  recorded_peer(100, 80), 78, MSS * 78,      "the flow in one RTT"),
+        (20,  recorded_peer(100, 80), 20, first_contact, "a shorter one at the pace of a first contact"),
+        (20,  recorded_peer(100, 30), 20, MSS * 30,      "unless the credit is less than that"),
     ];
     for (segments, prior, flight, in_one_rtt, why) in rows {
-        assert_eq!(of(segments, prior), (MSS * 2, MSS * flight, Some(MSS * in_one_rtt / RTT)), "{why}");
+        assert_eq!(of(segments, prior), (MSS * 2, MSS * flight, Some(in_one_rtt / RTT)), "{why}");
     }
     let few = Prior { flow_size: Some(MSS * 9), ..recorded_peer(100, 80) };
     let plan = Headstart::new(Params::default()).establish(&few);
@@ -71,7 +77,7 @@ fn two_segments_leave_at_once_and_all_within_one_round_trip() {
 
 #[test]
 fn the_flight_is_the_credit_less_reservations() {
-    let Params { initial_credit, initial_window, .. } = Params::default();
+    let (initial_credit, initial_window) = (initial_credit(), Params::default().initial_window);
     let with = |reserved: u64, credit| {
         let shared_credit = SharedCredit { reserved: MSS * reserved, credit };
         Prior { shared_credit: Some(shared_credit), ..recorded_peer(100, 0) }
@@ -111,7 +117,7 @@ fn a_longer_queue_in_the_handshake_never_gives_a_larger_flight() {
 
 #[test]
 fn the_credit_of_a_record_decays_towards_that_of_first_contacts() {
-    let Params { initial_credit, half_life, .. } = Params::default();
+    let (initial_credit, half_life) = (initial_credit(), Params::default().half_life);
     for credit in [10, initial_credit, 90] {
         let mut segments = Vec::new();
         for lifetimes in [0, 1, 2, 70] {
