@@ -2,15 +2,15 @@
 //!
 //! ```text
 //!  judge ----> establish ----> publish ... publish ----> close
-//!  record,     reserves the    releases the reservation,  writes the
-//!  hint, arm   first flight    foresees the record        record
+//!  record,     reserves the    revises the credit,      writes the
+//!  hint, arm   first flight    foresees the record      record
 //! ```
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use headstart_startup::catalogue::Needs;
-use headstart_startup::history::{Lease, RecordUpdate, Refusal};
+use headstart_startup::history::{Lease, RecordUpdate, Refusal, Revision};
 use headstart_startup::prior::Hint;
 use headstart_startup::sending::Sender;
 use headstart_startup::{Controller, FlightPlan, Prior, Startup as _};
@@ -53,6 +53,8 @@ pub struct Account {
     lease: Option<Lease>,
     /// The store holds a reservation for its first flight.
     has_reservation: bool,
+    /// Revision of the credit if the connection ended now, while there is a reservation.
+    last_revision: Option<Revision>,
     grant: Option<Grant>,
     /// The outcome as it would be written now.
     outcome: Option<RecordUpdate>,
@@ -178,9 +180,10 @@ impl Account {
         self.keep_record();
     }
 
-    /// No record is written.
+    /// No record is written, and no credit revised.
     pub fn keep_record(&mut self) {
         self.outcome = Some(RecordUpdate::Keep);
+        self.last_revision = None;
     }
 
     /// The peer does not answer, or answers again: a connection without an answer takes no share of
@@ -204,12 +207,10 @@ impl Account {
         self.report.first_answer = *sender.first_answer();
         self.report.min_rtt = sender.rtt().min;
         self.report.btl_bw = sender.fastest();
-        if self.has_reservation
-            && let (Some(fate), Some(store)) = (sender.controller().scheme().credit_revision(), store)
-            && let Some(lease) = &mut self.lease
-        {
-            store.release(lease, &fate);
-            self.has_reservation = false;
+        let scheme = sender.controller().scheme();
+        self.last_revision = scheme.last_credit_revision().filter(|_| self.has_reservation);
+        if scheme.credit_revision().is_some() {
+            self.release(store);
         }
         if sender.is_first_flight_over()
             && let Some(grant) = self.grant.take()
@@ -219,6 +220,14 @@ impl Account {
         }
         if !self.report.migrated {
             self.outcome = Some(outcome);
+        }
+    }
+
+    /// The reservation of the first flight ends, with the revision that is known.
+    fn release(&mut self, store: Option<&dyn Store>) {
+        if let (Some(fate), Some(store), Some(lease)) = (self.last_revision.take(), store, &mut self.lease) {
+            store.release(lease, &fate);
+            self.has_reservation = false;
         }
     }
 
@@ -250,6 +259,9 @@ impl Account {
             RecordUpdate::Remove if self.lease.is_some() => RecordOutcome::Dropped,
             _ => RecordOutcome::Nothing,
         };
+        if !self.report.migrated {
+            self.release(store);
+        }
         if let (Some(store), Some(lease)) = (store, self.lease.take()) {
             store.close(lease, outcome);
         }

@@ -120,6 +120,12 @@ pub trait Startup: Debug {
         None
     }
 
+    /// The same at the end of the connection: by what is known then. A client over QUIC closes once
+    /// it has all data, and its last acknowledgements never leave.
+    fn last_credit_revision(&self) -> Option<Revision> {
+        self.credit_revision()
+    }
+
     /// True if it sends nothing beyond its first flight until all of that is delivered, and goes on
     /// in congestion avoidance. The flight takes two round trips, each further one takes one.
     fn ends_with_flight(&self) -> bool {

@@ -251,6 +251,33 @@ fn the_history_stays_within_its_capacity() {
     assert!(finished.histories[0].len() <= room, "{} records", finished.histories[0].len());
 }
 
+/// A client closes its connection as soon as it has the answer, so that its last acknowledgements
+/// never leave.
+#[test]
+fn a_credit_rises_over_quic_as_over_tcp_although_clients_close_at_once() {
+    let start = |serial: u64| Start {
+        at: Time::from_millis(500 * serial),
+        group: 0,
+        class: 0,
+        bytes: Bytes::new(60_000),
+        size_known: true,
+    };
+    let visits =
+        || -> Box<dyn Workload> { Box::new(Listed::new((0..12).map(start).collect(), Opener::Receiver)) };
+    let credit = |mut histories: Vec<MemoryStore>| {
+        let (found, lease) = histories[0].open(peer_address(0));
+        histories[0].close(lease, RecordUpdate::Keep);
+        found.expect("a record").record.credit.get()
+    };
+    let scenario = || scenario("headstart", visits(), None, 60_000);
+    let simulation = Simulation::new(scenario(), &options("headstart", Crypto::Null, 1), Tape::default())
+        .expect("can be set up");
+    let over_quic = credit(simulation.run().histories);
+    let over_tcp = credit(headstart_sim::Simulation::new(scenario(), Tape::default()).run().histories);
+    assert!(over_tcp > 110_000, "{over_tcp}");
+    assert!(over_quic * 100 > over_tcp * 98, "{over_quic} over QUIC, {over_tcp} over TCP");
+}
+
 #[test]
 fn a_run_needs_a_scheme_for_each_group() {
     let none = RunOptions { choices: vec![], crypto: Crypto::Null, seed: Seed(1) };

@@ -202,6 +202,19 @@ impl Headstart {
             .clamp(self.initial_bytes(), LARGEST_WINDOW)
     }
 
+    /// Revision of the credit by the first `known` bytes of the flight, of which some were lost.
+    fn revision(&self, known: Bytes) -> Revision {
+        let credit_gain = self.params.credit_gain;
+        Revision {
+            start: self.initial_credit(),
+            earned: known.saturating_sub(self.lost) * credit_gain,
+            // A delivered flight is no evidence beyond twice the bytes then in flight with it.
+            most: (known + self.reserved_by_others) * 2,
+            spent: self.lost * credit_gain * self.params.price,
+            least: self.initial_bytes(),
+        }
+    }
+
     /// A record's credit decayed by its age, towards the credit of first contacts.
     fn decayed(&self, record: &Record, credit: Option<Bytes>, prior: &Prior) -> Bytes {
         let initial = self.initial_credit();
@@ -326,18 +339,12 @@ impl Startup for Headstart {
     }
 
     fn credit_revision(&self) -> Option<Revision> {
-        if !self.is_settled {
-            return None;
-        }
-        let (credit_gain, delivered) = (self.params.credit_gain, self.flight.saturating_sub(self.lost));
-        Some(Revision {
-            start: self.initial_credit(),
-            earned: delivered * credit_gain,
-            // A delivered flight is no evidence beyond twice the bytes then in flight with it.
-            most: (self.flight + self.reserved_by_others) * 2,
-            spent: self.lost * credit_gain * self.params.price,
-            least: self.initial_bytes(),
-        })
+        self.is_settled.then(|| self.revision(self.flight))
+    }
+
+    fn last_credit_revision(&self) -> Option<Revision> {
+        let known = self.flight.min(self.recovery.delivered() + self.lost);
+        Some(self.revision(if self.is_settled { self.flight } else { known }))
     }
 
     fn record_to_store(&self, measured: Record) -> Record {

@@ -25,6 +25,10 @@ macro_rules! forward_answers {
             $each!(self, scheme => scheme.credit_revision())
         }
 
+        fn last_credit_revision(&self) -> Option<Revision> {
+            $each!(self, scheme => scheme.last_credit_revision())
+        }
+
         fn ends_with_flight(&self) -> bool {
             $each!(self, scheme => scheme.ends_with_flight())
         }

@@ -300,3 +300,31 @@ fn no_prior_makes_it_panic_or_send_without_end() {
         }
     }
 }
+
+#[test]
+fn a_first_contact_gets_the_same_bytes_in_packets_of_any_size() {
+    let mut flights = Vec::new();
+    for mss in [1_200, 1_448, 8_948] {
+        let prior = Prior { mss: Bytes::new(mss), receive_window: Bytes::new(1_000_000), ..first_contact() };
+        let flight = Headstart::new(Params::default()).establish(&prior).flight.get();
+        flights.push((flight / mss, flight));
+    }
+    assert_eq!(flights, [(60, 72_000), (50, 72_400), (10, 89_480)], "jumbo packets: RFC 6928's ten");
+}
+
+#[test]
+fn a_connection_that_ends_early_moves_the_credit_by_what_is_known() {
+    let mut start = Headstart::new(Params::default());
+    let _ = start.establish(&recorded_peer(100, 80));
+    let steps =
+        [(201, ack(64, 64, 16, false), Expected::Window(144_000), "all has left, sixteen are not known")];
+    play(&mut start, &steps);
+    let gain = Params::default().credit_gain;
+    assert_eq!(start.credit_revision(), None);
+    let (of_64, none) = (start.last_credit_revision().expect("a part"), Bytes::ZERO);
+    assert_eq!((of_64.earned, of_64.most, of_64.spent), (MSS * 64 * gain, MSS * 128, none));
+    let _ = start.on_congestion(&Congestion { first_flight_lost: MSS * 8, ..lost_now() });
+    let with_loss = start.last_credit_revision().expect("a part");
+    assert_eq!((with_loss.earned, with_loss.most), (MSS * 64 * gain, MSS * 144));
+    assert_eq!(with_loss.spent, MSS * 8 * gain * Params::default().price);
+}
