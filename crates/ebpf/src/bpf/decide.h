@@ -69,7 +69,7 @@ enum hs_refusal {
 
 struct hs_params {
 	__u32 scheme;
-	__u32 initial_window;	/* segments; Headstart: HS_SEGMENTs of a first contact */
+	__u32 initial_window;	/* segments; Headstart: of HS_SEGMENT bytes, of a first contact */
 	__u32 gamma;		/* WiseStart: the ack that decides */
 	__u32 kappa;		/* WiseStart: segments at twice the rate */
 	__u32 adaptation;	/* WiseStart: 0 is WiseStart-wa */
