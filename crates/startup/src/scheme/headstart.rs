@@ -91,7 +91,7 @@ crate::parameters! {
         initial_window: u64 = 10, in 1..=1000, from "RFC 6928";
         /// Segments of a larger flight that leave at once.
         burst: u64 = 2, in 1..=1000, from "HS";
-        /// Segments of 1448 bytes that a first contact may send while there is no result of another.
+        /// Segments of 1448 bytes that a first contact may send before any result of another.
         initial_credit: u64 = 50, in 1..=100_000, from "HS";
         /// Bytes by which the credit rises for each delivered byte.
         credit_gain: Ratio = Ratio::new(1, 16), in Ratio::percent(0)..=Ratio::ONE, from "HS";
