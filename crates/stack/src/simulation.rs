@@ -14,8 +14,8 @@
 //! | loss detection, probes, acks, default pacing | the stack's own; group settings are ignored |
 //!
 //! So that nothing differs but the transport, schemes get the TCP model's inputs: records are not
-//! gated ([`Gates::OPEN`]), hints neither capped nor penalised, copies limited only by their own
-//! budget.
+//! gated ([`headstart_quic::Gates::OPEN`]), hints neither capped nor penalised, copies limited only
+//! by their own budget.
 //!
 //! # Reports
 //!
