@@ -184,8 +184,8 @@ if ! cargo test --workspace --features "$features" --no-fail-fast --lib --bins -
     -- "${skipped[@]}" 2>&1 | tee "$out/tests"; then
     # Programs of tests that failed, as cargo lists them: `-p headstart --test tcp`.
     read -ra failed < <(sed -nE 's/^ +`-p [^ ]+ (--.+)`$/\1/p' "$out/tests" | sort -u | paste -sd ' ')
+    [ ${#failed[@]} -gt 0 ] || { echo "ci.sh: the tests do not compile" >&2; exit 1; }
     echo "ci.sh: run again at the end, with nothing beside them: ${failed[*]}"
-    [ ${#failed[@]} -gt 0 ]
 fi
 [ -z "$tcp" ] || echo "$tcp" | tee -a "$out/tests"
 step "tests that could not run here"

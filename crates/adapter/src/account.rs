@@ -180,7 +180,7 @@ impl Account {
         self.keep_record();
     }
 
-    /// No record is written, and no credit revised.
+    /// No record is written, and no credit revised unless a later event is published.
     pub fn keep_record(&mut self) {
         self.outcome = Some(RecordUpdate::Keep);
         self.last_revision = None;

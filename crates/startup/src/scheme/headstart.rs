@@ -136,7 +136,7 @@ pub struct Headstart {
 }
 
 /// Payload of a TCP segment on Ethernet: a path has room for bytes, and QUIC's packets are smaller.
-pub const SEGMENT: Bytes = Bytes::new(1448);
+const SEGMENT: Bytes = Bytes::new(1448);
 /// Share of a marked first flight that counts as lost: a mark signals a queue, not its length.
 const MARKED_SHARE: Ratio = Ratio::new(1, 8);
 /// With each connection smallest values on record rise by 1/8 of the difference to a larger one.
