@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
+use headstart_web::compression::CompressionCounters;
 use headstart_web::site::{Folder, Site};
 use http::header::{ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
@@ -53,7 +54,8 @@ impl Server {
             write(root.join(hidden), SECRET);
         }
         let open = || Folder::open(Path::new(&root)).expect("the folder");
-        let (plain, compressing) = (Site::Folder(open()), Site::Folder(open().with_compression()));
+        let (plain, compressing) =
+            (Site::Folder(open()), Site::Folder(open().with_compression(CompressionCounters::default())));
         Self { runtime, plain, compressing, files }
     }
 }

@@ -19,7 +19,7 @@ use http::header::{
 };
 use http::request::Parts;
 use http::uri::Authority;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
@@ -27,8 +27,10 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use tower::{ServiceExt, service_fn};
 use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
+use tower_http::compression::predicate::{DefaultPredicate, Predicate as _};
 use tower_http::services::ServeDir;
 
+use crate::compression::{Budget, CompressedBody, CompressionCounters, is_accepted};
 use crate::places::{ConnectionCounters, Kind, Place, Places};
 use crate::small_files::{Key, LARGEST, SmallFiles};
 
@@ -54,7 +56,7 @@ pub struct Folder {
     files: ServeDir,
     small: Arc<SmallFiles>,
     places: Arc<Places>,
-    compresses: bool,
+    compression: Option<Arc<Budget>>,
 }
 
 /// Most answers that hold a file, of all clients together: each has a descriptor and 64 KiB.
@@ -79,7 +81,7 @@ impl Folder {
             .precompressed_gzip();
         let places =
             Places::new(MOST_FILES, MOST_FILES_PER_ADDRESS, Kind::File, ConnectionCounters::default());
-        Ok(Self { root: root.to_owned(), files, small: Arc::default(), places, compresses: false })
+        Ok(Self { root: root.to_owned(), files, small: Arc::default(), places, compression: None })
     }
 
     /// Limits on answers that hold a file, in all and of one address, counted in `counters`; beyond
@@ -91,11 +93,12 @@ impl Folder {
     }
 
     /// With compression of files that are not there compressed, as the client accepts it: Brotli or
-    /// gzip at the fastest level. Images, answers to range requests and those of less than 32 bytes
-    /// stay as they are. The size of a compressed answer is unknown when it starts.
+    /// gzip at the fastest level, within half of the processors. Images, answers to range requests
+    /// and those of less than 32 bytes stay as they are. The size of a compressed answer is unknown
+    /// when it starts.
     #[must_use]
-    pub fn with_compression(self) -> Self {
-        Self { compresses: true, ..self }
+    pub fn with_compression(self, counters: CompressionCounters) -> Self {
+        Self { compression: Some(Arc::new(Budget::new(counters))), ..self }
     }
 }
 
@@ -118,10 +121,9 @@ impl Site {
             Self::Folder(_) if is_hidden(&path) => plain(StatusCode::NOT_FOUND, "not found"),
             Self::Folder(folder) => {
                 let request = Request::from_parts(head, Empty::<Bytes>::new());
-                if folder.compresses {
-                    folder.compressed(peer, request, &path).await
-                } else {
-                    folder.answer(peer, request, &path).await
+                match &folder.compression {
+                    Some(budget) => folder.compressed(budget, peer, request, &path).await,
+                    None => folder.answer(peer, request, &path).await,
                 }
             }
             Self::Generated if matches!(head.method, Method::GET | Method::HEAD) => generated(&path),
@@ -132,16 +134,37 @@ impl Site {
 }
 
 impl Folder {
-    async fn compressed(&self, peer: IpAddr, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
+    async fn compressed(
+        &self,
+        budget: &Arc<Budget>,
+        peer: IpAddr,
+        request: Request<Empty<Bytes>>,
+        path: &str,
+    ) -> Response<Body> {
+        let (has_room, is_accepted) = (budget.has_room(), is_accepted(request.headers()));
+        let counted = Arc::clone(budget);
+        // Asked last, of an answer that could be compressed.
+        let is_within = move |_: StatusCode, _: Version, _: &HeaderMap, _: &Extensions| {
+            if !has_room && is_accepted {
+                counted.skip();
+            }
+            has_room
+        };
         let files = service_fn(async |request| Ok::<_, Infallible>(self.answer(peer, request, path).await));
-        let compression = Compression::new(files).quality(CompressionLevel::Fastest);
+        let compression = Compression::new(files)
+            .quality(CompressionLevel::Fastest)
+            .compress_when(DefaultPredicate::new().and(is_within));
         let Ok(answer) = compression.oneshot(request).await;
-        let mut answer = answer.map(|body| body.map_err(io::Error::other).boxed_unsync());
+        let answer = answer.map(|body| body.map_err(io::Error::other).boxed_unsync());
+        let is_compressed_here =
+            answer.headers().contains_key(CONTENT_ENCODING) && !answer.headers().contains_key(CONTENT_LENGTH);
+        if !is_compressed_here {
+            return answer;
+        }
+        let mut answer = answer.map(|body| CompressedBody::new(body, Arc::clone(budget)).boxed_unsync());
         // RFC 9110 §8.8.1: a strong tag stands for bytes that were not compressed here.
         let headers = answer.headers_mut();
-        if headers.contains_key(CONTENT_ENCODING)
-            && !headers.contains_key(CONTENT_LENGTH)
-            && let Some(tag) = headers.get(ETAG).filter(|tag| tag.as_bytes().starts_with(b"\""))
+        if let Some(tag) = headers.get(ETAG).filter(|tag| tag.as_bytes().starts_with(b"\""))
             && let Ok(weak) = HeaderValue::from_bytes(&[b"W/", tag.as_bytes()].concat())
         {
             headers.insert(ETAG, weak);
@@ -454,5 +477,50 @@ mod tests {
         }
         // The target counts, whatever the field says (RFC 9112 §3.2.2).
         assert!(named(Version::HTTP_11, "https://a.example/", &["b.example"]));
+    }
+
+    /// On one thread, so that its processor time is that of compression and of this test.
+    #[tokio::test]
+    #[cfg(target_os = "linux")]
+    async fn compression_takes_its_share_of_the_processors_and_what_is_beyond_is_sent_as_it_is() {
+        use rustix::time::{ClockId, clock_gettime};
+        use std::time::Duration;
+        const LENGTH: usize = 4_000_000;
+        let files = tempfile::tempdir().expect("a folder");
+        let text: String = (0_u64..)
+            .map(|n| format!("{:x}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+            .take(LENGTH / 16)
+            .collect();
+        std::fs::write(files.path().join("large.txt"), &text).expect("a file");
+        let counters = CompressionCounters::default();
+        let budget = Arc::new(Budget::of(0.1, counters.clone()));
+        let folder = Folder::open(files.path()).expect("a folder");
+        let site = Site::Folder(Folder { compression: Some(budget), ..folder });
+        let ask = async || {
+            let request =
+                Request::builder().uri("https://localhost/large.txt").header("accept-encoding", "gzip");
+            let request = request.version(Version::HTTP_2).body(Empty::<Bytes>::new()).expect("a request");
+            site.answer(IpAddr::from([192, 0, 2, 1]), request).await
+        };
+        let mut answers = vec![];
+        for _ in 0..20 {
+            answers.push(ask().await);
+        }
+        assert!(answers.iter().all(|answer| answer.headers().contains_key(CONTENT_ENCODING)), "all at once");
+        let spent = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).expect("it goes forward");
+        let begun = spent();
+        let bodies = answers.into_iter().map(|answer| answer.into_body().collect());
+        let bodies = futures_util::future::join_all(bodies);
+        let ended = tokio::time::timeout(Duration::from_secs(2), bodies).await;
+        let took = spent() - begun;
+        assert!(ended.is_err(), "they wait");
+        assert!(
+            (Duration::from_millis(20)..Duration::from_secs(1)).contains(&took),
+            "{took:?} of two seconds"
+        );
+        let answer = ask().await;
+        assert!(!answer.headers().contains_key(CONTENT_ENCODING), "{:?}", answer.headers());
+        assert_eq!(answer.into_body().collect().await.expect("a file").to_bytes(), text);
+        assert!(counters.render().ends_with("skipped_total 1\n"), "{}", counters.render());
     }
 }

@@ -17,6 +17,7 @@ use headstart_store::fleet::{self, Address, AddressError, Fleet};
 use headstart_store::{History, Options};
 use headstart_units::{Rate, Ratio, Span};
 use headstart_web::access_log::{AccessLog, Destination, Format};
+use headstart_web::compression::CompressionCounters;
 use headstart_web::identity::{self, CurrentIdentity, Identity};
 use headstart_web::open::{self, OpenError, ServerSettings};
 use headstart_web::places::ConnectionCounters;
@@ -227,8 +228,9 @@ async fn run(args: ServeArgs) -> Result<()> {
         log_connections();
     }
     let connections = ConnectionCounters::default();
+    let compression = args.operation.compress.then(CompressionCounters::default);
     let CheckedOptions { site, identity, history, history_counters, access_log, percent } =
-        checked(&args, &connections).or_refuse()?;
+        checked(&args, &connections, compression.as_ref()).or_refuse()?;
     let (rollout, choice_rollout) = (Arc::new(Rollout::new(percent)), Arc::new(Rollout::default()));
 
     let has_control = percent > 0.0 && percent < 100.0;
@@ -274,6 +276,7 @@ async fn run(args: ServeArgs) -> Result<()> {
             render(
                 Arc::clone(&starts),
                 server_config.connections.clone(),
+                compression,
                 history_counters,
                 access_log.clone(),
                 guard.clone(),
@@ -417,7 +420,11 @@ struct CheckedOptions {
 type RenderHistory = Box<dyn Fn() -> String + Send + Sync>;
 
 /// Checks the options: site, identity, history and percentage of the rollout.
-fn checked(args: &ServeArgs, connections: &ConnectionCounters) -> Result<CheckedOptions> {
+fn checked(
+    args: &ServeArgs,
+    connections: &ConnectionCounters,
+    compression: Option<&CompressionCounters>,
+) -> Result<CheckedOptions> {
     let percent = percent(args.operation.rollout)?;
     if args.operation.allow_scheme_choice && percent < 100.0 {
         bail!(
@@ -438,7 +445,10 @@ fn checked(args: &ServeArgs, connections: &ConnectionCounters) -> Result<Checked
             let opened = Folder::open(folder).with_context(|| format!("folder {}", folder.display()))?;
             let (all, one) = (args.operation.most_connections, args.operation.most_per_address);
             let opened = opened.with_limits(all, one, connections.clone());
-            Site::Folder(if args.operation.compress { opened.with_compression() } else { opened })
+            Site::Folder(match compression {
+                Some(counters) => opened.with_compression(counters.clone()),
+                None => opened,
+            })
         }
         None => Site::Generated,
     };
@@ -607,6 +617,7 @@ fn percent(share: Ratio) -> Result<f64> {
 fn render(
     starts: Arc<FastStartAdmission>,
     connections: ConnectionCounters,
+    compression: Option<CompressionCounters>,
     history: RenderHistory,
     access_log: Option<AccessLog>,
     guard: Option<Arc<Guard>>,
@@ -615,6 +626,7 @@ fn render(
         let starts = metrics::merged(starts.counted().map(|(scheme, counted)| counted.render(&scheme)));
         let others = [
             connections.render(),
+            compression.as_ref().map(CompressionCounters::render).unwrap_or_default(),
             history(),
             access_log.as_ref().map(AccessLog::render).unwrap_or_default(),
             guard.as_ref().map(|guard| guard.render()).unwrap_or_default(),

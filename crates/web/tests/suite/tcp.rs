@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::common::{Running, TIMEOUT, folder, start};
 use headstart_web::client::{self, Trust, tls};
+use headstart_web::compression::CompressionCounters;
 use headstart_web::identity::Identity;
 use headstart_web::server::ServerConfig;
 use headstart_web::site::{Folder, Site};
@@ -240,7 +241,11 @@ async fn a_compressed_file_is_for_clients_that_accept_it() {
 async fn a_folder_with_compression_sends_less_to_clients_that_accept_it() {
     let folder = |files: &TempDir| {
         std::fs::write(files.path().join("long.txt"), "compressed ".repeat(1_000)).expect("a file");
-        Site::Folder(Folder::open(files.path()).expect("the folder is there").with_compression())
+        Site::Folder(
+            Folder::open(files.path())
+                .expect("the folder is there")
+                .with_compression(CompressionCounters::default()),
+        )
     };
     let server = start(ServerConfig::default(), folder).await;
     let get =
