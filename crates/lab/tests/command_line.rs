@@ -151,6 +151,8 @@ const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
     (&["reproduce", "halfback", "--in", "emulator", "--transport", "quic"], &["--in", "halfback", "points of wisestart"]),
     (&["reproduce", "wisestart", "--in", "emulator", "--figure", "figure-1"], &["--figure", "figure-1", "figure-9, contended", "no others of wisestart"]),
     (&["reproduce", "wisestart", "--transport", "quic"], &["--transport", "found quic", "--in emulator"]),
+    (&["reproduce", "."],                        &["no paper.toml", "a folder of experiments"]),
+    (&["reproduce", "mine/"],                    &["cannot read mine/"]),
     (&["reproduce", "./wisestart", "--in", "emulator"], &["--in", "./wisestart", "expected a paper"]),
 ];
 

@@ -521,6 +521,12 @@ fn credit(place: &Place) -> Outcome {
     })?;
     // A sixteenth of each flight more than 50 segments.
     ensure((74_000.0..100_000.0).contains(&grown), || format!("{grown} bytes of credit"))?;
+    // The part of a flight that was acknowledged counts if the client ends the connection there.
+    let leave = "curl -s -o /dev/null --max-time 0.13 http://$HEADSTART_OUTSIDE/100k; sleep 0.3; ".repeat(5);
+    place.link(PATH, &place.server(), &format!("{leave} true"))?;
+    let after_parts = shown_credit(place)?;
+    println!("tcp: five clients left during their flight: {after_parts:.0} bytes of credit");
+    ensure(after_parts > grown + 2_000.0, || format!("{grown} and then {after_parts} bytes of credit"))?;
     let (_, first) = place.curl(FULL, "100k", 1)?;
     let (_, second) = place.curl(FULL, "100k", 1)?;
     let fallen = shown_credit(place)?;

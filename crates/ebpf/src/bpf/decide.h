@@ -709,14 +709,21 @@ HS_CALL void hs_on_ack(struct hs_start *s, const struct hs_params *params, const
 	}
 }
 
+/* Headstart::last_credit_revision: at the end of a connection what is known of its flight counts. */
+HS_INLINE void hs_on_end(struct hs_start *s)
+{
+	if (!s->settled)
+		s->flight = hs_min(s->flight, s->through + s->lost);
+	s->settled = 1;
+}
+
 /*
  * Headstart: all is acknowledged and nothing is queued. The kernel has no size of the answer, which
  * was shorter than its flight; the window is slow start's.
  */
 HS_INLINE void hs_on_drained(struct hs_start *s)
 {
-	s->flight = hs_min(s->flight, s->through + s->lost);
-	s->settled = 1;
+	hs_on_end(s);
 	s->pace = 0;
 	s->phase = HS_GROWING;
 	s->window = hs_min(s->window, hs_segments(s->mss, HS_FLOOR) + s->through);

@@ -1309,6 +1309,8 @@ void BPF_PROG(hs_release, struct sock *sk)
 	}
 	end_busy(f);
 	end_guard(f, tp);
+	if (f->start.scheme == HS_HEADSTART)
+		hs_on_end(&f->start);
 	release_flight(f);
 	if (f->is_fresh)
 		save_record(f, tp);
@@ -1613,6 +1615,7 @@ int hs_replay(struct hs_replay *ctx)
 		hs_on_timeout(&r->start, &r->congestion);
 		break;
 	case HS_EVENT_OUTCOME:
+		hs_on_end(&r->start);
 		ctx->prior.credit = hs_revised(&r->start, r->prior.credit);
 		break;
 	default:

@@ -285,8 +285,8 @@ fn judge_set_ups(args: &ReproduceArgs, mut experiments: Vec<Experiment>, store: 
 
 /// The requested paper, and its requested figures.
 fn select(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Experiment>)> {
-    // A name with more than one component is a path: a paper of the user's own.
-    let is_path = Path::new(name).components().count() > 1;
+    // A paper of the user's own.
+    let is_path = name.contains(std::path::is_separator) || [".", ".."].contains(&name);
     let files = match (args.environment, args.transport) {
         (Environment::Simulator, TransportName::Tcp) if is_path => library::open(Path::new(name))?,
         (Environment::Simulator, TransportName::Tcp) => built_in(name)?.clone(),
