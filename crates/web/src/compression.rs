@@ -1,7 +1,7 @@
 //! Compression of answers while they are sent, within a share of the processors.
 //!
-//! A request of a few bytes may ask for a file that takes a second to compress, and a client may ask
-//! again and again. Beyond the share answers are sent as they are, which every client accepts;
+//! A request of a few bytes may ask for a file that takes a second to compress, and a client may
+//! ask again and again. Beyond the share answers are sent as they are, which every client accepts;
 //! those that are compressed already wait.
 //!
 //! Time counts by the clock while an answer is compressed: a machine that is busy with other work

@@ -709,7 +709,7 @@ HS_CALL void hs_on_ack(struct hs_start *s, const struct hs_params *params, const
 	}
 }
 
-/* Headstart::last_credit_revision: at the end of a connection what is known of its flight counts. */
+/* Headstart::last_credit_revision: the known part of a flight counts at the end. */
 HS_INLINE void hs_on_end(struct hs_start *s)
 {
 	if (!s->settled)
