@@ -131,6 +131,8 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["sweep", "--load", "5%,25%", "--colour", "red"], &["--colour"]),
     (&["trace", "iw10", "--repeats", "3"],       &["--repeats", "trace", "does not have this option"]),
     (&["trace", "iw10", "--schemes", "iw10"],    &["--schemes"]),
+    (&["reproduce", "."],                        &["no paper.toml", "a folder of experiments"]),
+    (&["reproduce", "mine/"],                    &["cannot read mine/"]),
 ];
 
 /// The same for commands of the full program only.
@@ -140,6 +142,7 @@ const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
     (&["race", "--transport", "quic", "--schemes", "iw10,rcp"],  &["--transport quic", "`rcp`", "not available", "header"]),
     (&["trace", "pcp", "--transport", "quic"],   &["--transport quic", "`pcp`", "not available"]),
     (&["race", "--transport", "udp"],            &["--transport", "udp", "quic"]),
+    (&["race", "--transport", "quic", "--mtu", "1000 B"], &["--mtu", "found 1 kB", "expected 1228 B at least"]),
     (&["downlink", "--rate", "50"],              &["--rate", "50", "Mbit/s"]),
     (&["downlink", "--rate=-1 Mbit/s"],          &["--rate", "-1"]),
     (&["downlink", "--rate", "8 bit/s"],         &["--rate", "8 bit/s", "64 kbit/s"]),
@@ -151,8 +154,6 @@ const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
     (&["reproduce", "halfback", "--in", "emulator", "--transport", "quic"], &["--in", "halfback", "points of wisestart"]),
     (&["reproduce", "wisestart", "--in", "emulator", "--figure", "figure-1"], &["--figure", "figure-1", "figure-9, contended", "no others of wisestart"]),
     (&["reproduce", "wisestart", "--transport", "quic"], &["--transport", "found quic", "--in emulator"]),
-    (&["reproduce", "."],                        &["no paper.toml", "a folder of experiments"]),
-    (&["reproduce", "mine/"],                    &["cannot read mine/"]),
     (&["reproduce", "./wisestart", "--in", "emulator"], &["--in", "./wisestart", "expected a paper"]),
 ];
 
