@@ -8,19 +8,17 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
-use std::task::{Context, Poll, ready};
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use headstart_host::unix_now;
 use http::header::{HeaderName, REFERER, USER_AGENT};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
-use http_body::{Frame, SizeHint};
+use http_body::Frame;
 use http_body_util::BodyExt;
 use httpdate::HttpDate;
 use tokio::time::Instant;
@@ -199,7 +197,8 @@ pub(crate) async fn answer<B>(
     };
     let answer = site.answer(peer.ip(), request).await;
     entry.status = answer.status();
-    answer.map(|body| LoggedBody { body, begun, entry: Some(entry), log: log.clone() }.boxed_unsync())
+    let mut logged = Logged { entry: Some(entry), begun, log: log.clone() };
+    answer.map(|body| body.inspect_frame(move |frame| logged.count(frame)).boxed_unsync())
 }
 
 fn method(method: &Method) -> String {
@@ -217,39 +216,23 @@ fn field(headers: &HeaderMap, name: &HeaderName) -> Option<Vec<u8>> {
     Some(value[..value.len().min(MAX_FIELD_BYTES)].to_vec())
 }
 
-/// Counts what the transport takes, and logs the request at its end.
-struct LoggedBody {
-    body: Body,
-    begun: Instant,
+/// Puts the entry into the log at the end of the answer's body.
+struct Logged {
     entry: Option<Entry>,
+    begun: Instant,
     log: AccessLog,
 }
 
-impl http_body::Body for LoggedBody {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        if let (Some(Ok(frame)), Some(entry)) = (&frame, self.entry.as_mut()) {
+impl Logged {
+    /// The transport takes a part of the body.
+    fn count(&mut self, frame: &Frame<Bytes>) {
+        if let Some(entry) = &mut self.entry {
             entry.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
         }
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 
-impl Drop for LoggedBody {
+impl Drop for Logged {
     fn drop(&mut self) {
         if let Some(mut entry) = self.entry.take() {
             entry.took = self.begun.elapsed();

@@ -8,9 +8,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Component, Path, PathBuf};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -20,7 +18,7 @@ use http::header::{
 use http::request::Parts;
 use http::uri::Authority;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::{Body as _, Frame};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -31,7 +29,7 @@ use tower_http::compression::predicate::{DefaultPredicate, Predicate as _};
 use tower_http::services::ServeDir;
 
 use crate::compression::{Budget, CompressedBody, CompressionCounters, is_accepted};
-use crate::places::{ConnectionCounters, Kind, Place, Places};
+use crate::places::{ConnectionCounters, Kind, Places};
 use crate::small_files::{Key, LARGEST, SmallFiles};
 
 /// The body of an answer.
@@ -219,7 +217,13 @@ impl Folder {
         match answer.body().size_hint().exact() {
             // In memory, and the file is closed.
             Some(length) if length <= LARGEST => answer,
-            _ => answer.map(|body| HeldBody { body, _place: place }.boxed_unsync()),
+            // The body has the place of the file that it holds.
+            _ => answer.map(|body| {
+                body.inspect_frame(move |_| {
+                    let _held = &place;
+                })
+                .boxed_unsync()
+            }),
         }
     }
 
@@ -284,32 +288,6 @@ impl Folder {
             .header(CONTENT_LENGTH, length)
             .body(full(page));
         answer.ok()
-    }
-}
-
-/// The body of an answer, with the place of the file that it holds.
-struct HeldBody {
-    body: Body,
-    _place: Place,
-}
-
-impl http_body::Body for HeldBody {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 
