@@ -285,3 +285,19 @@ impl Connection {
         self.close();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two processes agree on half of the connections, as by chance: with a standard deviation of
+    /// 16.
+    #[test]
+    fn a_client_that_knows_the_arms_of_one_process_cannot_tell_those_of_another() {
+        let arms = |draws: Draws| (0..1000).map(|_| draws.next() % 10_000 < 5_000).collect::<Vec<_>>();
+        let (one, other) = (arms(Draws::default()), arms(Draws::default()));
+        let alike = one.iter().zip(&other).filter(|(a, b)| a == b).count();
+        assert!((400..=600).contains(&alike), "{alike} of 1000");
+        assert_eq!(arms(Draws::of_seed(1)), arms(Draws::of_seed(1)), "a run is repeatable");
+    }
+}

@@ -244,9 +244,16 @@ mod tests {
         }
     }
 
+    /// Those worse by half of a bound are worse beyond chance.
     #[test]
-    fn it_does_not_stop_a_treatment_that_is_better_or_alike() {
-        for (treatment, control) in [((150, 0), (300, 0)), ((150, 20_000), (150, 20_000)), ((0, 0), (0, 0))] {
+    fn it_does_not_stop_a_treatment_that_is_better_alike_or_worse_within_the_bounds() {
+        for (treatment, control) in [
+            ((150, 0), (300, 0)),
+            ((150, 20_000), (150, 20_000)),
+            ((0, 0), (0, 0)),
+            ((315, 0), (300, 0)),
+            ((150, 1_000), (150, 0)),
+        ] {
             let rollout = Arc::new(Rollout::new(50.0));
             let guard = Guard::new(Arc::clone(&rollout), Bounds::default());
             assert_eq!(stopped_after(&guard, treatment, control), None);
@@ -269,8 +276,12 @@ mod tests {
     #[test]
     fn other_arms_do_not_count() {
         let guard = Guard::new(Arc::default(), Bounds::default());
+        // Beside the control arm, which a treatment like this would be worse than.
         for arm in [Arm::Ineligible, Arm::Stopped, Arm::Undecided] {
-            (0..500).for_each(|_| assert_eq!(guard.observe(&report(arm, 9_000, 90_000)), None));
+            for _ in 0..500 {
+                assert_eq!(guard.observe(&report(arm, 9_000, 90_000)), None);
+                assert_eq!(guard.observe(&report(Arm::Control, 150, 0)), None);
+            }
         }
     }
 }

@@ -121,7 +121,7 @@ impl AccessLog {
         let dropped = Arc::new(AtomicU64::new(0));
         let output = match destination {
             Destination::Stream(stream) => Output::Stream(stream),
-            Destination::File(path) => Output::File { file: append_to(&path)?, path },
+            Destination::File(path) => Output::File { file: append_to(&path)?, path, is_lost: false },
         };
         let (queue, entries) = sync_channel(QUEUE);
         let writer = Writer { output, format, dropped: Arc::clone(&dropped) };
@@ -249,7 +249,7 @@ struct Writer {
 
 enum Output {
     Stream(Box<dyn LogStream>),
-    File { path: PathBuf, file: File },
+    File { path: PathBuf, file: File, is_lost: bool },
 }
 
 /// Entries written at once.
@@ -286,15 +286,19 @@ impl Writer {
 }
 
 impl Output {
-    /// Opens the file again if its path leads elsewhere now. If that fails, the former goes on.
+    /// Opens the file again if its path leads elsewhere now. If that fails, the former goes on, and
+    /// the reason is told once.
     fn follow(&mut self, must_reopen: bool) {
-        if let Self::File { path, file } = self
+        if let Self::File { path, file, is_lost } = self
             && (must_reopen || is_elsewhere(path, file))
         {
             match append_to(path) {
-                Ok(opened) => *file = opened,
+                Ok(opened) => (*file, *is_lost) = (opened, false),
                 Err(error) => {
-                    tracing::warn!(path = %path.display(), %error, "the access log cannot be reopened")
+                    if must_reopen || !std::mem::replace(is_lost, true) {
+                        let path = path.display();
+                        tracing::warn!(%path, %error, "the access log cannot be reopened: lines go to the former file");
+                    }
                 }
             }
         }
@@ -429,9 +433,14 @@ mod tests {
     }
 
     #[test]
-    fn a_method_that_a_client_made_up_is_cut_off() {
+    fn what_a_client_made_up_is_cut_off() {
         let made_up = Method::from_bytes(&[b'M'; 5_000]).expect("a token");
         assert_eq!(method(&made_up), "M".repeat(MAX_METHOD_BYTES));
+        let uri = format!("/{}", "a".repeat(5_000)).parse().expect("a target");
+        assert_eq!(target(&uri).len(), MAX_TARGET_BYTES);
+        let agent = http::HeaderValue::from_bytes(&[b'a'; 5_000]).expect("a value");
+        let kept = field(&[(USER_AGENT, agent)].into_iter().collect(), &USER_AGENT).expect("it is there");
+        assert_eq!(kept.len(), MAX_FIELD_BYTES);
     }
 
     /// A stream without a reader: each write waits until `0` is dropped.

@@ -322,3 +322,53 @@ impl crypto::Session for TlsSession {
         exported.map(drop).map_err(|_| ExportKeyingMaterialError)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::choice::Choice;
+    use crate::shared::Rules;
+    use crate::store::client_key;
+    use bytes::BytesMut;
+    use noq_proto::PathId;
+    use noq_proto::crypto::ServerConfig as _;
+
+    fn server() -> ServerConfig {
+        let issued = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+        let key = rustls::pki_types::PrivateKeyDer::Pkcs8(issued.signing_key.serialize_der().into());
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .expect("TLS 1.3")
+            .with_no_client_auth()
+            .with_single_cert(vec![issued.cert.der().clone()], key)
+            .expect("a pair");
+        let rules = Rules::new(Side::Server, Choice::find("iw10").expect("carried"));
+        let peer = std::net::IpAddr::from([192, 0, 2, 1]);
+        ServerConfig {
+            tls: ServerTls::new(Arc::new(tls)).expect("for QUIC"),
+            announce: None,
+            shared: Shared::new(Arc::new(rules), (peer, 443).into(), None, client_key(peer), 0, None),
+        }
+    }
+
+    /// RFC 9000 §17.2, in version 1 and in draft 29, whose session is the stack's own.
+    #[test]
+    fn packets_with_reserved_bits_are_dropped_in_every_version() {
+        for version in [VERSION, 0xff00_001d] {
+            let parameters = TransportParameters::read(Side::Server, &mut Cursor::new([])).expect("none");
+            let session = server().start_session(version, &parameters);
+            let id = ConnectionId::new(&[7; 8]);
+            let [client, server] = [Side::Client, Side::Server].map(|side| session.initial_keys(id, side));
+            for (first, expected) in [(0xC0_u8, true), (0xC4, false), (0xC8, false)] {
+                let tag = client.packet.local.tag_len();
+                let mut packet = [&[first, 0, 0, 0, 0][..], &[1; 20], &vec![0; tag]].concat();
+                client.packet.local.encrypt(PathId::ZERO, 1, &mut packet, 5);
+                let (header, payload) = packet.split_at(5);
+                let mut payload = BytesMut::from(payload);
+                let taken = server.packet.remote.decrypt(PathId::ZERO, 1, header, &mut payload);
+                assert_eq!(taken.is_ok(), expected, "version {version:#x}, {first:#x}");
+            }
+        }
+    }
+}
