@@ -71,21 +71,28 @@ def check(headstart, folder):
     tests = PACKAGING / "prometheus-rules.test.yml"
     subprocess.run(["promtool", "test", "rules", tests], check=True, stdout=subprocess.DEVNULL)
 
-    counters, listen = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    counters, of_file, listen = (f"127.0.0.1:{free_port()}" for _ in range(3))
     # Nobody answers for the fleet's history: its counters are there all the same.
     server = [headstart, "serve", "--generate", "--listen", "127.0.0.1:0", "--quiet"]
     # Both arms: loopback is shorter than the paths on which they are drawn.
     server += ["--rollout", "50 %", "--shortest-rtt", "0 ms"]
     server += ["--history", "valkey://127.0.0.1:1/", "--access-log", f"{folder}/access.log", "--metrics", counters]
     environment = dict(os.environ, XDG_DATA_HOME=str(folder))
-    running = [subprocess.Popen(server, stderr=subprocess.PIPE, text=True, env=environment)]
+    # A history is a fleet's or a file.
+    beside = [headstart, "serve", "--generate", "--listen", "127.0.0.1:0", "--quiet"]
+    beside += ["--history", f"{folder}/peers.history", "--metrics", of_file]
+    running = [
+        subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment) for words in (server, beside)
+    ]
     try:
-        url = next(found[0] for line in running[0].stderr if (found := re.findall(r"https://[^,]*/", line)))
+        url, _ = (
+            next(found[0] for line in it.stderr if (found := re.findall(r"https://[^,]*/", line))) for it in running
+        )
         fetch = [headstart, "get", f"{url}bytes/1000000", "--insecure", "--repeat", "5"]
         subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
         text = get(f"http://{counters}/metrics")
         subprocess.run(["promtool", "check", "metrics"], check=True, input=text, text=True)
-        exported = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
+        exported = set(re.findall(r"^# TYPE (\S+)", text + get(f"http://{of_file}/metrics"), re.MULTILINE))
         dashboard = json.loads((PACKAGING / "grafana-dashboard.json").read_text())
         named = set(METRIC.findall(rules.read_text())) | set(METRIC.findall(json.dumps(dashboard)))
         absent = sorted(name for name in named if not {name, SERIES_OF_HISTOGRAM.sub("", name)} & exported)

@@ -158,10 +158,18 @@ fn sighup_reads_the_certificate_again() {
         lines.find(|line| line.contains("the ") && line.contains("certificate")).expect("an answer")
     };
     std::fs::copy(&new, &used).expect("copied");
-    assert!(hang_up().contains("was read again"));
+    assert!(hang_up().contains("new connections get it"));
+    assert!(hang_up().contains("it is the one in use"));
     assert!(is_trusted_with(&new) && !is_trusted_with(&old));
-    std::fs::write(&used, "half").expect("written");
-    assert!(hang_up().contains("the former certificate stays"));
+    for (wrong, reason) in [(None, "cannot read it: "), (Some("half"), "found no certificate")] {
+        match wrong {
+            Some(text) => std::fs::write(&used, text).expect("written"),
+            None => std::fs::remove_file(&used).expect("removed"),
+        }
+        let told = hang_up();
+        let of_file = format!("the former certificate stays: {used}: {reason}");
+        assert!(told.contains(&of_file) && told.matches("os error").count() <= 1, "{told}");
+    }
     assert!(is_trusted_with(&new));
 }
 
@@ -185,7 +193,7 @@ fn a_successor_takes_over_the_port_and_no_connection_is_dropped() {
     let mut before = Server::start(&["--take-over", "--grace", "60 s", "--access-log", &logs[0]]);
     let idle = ticks(before.child.id());
     let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
-    command.args(["get", &before.page(&format!("bytes/{DOWNLOAD}")), "--insecure"]);
+    command.args(["get", &before.page(&format!("bytes/{DOWNLOAD}")), "--insecure", "--timeout", "5 min"]);
     let mut download = command.stdout(Stdio::null()).spawn().expect("the program runs");
     let signal = |name: &str, process: u32| {
         let sent = Command::new("kill").args([name, &process.to_string()]).status();
@@ -203,10 +211,9 @@ fn a_successor_takes_over_the_port_and_no_connection_is_dropped() {
     let and = |log| Server::start(&["--listen", &address, "--take-over", "--access-log", log]);
     let successor = and(&logs[1]);
     signal("-TERM", before.child.id());
-    for _ in 0..10 {
-        let got = headstart(&["get", &successor.page("bytes/1000"), "--insecure"]);
-        assert!(got.status.success(), "{}", words(&got.stderr));
-    }
+    // Each on a connection of its own. The client that is stopped has 30 s until it counts as gone.
+    let got = headstart(&["get", &successor.page("bytes/1000"), "--insecure", "--repeat", "10"]);
+    assert!(got.status.success(), "{}", words(&got.stderr));
     let third = headstart(&["serve", "--generate", "--listen", &address, "--take-over"]);
     assert!(words(&third.stderr).contains("found 2 servers at it"), "{}", words(&third.stderr));
 
@@ -287,6 +294,87 @@ fn a_service_manager_is_told_of_readiness_reloads_and_the_end() {
     assert_eq!(next().trim_end(), "READY=1");
     assert!(signal("-TERM").success());
     assert_eq!(next().trim_end(), "STOPPING=1");
+}
+
+/// The client has begun a download that takes longer than this test.
+#[test]
+#[cfg(unix)]
+fn a_second_signal_ends_connections_that_have_time_left() {
+    let mut server = Server::start(&["--grace", "10 min"]);
+    let mut client = Command::new(env!("CARGO_BIN_EXE_headstart"))
+        .args([
+            "get",
+            &server.page("bytes/1000000000"),
+            "--insecure",
+            "--receive-window",
+            "64kB",
+            "--repeat",
+            "9",
+        ])
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("a client");
+    std::thread::sleep(Duration::from_secs(1));
+    let process = server.child.id().to_string();
+    let signal = || Command::new("kill").args(["-TERM", &process]).status().expect("kill runs").success();
+    let mut lines = server.told.by_ref().lines().map_while(Result::ok);
+    assert!(signal() && lines.any(|line| line.contains("shutting down")));
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(server.child.try_wait().expect("a state").is_none(), "the connection has time left");
+    assert!(signal() && lines.any(|line| line.contains("a second signal")));
+    assert!(server.child.wait().expect("it ends").success());
+    client.kill().expect("it runs");
+    client.wait().expect("it ends");
+}
+
+/// Files may not grow, as on a disk that is full, and then they may again.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_history_that_cannot_be_written_is_told_and_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("peers.history");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_headstart")]);
+    let history = file.to_str().expect("text");
+    let mut server = Server::start_as(shell, &["--history", history, "--metrics", "127.0.0.1:0", "--quiet"]);
+    let process = server.child.id().to_string();
+    let mut limit = |most: &str, expected: &str| {
+        let limited = Command::new("prlimit").args(["--pid", &process, most]).status();
+        assert!(limited.expect("prlimit runs").success());
+        assert!(headstart(&["get", &server.page("bytes/200000"), "--insecure"]).status.success());
+        let mut lines = server.told.by_ref().lines().map_while(Result::ok);
+        let told = lines.find(|line| line.contains("histor")).expect("a message");
+        assert!(told.contains(expected), "{told}");
+        counted(&server, "headstart_history_unwritten ")
+    };
+    let text = limit("--fsize=0:unlimited", "cannot write: File too large");
+    assert!(text.ends_with("\nheadstart_history_unwritten 1"), "{text}");
+    let text = limit("--fsize=unlimited:unlimited", "is written again");
+    assert!(text.ends_with("\nheadstart_history_unwritten 0"), "{text}");
+}
+
+/// The log's folder goes away. `--quiet` is about connections alone.
+#[test]
+#[cfg(unix)]
+fn a_quiet_server_warns_once_that_its_access_log_is_lost() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (logs, former) = (folder.path().join("logs"), folder.path().join("former"));
+    std::fs::create_dir(&logs).expect("a folder");
+    let file = logs.join("access");
+    let mut server = Server::start(&["--quiet", "--access-log", file.to_str().expect("text")]);
+    std::fs::rename(&logs, &former).expect("renamed");
+    for _ in 0..3 {
+        assert!(headstart(&["get", &server.page("bytes/1000"), "--insecure"]).status.success());
+    }
+    let process = server.child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &process]).status().expect("kill runs").success());
+    assert!(server.child.wait().expect("it ends").success());
+    let mut told = String::new();
+    server.told.read_to_string(&mut told).expect("text");
+    assert_eq!(told.matches("the access log cannot be reopened").count(), 1, "{told}");
+    let text = std::fs::read_to_string(former.join("access")).expect("the former log");
+    assert_eq!(text.lines().count(), 3, "{text}");
 }
 
 /// Passes sockets of these kinds (`tcp`, `udp`) to the program that follows, as a service manager
@@ -910,11 +998,16 @@ fn a_port_in_use_is_reported_once() {
     let (code, told) = serve(&["--listen", &address]);
     assert_eq!((code, complaints(&told), told.matches("in use").count()), (Some(1), 1, 1), "{told}");
     assert!(told.contains(&format!("--listen {address}, TCP")), "{told}");
+    assert!(told.contains("end that one, or choose another port"), "{told}");
     let taken = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
     let (code, told) = serve(&["--listen", &address, "--no-tcp"]);
     assert_eq!((code, complaints(&told), told.matches("in use").count()), (Some(1), 1, 1), "{told}");
-    assert!(told.contains(&format!("--listen: {address}, UDP")), "{told}");
+    assert!(told.contains(&format!("--listen {address}, UDP")), "{told}");
+    // 192.0.2.0/24 is for documents (RFC 5737).
+    let (code, told) = serve(&["--listen", "192.0.2.1:4433"]);
+    assert_eq!((code, complaints(&told)), (Some(1), 1), "{told}");
+    assert!(told.contains("no network interface of this machine has that address"), "{told}");
 }
 
 #[test]

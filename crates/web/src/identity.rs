@@ -24,12 +24,12 @@ pub struct Identity {
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// A file could not be read or parsed.
-    #[error("{path}: {}", reason(source))]
+    #[error("{path}: {}", reason(cause))]
     Read {
         /// The file.
         path: PathBuf,
-        /// Cause.
-        source: pem::Error,
+        /// Cause, which the message has: it is not the error's source.
+        cause: pem::Error,
     },
     /// The file has no certificate.
     #[error("{0}: found no certificate, expected at least one in PEM")]
@@ -72,7 +72,7 @@ impl Identity {
     ///
     /// If a file cannot be read or has no certificate or key.
     pub fn from_pem(chain: &Path, key: &Path) -> Result<Self, IdentityError> {
-        let read = |path: &Path, source| IdentityError::Read { path: path.to_owned(), source };
+        let read = |path: &Path, cause| IdentityError::Read { path: path.to_owned(), cause };
         let certificates = CertificateDer::pem_file_iter(chain)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
             .map_err(|source| read(chain, source))?;
@@ -132,15 +132,17 @@ impl Identity {
 pub struct CurrentIdentity(RwLock<Arc<CertifiedKey>>);
 
 impl CurrentIdentity {
-    /// Uses `identity` from the next handshake on.
+    /// Uses `identity` from the next handshake on. False if its certificates are those in use.
     ///
     /// # Errors
     ///
     /// If key and certificate do not match; the former identity stays.
-    pub fn replace(&self, identity: &Identity) -> Result<(), rustls::Error> {
+    pub fn replace(&self, identity: &Identity) -> Result<bool, rustls::Error> {
         let certified = identity.certified_key()?;
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = certified;
-        Ok(())
+        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let is_new = current.cert != certified.cert;
+        *current = certified;
+        Ok(is_new)
     }
 }
 

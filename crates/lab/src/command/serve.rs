@@ -1,13 +1,13 @@
 //! `headstart serve`: a folder over HTTP/3, with connections that start fast.
 
-use std::io::{ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use headstart_quic::guard::Bounds;
 use headstart_quic::{Choice, Gates, Guard, Policy, Rollout, Sharded, Store};
@@ -33,7 +33,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::errors::Refuse as _;
+use crate::errors::{Refuse as _, one_line};
 use crate::options::address;
 
 /// Options of `headstart serve`.
@@ -168,7 +168,7 @@ pub struct OperationOptions {
     /// Do not listen on TCP
     #[arg(long)]
     pub no_tcp: bool,
-    /// Time for open connections to finish after SIGTERM or Ctrl-C
+    /// Time for open connections to finish after SIGTERM or Ctrl-C; a second one ends them
     #[arg(long, default_value = "3 s", value_name = "TIME")]
     pub grace: Span,
     /// Take over from a server that has the same address and this option: new connections are this
@@ -176,7 +176,7 @@ pub struct OperationOptions {
     #[cfg(target_os = "linux")]
     #[arg(long)]
     pub take_over: bool,
-    /// Do not print a line for each connection
+    /// Do not print a line for each connection; warnings are still printed
     #[arg(long)]
     pub quiet: bool,
 }
@@ -224,9 +224,7 @@ fn raise_open_files() {
 }
 
 async fn run(args: ServeArgs) -> Result<()> {
-    if !args.operation.quiet {
-        log_connections();
-    }
+    log_connections(args.operation.quiet);
     let connections = ConnectionCounters::default();
     let compression = args.operation.compress.then(CompressionCounters::default);
     let CheckedOptions { site, identity, history, history_counters, access_log, percent } =
@@ -269,7 +267,8 @@ async fn run(args: ServeArgs) -> Result<()> {
     let address = endpoint.local_addr()?;
     let mut tasks = tokio::task::JoinSet::new();
     if let Some(at) = args.operation.metrics {
-        let listener = TcpListener::bind(at).await.with_context(|| format!("--metrics {at}"))?;
+        let listener =
+            TcpListener::bind(at).await.map_err(|error| refused(&error, "--metrics", at, "TCP"))?;
         eprintln!("headstart: counters at http://{}/metrics", listener.local_addr()?);
         tasks.spawn(metrics::serve(
             listener,
@@ -291,7 +290,7 @@ async fn run(args: ServeArgs) -> Result<()> {
         tasks.spawn(watch_kill_switch(file, [rollout, choice_rollout], shutdown.clone()));
     }
     // Before the server is reported as ready: an earlier signal would end the process.
-    let end = EndSignals::new();
+    let mut end = EndSignals::new();
     #[cfg(unix)]
     // If no handler can be set, SIGHUP ends the process as it does by default.
     if let Ok(hang_up) = signal(SignalKind::hangup()) {
@@ -321,7 +320,10 @@ async fn run(args: ServeArgs) -> Result<()> {
     notify_manager(&[NotifyState::Stopping]);
     eprintln!("headstart: shutting down");
     shutdown.cancel();
-    tasks.join_all().await;
+    tokio::select! {
+        _ = tasks.join_all() => {}
+        () = end.wait() => eprintln!("headstart: a second signal ends open connections"),
+    }
     if let Some(log) = access_log {
         log.finish(Duration::from_secs(1));
     }
@@ -345,19 +347,19 @@ async fn listen(
     #[cfg(target_os = "linux")]
     if args.operation.take_over {
         // UDP first: a third server ends here, before it gets connections of TCP.
-        let (endpoint, starts) = open::open_shared(plan.clone(), at).context("--listen")?;
+        let (endpoint, starts) = open::open_shared(plan.clone(), at).map_err(|error| not_open(error, at))?;
         let listen = || TcpListener::from_std(tcp::shared_listener(endpoint.local_addr()?)?);
         let listener = (!args.operation.no_tcp).then(listen).transpose();
-        let listener = listener.with_context(|| format!("--listen {at}, TCP"))?;
+        let listener = listener.map_err(|error| refused(&error, "--listen", at, "TCP"))?;
         return Ok((listener, endpoint, starts));
     }
     if args.operation.no_tcp {
-        let (endpoint, starts) = open::open(plan.clone(), at).context("--listen")?;
+        let (endpoint, starts) = open::open(plan.clone(), at).map_err(|error| not_open(error, at))?;
         return Ok((None, endpoint, starts));
     }
     let mut tried = 1;
     loop {
-        let listener = TcpListener::bind(at).await.with_context(|| format!("--listen {at}, TCP"))?;
+        let listener = TcpListener::bind(at).await.map_err(|error| refused(&error, "--listen", at, "TCP"))?;
         match open::open(plan.clone(), listener.local_addr()?) {
             Err(OpenError::Socket { source, .. })
                 if at.port() == 0 && source.kind() == ErrorKind::AddrInUse && tried < MAX_PORTS =>
@@ -365,11 +367,32 @@ async fn listen(
                 tried += 1;
             }
             opened => {
-                let (endpoint, starts) = opened.context("--listen")?;
+                let (endpoint, starts) = opened.map_err(|error| not_open(error, at))?;
                 return Ok((Some(listener), endpoint, starts));
             }
         }
     }
+}
+
+/// The reason why an endpoint was not opened, and what to do.
+fn not_open(error: OpenError, at: SocketAddr) -> anyhow::Error {
+    match error {
+        OpenError::Socket { source, .. } => refused(&source, "--listen", at, "UDP"),
+        other => anyhow::Error::new(other).context("--listen"),
+    }
+}
+
+/// The reason why an address was not bound, and what to do.
+fn refused(error: &io::Error, option: &str, at: SocketAddr, protocol: &str) -> anyhow::Error {
+    let advice = match error.kind() {
+        ErrorKind::AddrInUse => "another program has it: end that one, or choose another port",
+        ErrorKind::AddrNotAvailable => "no network interface of this machine has that address",
+        ErrorKind::PermissionDenied => {
+            "ports below 1024 are root's, or of a service with the capability CAP_NET_BIND_SERVICE"
+        }
+        _ => return anyhow!("{option} {at}, {protocol}: {error}"),
+    };
+    anyhow!("{option} {at}, {protocol}: {error}; {advice}")
 }
 
 /// The sockets that a service manager passes (sd_listen_fds(3)): one of UDP, and one of TCP unless
@@ -455,16 +478,7 @@ fn checked(
     let (history, history_counters) = history_of(args)?;
     Ok(CheckedOptions {
         site: Arc::new(site),
-        identity: open_identity(args)?.current().with_context(|| match (&args.certificate, &args.key) {
-            (Some(chain), Some(key)) => {
-                format!(
-                    "certificate {} and key {}: found no pair that can be used",
-                    chain.display(),
-                    key.display()
-                )
-            }
-            _ => "the certificate cannot be used".to_owned(),
-        })?,
+        identity: open_identity(args)?.current().with_context(|| no_pair(args))?,
         history,
         history_counters,
         access_log: open_access_log(&args.operation)?,
@@ -488,9 +502,9 @@ impl EndSignals {
         }
     }
 
-    pub async fn wait(self) {
+    pub async fn wait(&mut self) {
         #[cfg(unix)]
-        if let Some([mut interrupt, mut terminate]) = self.handlers {
+        if let Some([interrupt, terminate]) = &mut self.handlers {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
@@ -513,6 +527,20 @@ fn open_identity(args: &ServeArgs) -> Result<Identity> {
         "found no home folder for a self-signed certificate, expected $HOME, or --certificate and --key",
     )?;
     Ok(Identity::load_or_create(&folder, &args.name)?)
+}
+
+/// The fault of a certificate that was read.
+fn no_pair(args: &ServeArgs) -> String {
+    match (&args.certificate, &args.key) {
+        (Some(chain), Some(key)) => {
+            format!(
+                "certificate {} and key {}: found no pair that can be used",
+                chain.display(),
+                key.display()
+            )
+        }
+        _ => "the certificate cannot be used".to_owned(),
+    }
 }
 
 /// Notifies the service manager, if one listens at $NOTIFY_SOCKET.
@@ -544,10 +572,12 @@ async fn reload(
         if let Some(log) = &access_log {
             log.reopen();
         }
-        let renewed = open_identity(&args).and_then(|identity| Ok(current.replace(&identity)?));
+        let renewed = open_identity(&args)
+            .and_then(|identity| current.replace(&identity).with_context(|| no_pair(&args)));
         match renewed {
-            Ok(()) => eprintln!("headstart: the certificate was read again; new connections get it"),
-            Err(error) => eprintln!("headstart: the former certificate stays: {error:#}"),
+            Ok(true) => eprintln!("headstart: the certificate was read again; new connections get it"),
+            Ok(false) => eprintln!("headstart: the certificate was read again; it is the one in use"),
+            Err(error) => eprintln!("headstart: the former certificate stays: {}", one_line(&error)),
         }
         notify_manager(&[NotifyState::Ready]);
     }
@@ -574,7 +604,37 @@ fn history_of(args: &ServeArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
     }
     let peers = crate::show::counted(loaded.records as u64, "peer");
     eprintln!("headstart: {peers} remembered in {}", file.display());
-    Ok((Arc::new(history), none))
+    let counted = history.clone();
+    tokio::spawn(tell_of_history(history.clone()));
+    Ok((Arc::new(history), Box::new(move || render_history(&counted))))
+}
+
+/// Prints why the history's file cannot be written, and when it can again.
+async fn tell_of_history(history: History) {
+    let mut told = None;
+    let mut seconds = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        seconds.tick().await;
+        let error = history.last_error();
+        if error == told {
+            continue;
+        }
+        match &error {
+            Some(error) => {
+                eprintln!("headstart: {error}; what is new is kept in memory, and tried again each second");
+            }
+            None => eprintln!("headstart: the history's file is written again"),
+        }
+        told = error;
+    }
+}
+
+fn render_history(history: &History) -> String {
+    format!(
+        "# HELP headstart_history_unwritten The history's file cannot be written; 0 if it can.\n\
+         # TYPE headstart_history_unwritten gauge\nheadstart_history_unwritten {}\n",
+        u8::from(history.last_error().is_some())
+    )
 }
 
 /// Prints why the history's server is away, and when it is back.
@@ -668,13 +728,18 @@ async fn watch_kill_switch(file: PathBuf, rollouts: [Arc<Rollout>; 2], shutdown:
     }
 }
 
-/// A line on standard output for each connection that ended; warnings among them.
-fn log_connections() {
+/// A line on standard output for each connection that ended, unless `quiet`; warnings on standard
+/// error.
+fn log_connections(quiet: bool) {
     use tracing_subscriber::filter::{LevelFilter, Targets};
+    use tracing_subscriber::fmt::writer::MakeWriterExt as _;
     use tracing_subscriber::layer::SubscriberExt as _;
     use tracing_subscriber::util::SubscriberInitExt as _;
-    let wanted = Targets::new().with_target("headstart", LevelFilter::INFO).with_default(LevelFilter::WARN);
+    let level = if quiet { LevelFilter::WARN } else { LevelFilter::INFO };
+    let wanted = Targets::new().with_target("headstart", level).with_default(LevelFilter::WARN);
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_target(false);
+    let lines =
+        lines.with_writer(io::stderr.with_filter(|it| *it.level() <= LevelFilter::WARN).or_else(io::stdout));
     // The process may have a subscriber already: then that is used.
     let _ = tracing_subscriber::registry().with(lines).with(wanted).try_init();
 }

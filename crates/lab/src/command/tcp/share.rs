@@ -42,7 +42,7 @@ pub fn share(maps: Maps, server: &Address) -> Result<()> {
     .context("cannot start a thread")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let end = EndSignals::new();
+        let mut end = EndSignals::new();
         tokio::spawn(tell_of_fleet(fleet.clone()));
         let stops = Arc::new(AtomicBool::new(false));
         let (stopping, exchange) = (Arc::clone(&stops), fleet.clone());
