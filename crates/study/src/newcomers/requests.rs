@@ -117,6 +117,7 @@ const TRACE: Declared = Declared {
             "s",
             "from the request until newcomers had 80 % of the long flows' rate over five seconds",
         ),
+        Measure::new("is-fair", "%", "100 if they ever had, else 0"),
     ],
     profiles: &[
         Profile::new(
@@ -464,6 +465,7 @@ fn event_times(setup: &Setup, finished: &FinishedRun) -> NamedNumbers {
         .map(|second| (second, from + Span::from_secs(second)))
         .take_while(|(_, at)| *at < to)
         .find(|(_, at)| deliveries.rate(TESTED, *at, over) >= FAIR * deliveries.rate(LONG, *at, over));
+    named.push(("is-fair".to_owned(), if fair.is_some() { 100.0 } else { 0.0 }));
     if let Some((second, _)) = fair {
         named.push(("fair".to_owned(), (second - FAIR_FOR) as f64));
     }
