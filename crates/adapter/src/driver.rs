@@ -67,8 +67,8 @@ pub struct Driver {
     /// The account of packets.
     pub sender: Sender,
     stage: Stage,
-    /// The scheme is one that plans with the flow's size.
-    plans_with_size: bool,
+    /// The scheme begins with the first packet before which a size is announced, full or not.
+    begins_with_size: bool,
     /// On a path other than the connection's first: slow start, no record.
     is_late: bool,
     /// A packet of the handshake was lost.
@@ -100,7 +100,7 @@ impl Driver {
         Self {
             sender: Sender::new(controller, packet),
             stage: Stage::Unmeasured,
-            plans_with_size: is_first && choice.needs == Needs::FlowSize,
+            begins_with_size: is_first && choice.needs == Needs::FlowSize,
             is_late: !is_first,
             handshake_retransmitted: false,
             announced: Bytes::ZERO,
@@ -261,7 +261,7 @@ impl Driver {
     /// no record. Before anything was reported of it.
     pub fn become_late(&mut self) {
         self.is_late = true;
-        self.plans_with_size = false;
+        self.begins_with_size = false;
         self.run_control();
         self.connection.disown();
     }
@@ -271,7 +271,7 @@ impl Driver {
     #[inline]
     pub fn before_send(&mut self, now: Time, is_full: bool) -> bool {
         if let Stage::Ready(Ready { prior, .. }) = self.stage
-            && (is_full || (self.plans_with_size && self.connection.expected().is_some()))
+            && (is_full || (self.begins_with_size && self.connection.expected().is_some()))
         {
             self.start(now, &prior);
         }
@@ -331,8 +331,8 @@ impl Driver {
         sizes::wire(bytes, self.sender.packet())
     }
 
-    /// A packet or a batch of the scheme leaves. If more was announced than a scheme planned with
-    /// that plans with the flow's size, it plans a further flight: true if that begins.
+    /// A packet or a batch of the scheme leaves. If more was announced than the scheme has planned
+    /// with, it may plan a further flight: true if that begins.
     #[inline]
     pub fn before_packet(&mut self, now: Time) -> bool {
         let is_next = self.has_more_announced() && self.plan_next_flight(now);
@@ -354,7 +354,7 @@ impl Driver {
     #[inline]
     #[must_use]
     pub fn has_more_announced(&self) -> bool {
-        self.plans_with_size && self.connection.expected().is_some_and(|bytes| bytes > self.announced)
+        !self.is_late && self.connection.expected().is_some_and(|bytes| bytes > self.announced)
     }
 
     /// Preview of a flight of all data announced since the last plan, if the scheme plans one.
