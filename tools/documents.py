@@ -1,12 +1,10 @@
 #!/usr/bin/env python3
-"""Checks links of documents, the table of crates in CONTRIBUTING.md, tests named as evidence, and
-the counts of claims in README.md.
+"""Checks links of documents, the table of crates in CONTRIBUTING.md, and tests named as evidence.
 
 A link must lead to a file and a heading that exist. The table must have every crate of the
 workspace, with the crates it depends on as `cargo metadata` has them, without those of tests. Links
-to other hosts are not followed. Each threat of docs/security.md names tests, and they exist. README
-has the counts of each paper that its record has for the full run, and their sums. Each rule is
-first shown to find a fault in a sample.
+to other hosts are not followed. Each threat of docs/security.md names tests, and they exist. Each
+rule is first shown to find a fault in a sample.
 """
 
 import json
@@ -18,8 +16,6 @@ import sys
 TABLE = "CONTRIBUTING.md"
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 THREATS = "docs/security.md"
-PAPERS = "README.md"
-COUNTS = ["claims", "hold", "evidence", "unexplained"]
 ROW = re.compile(r"\| `([\w-]+)` \| .* \| (.*) \|$")
 
 
@@ -108,28 +104,6 @@ def wrong_evidence(text, read):
             yield number, "found a threat without a test, expected the name of one"
 
 
-def wrong_counts(text, read):
-    """Message of each paper whose counts are not those of its record, and of each wrong sum."""
-    sums = [0] * len(COUNTS)
-    for row in re.finditer(r"^\| `([\w-]+)` \|.*?((?: \d+ \|){4})$", text, re.M):
-        found = [int(count) for count in re.findall(r"\d+", row[2])]
-        sums = [before + count for before, count in zip(sums, found)]
-        record = read(pathlib.Path(f"experiments/{row[1]}/README.md")) or ""
-        table = re.search(r"^\| figure (?:(?!\n\n).)*?^\| the paper's \|.*?$", record, re.M | re.S)
-        lines = table[0].splitlines() if table else ["", ""]
-        head, cells = ([cell.strip() for cell in line.strip("|").split("|")] for line in (lines[0], lines[-1]))
-        expected = [int(cells[head.index(name)]) for name in COUNTS] if table else None
-        if found != expected:
-            yield f"`{row[1]}`: found {found} {', '.join(COUNTS)}, expected {expected} of its record"
-    held, open_share = (100 * count / max(1, sums[0]) for count in (sums[1], sums[3]))
-    for part in [
-        f"Of {sums[0]} claims {sums[1]} hold ({held:.0f} %), and {sums[2]} of these are evidence",
-        f"{sums[3]} ({open_share:.1f} % of all) are unexplained",
-    ]:
-        if part not in " ".join(text.split()):
-            yield f"found no {part!r}"
-
-
 def crates():
     """Each crate of the workspace by the name of its folder, with those it depends on."""
     command = ["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"]
@@ -166,20 +140,6 @@ def check_rules():
         found = [*wrong_rows(text, edges)]
         if len(found) != expected:
             sys.exit(f"documents.py: {text!r}: found {found}, expected {expected} faults")
-
-    record = "| figure (counts) | claims | hold | evidence | unexplained |\n|---|\n"
-    record += "| one | 5 | 4 | 2 | 1 |\n| the paper's | 5 | 4 | 2 | 1 |\n"
-    records = {pathlib.Path("experiments/x/README.md"): record}
-    sentence = "Of 5 claims 4 hold (80 %),\nand 2 of these are evidence. 1 (20.0 % of all) are unexplained.\n"
-    for text, expected in [
-        (f"| `x` | y | 5 | 4 | 2 | 1 |\n{sentence}", 0),
-        (f"| `x` | y | 5 | 4 | 2 | 2 |\n{sentence}", 2),
-        (f"| `x` | y | 5 | 3 | 2 | 1 |\n{sentence}", 2),
-        (f"| `z` | y | 5 | 4 | 2 | 1 |\n{sentence}", 1),
-    ]:
-        found = [*wrong_counts(text, records.get)]
-        if len(found) != expected:
-            sys.exit(f"documents.py: {text!r}: found {found}, expected {expected} faults")
     head = "| threat | bound | shown by |\n|---|---|---|\n"
     there = {
         pathlib.Path("crates/web/tests/a.rs"): "#[test]\nfn one() {}\n#[test]\nfn two() {}",
@@ -213,8 +173,6 @@ def main():
     for path in listed:
         text = pathlib.Path(path).read_text(encoding="utf-8")
         faults += [f"{path}:{number}: {message}" for number, message in dead_links(path, text, read_file)]
-        if path == PAPERS:
-            faults += [f"{path}: {message}" for message in wrong_counts(text, read_file)]
         if path == THREATS:
             faults += [f"{path}:{number}: {message}" for number, message in wrong_evidence(text, read_file)]
     faults += [f"{TABLE}: {message}" for message in wrong_rows(pathlib.Path(TABLE).read_text(encoding="utf-8"), crates())]

@@ -17,8 +17,8 @@
 //! differs = "What ours lacks is ..."
 //! comes-out = { when = "losses are found by RFC 6675", variant = "classic" }
 //! quick = "holds"          # if the quick run is known to find another outcome than the full one
-//! restates = "..."         # another claim, same sentence of the paper: judged, not counted
 //! fitted = "..."           # the parameter chosen by this claim's number: counted apart
+//! each = { load = ["10 %", "25 %"] }   # the same at each of these values: all of them must hold
 //! ```
 //!
 //! | kind | keys |
@@ -28,7 +28,7 @@
 //! | a crossing | `value`, `crosses`: above which scheme, and `along`: on which axis |
 //! | never crossing | the same with `never = true` |
 //! | a peak | `value`, `peak = { along = "size", at = ["60 kB"] }`: it is largest at one of these |
-//! | a table's cell | `value` with `as = "difference"`, and `table`: factor, difference, ... |
+//! | a table | `value` with `over`, and `table`: the paper's quotients, all at once ([`form`]) |
 //!
 //! A number may be more than one quantity ([`form`]): `trend`, `most`, `least`, `over-crossing`.
 //!
@@ -37,18 +37,16 @@
 //! reported as *direction*; so is a crossing at another place.
 //!
 //! A claim *holds* if the whole 95 % interval is within the bounds, and *holds, wide* if only the
-//! value is. An order, a crossing that never happens, a peak or a cell holds if it does in 95 % of
-//! the resamples of the seeds. A claim that holds is evidence only under conditions: [`standing`].
+//! value is. An order, a crossing that never happens or a peak holds if it does in 95 % of the
+//! resamples of the seeds. A claim that holds is evidence only under conditions: [`standing`].
 //!
 //! # Reasons
 //!
 //! A reason is worth what its experiment shows. `comes-out` changes the one thing that is blamed,
 //! and the same number is judged by the same bounds again ([`demonstration`]). A claim then
 //! *holds*, *comes out* when that is changed, or is *unexplained*, whatever words stand in
-//! `differs`. A change that is not one admissible thing has the key `suffices` in place of
-//! `comes-out`, and is counted apart. `--check` expects the outcome that the keys of a claim give:
-//! `comes-out`, else `differs` for unexplained, else that it holds; `quick` overrides that for the
-//! quick run.
+//! `differs`. `--check` expects the outcome that the keys of a claim give: `comes-out`, else
+//! `differs` for unexplained, else that it holds; `quick` overrides that for the quick run.
 
 pub mod demonstration;
 pub mod form;
@@ -56,7 +54,7 @@ pub mod standing;
 #[cfg(test)]
 mod tests;
 
-mod comparison;
+use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -65,7 +63,7 @@ use super::quantity::{Quantity, QuantityText, Resamples, Scope, UNKNOWN, check_s
 use crate::plan::{Plan, from_toml};
 use crate::run::Results;
 use demonstration::{ComesOut, ComesOutText, Outcome};
-use form::{Form, FormText, Peak};
+use form::{Form, FormText, Peak, Printed, PrintedTable, check_axis, check_values};
 use headstart_report::statistics::Interval;
 
 #[derive(Deserialize)]
@@ -86,7 +84,7 @@ struct ClaimText {
     along: Option<String>,
     #[serde(default)]
     never: bool,
-    table: Option<comparison::Cell>,
+    table: Option<Printed>,
     peak: Option<Peak>,
     trend: Option<String>,
     most: Option<Vec<String>>,
@@ -100,10 +98,10 @@ struct ClaimText {
     unit: String,
     differs: Option<String>,
     comes_out: Option<ComesOutText>,
-    suffices: Option<ComesOutText>,
     fitted: Option<String>,
     quick: Option<Outcome>,
-    restates: Option<String>,
+    #[serde(default)]
+    each: BTreeMap<String, Vec<String>>,
 }
 
 /// One claim.
@@ -119,8 +117,6 @@ pub struct Claim {
     pub comes_out: Option<ComesOut>,
     /// The parameter that was chosen by this claim's number, if one was.
     pub fitted: Option<String>,
-    /// The claim that it says once more, in other words or numbers: it is judged, but not counted.
-    pub restates: Option<String>,
     quick: Option<Outcome>,
     unit: String,
     test: Test,
@@ -132,6 +128,8 @@ struct Test {
     value: Quantity,
     form: Form,
     kind: Kind,
+    /// A swept option, and its values at each of which the claim must hold.
+    each: Option<(String, Vec<String>)>,
 }
 
 #[derive(Clone, Debug)]
@@ -140,12 +138,11 @@ enum Kind {
     Order(Vec<String>),
     Crossing { other: String, axis: String, paper: Option<f64>, low: f64, high: f64 },
     Never { other: String, axis: String },
-    Cell(comparison::Cell),
     Peak(Peak),
 }
 
-/// Verdict on a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Verdict on a claim, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The same within its tolerance, with the whole interval.
@@ -197,27 +194,14 @@ pub struct Finding {
 /// With the claim's number, key, found and expected.
 pub fn read(text: &str, plan: &Plan) -> Result<Vec<Claim>> {
     let text: ClaimsText = from_toml(text)?;
-    let claims: Vec<Claim> = text
-        .claim
+    text.claim
         .into_iter()
         .enumerate()
         .map(|(number, claim)| {
             let says = claim.says.clone();
             Claim::read(claim, plan).with_context(|| format!("claim {} ({says})", number + 1))
         })
-        .collect::<Result<_>>()?;
-    for (number, claim) in claims.iter().enumerate() {
-        if let Some(other) = &claim.restates {
-            let is_counted = |one: &Claim| one.says == *other && one.restates.is_none();
-            ensure!(
-                claims.iter().any(is_counted),
-                "claim {} ({}), restates: found `{other}`, expected the `says` of a claim of this file that restates none",
-                number + 1,
-                claim.says
-            );
-        }
-    }
-    Ok(claims)
+        .collect()
 }
 
 impl Claim {
@@ -242,15 +226,13 @@ impl Claim {
             over_crossing: text.over_crossing,
             crosses: text.crosses.clone(),
             along: text.along.clone(),
+            table: text.table,
         };
         let form = forms.read(&value, plan)?;
         ensure!(
-            !matches!(form, Form::Trend { .. } | Form::Extreme { .. })
-                || (text.order.is_none()
-                    && text.crosses.is_none()
-                    && text.table.is_none()
-                    && text.peak.is_none()),
-            "found `trend`, `most` or `least` with another kind, expected a number"
+            !matches!(form, Form::Trend { .. } | Form::Extreme { .. } | Form::Table(_))
+                || (text.order.is_none() && text.crosses.is_none() && text.peak.is_none()),
+            "found `trend`, `most`, `least` or `table` with another kind, expected a number"
         );
         let crosses = if matches!(form, Form::Crossings { .. }) { None } else { text.crosses };
         let kind = match (text.order, crosses) {
@@ -259,12 +241,6 @@ impl Claim {
                 let peak = text.peak.context("peak")?;
                 peak.check(&value, plan).context("peak")?;
                 Kind::Peak(peak)
-            }
-            (None, None) if text.table.is_some() => {
-                ensure!(!is_bounded, "found `table` with another number, expected one of them");
-                let cell = text.table.context("table")?;
-                cell.check(&value)?;
-                Kind::Cell(cell)
             }
             (Some(_), Some(_)) => bail!("found both `order` and `crosses`, expected one of them"),
             (Some(order), None) => {
@@ -291,57 +267,59 @@ impl Claim {
                 Kind::Number { paper: text.paper, low, high }
             }
         };
-        let test = Test { value, form, kind };
-        ensure!(
-            text.comes_out.is_none() || text.suffices.is_none(),
-            "found both `comes-out` and `suffices`, expected one of them"
-        );
-        let comes_out = match (text.comes_out, text.suffices) {
-            (Some(text), _) => Some(ComesOut::read(text, true, &test, plan).context("comes-out")?),
-            (None, Some(text)) => Some(ComesOut::read(text, false, &test, plan).context("suffices")?),
-            (None, None) => None,
-        };
+        let each = each(text.each, &value, plan).context("each")?;
+        let test = Test { value, form, kind, each };
+        let comes_out =
+            text.comes_out.map(|text| ComesOut::read(text, &test, plan).context("comes-out")).transpose()?;
         Ok(Self {
             says: text.says,
             source: text.source,
             differs: text.differs.map(|reason| reason.split_whitespace().collect::<Vec<_>>().join(" ")),
             comes_out,
             fitted: text.fitted,
-            restates: text.restates,
             quick: text.quick,
             unit: text.unit,
             test,
         })
     }
 
-    /// It says which way something differs, or in which order: more than a bare number.
-    #[must_use]
-    pub fn compares(&self) -> bool {
-        match self.test.kind {
-            Kind::Number { .. } => self.test.neutral().is_some(),
-            Kind::Cell(cell) => cell.compares(),
-            Kind::Order(_) | Kind::Crossing { .. } | Kind::Never { .. } | Kind::Peak(_) => true,
-        }
-    }
-
-    /// The paper's side, in words.
+    /// The author's number or order, in words; nothing if the paper prints none.
     #[must_use]
     pub fn paper(&self) -> String {
         match &self.test.kind {
-            Kind::Number { paper, low, high } | Kind::Crossing { paper, low, high, .. } => {
-                let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
-                match paper {
-                    Some(paper) => format!("{paper}{unit}"),
-                    None if high.is_infinite() => format!("at least {low}{unit}"),
-                    None if low.is_infinite() => format!("at most {high}{unit}"),
-                    None => format!("{low} to {high}{unit}"),
-                }
+            Kind::Number { paper, .. } | Kind::Crossing { paper, .. } => {
+                paper.map_or(String::new(), |paper| self.with_unit(&paper.to_string()))
             }
             Kind::Order(order) => order.join(" < "),
             Kind::Never { .. } => "never".into(),
-            Kind::Cell(cell) => cell.shown(&self.unit),
             Kind::Peak(peak) => peak.shown(),
         }
+    }
+
+    /// The values that are accepted, in words; nothing where that is no range.
+    #[must_use]
+    pub fn bound(&self) -> String {
+        match &self.test.kind {
+            Kind::Number { low, high, .. } | Kind::Crossing { low, high, .. } => self.with_unit(&match () {
+                () if high.is_infinite() => format!("at least {}", digits(*low)),
+                () if low.is_infinite() => format!("at most {}", digits(*high)),
+                () => format!("{} to {}", digits(*low), digits(*high)),
+            }),
+            Kind::Order(_) | Kind::Never { .. } | Kind::Peak(_) => String::new(),
+        }
+    }
+
+    fn with_unit(&self, text: &str) -> String {
+        if self.unit.is_empty() { text.to_owned() } else { format!("{text} {}", self.unit) }
+    }
+
+    /// The table that the paper prints beside ours; `None` unless the claim is on how far the two
+    /// are apart.
+    #[must_use]
+    pub fn table(&self, plan: &Plan, results: &Results) -> Option<PrintedTable> {
+        let Form::Table(table) = &self.test.form else { return None };
+        let scope = Scope { plan, results, variant: 0, scheme: None, at: &[], draw: None };
+        table.heat_map(&self.test.value, &scope, &self.says)
     }
 
     /// Judges it by the results under one variant.
@@ -354,6 +332,16 @@ impl Claim {
 impl Test {
     fn judge(&self, plan: &Plan, results: &Results, variant: usize, unit: &str) -> Finding {
         let scope = Scope { plan, results, variant, scheme: None, at: &[], draw: None };
+        let Some((axis, values)) = &self.each else { return self.judge_at(scope, unit) };
+        let mut found = vec![];
+        for value in values {
+            let at = [(axis.clone(), value.clone())];
+            found.push((value.as_str(), self.judge_at(Scope { at: &at, ..scope }, unit)));
+        }
+        together(found)
+    }
+
+    fn judge_at(&self, scope: Scope<'_>, unit: &str) -> Finding {
         let mut finding = self.finding(&scope, unit);
         if finding.verdict == Verdict::Holds && !self.is_sure(&finding, &scope) {
             finding.verdict = Verdict::Wide;
@@ -373,7 +361,7 @@ impl Test {
             Kind::Number { low, high, .. } | Kind::Crossing { low, high, .. } => {
                 found.ours.low >= *low && found.ours.high <= *high
             }
-            Kind::Order(_) | Kind::Never { .. } | Kind::Cell(_) | Kind::Peak(_) => {
+            Kind::Order(_) | Kind::Never { .. } | Kind::Peak(_) => {
                 let holds = |scope: &Scope<'_>| self.finding(scope, "").verdict == Verdict::Holds;
                 Resamples::new(scope.results.repeats()).are_sure(scope, holds)
             }
@@ -386,7 +374,7 @@ impl Test {
         match &self.kind {
             Kind::Order(order) => names.extend(order.iter().map(String::as_str)),
             Kind::Crossing { other, .. } | Kind::Never { other, .. } => names.push(other),
-            Kind::Number { .. } | Kind::Cell(_) | Kind::Peak(_) => {}
+            Kind::Number { .. } | Kind::Peak(_) => {}
         }
         names.extend(self.form.schemes());
         names
@@ -431,7 +419,6 @@ impl Test {
                 }
             }
             Kind::Order(order) => self.order(scope, order),
-            Kind::Cell(cell) => cell.judge(&self.value, scope, unit),
             Kind::Peak(peak) => peak.judge(&self.value, scope, unit),
         }
     }
@@ -474,6 +461,36 @@ impl Test {
         let verdict = if holds { Verdict::Holds } else { Verdict::Differs };
         Finding { verdict, ours, shown: shown.join(" < ") }
     }
+}
+
+/// The one swept option that `each` names, and its values.
+fn each(
+    text: BTreeMap<String, Vec<String>>,
+    value: &Quantity,
+    plan: &Plan,
+) -> Result<Option<(String, Vec<String>)>> {
+    ensure!(text.len() < 2, "found {} options, expected one", text.len());
+    let Some((axis, values)) = text.into_iter().next() else { return Ok(None) };
+    check_axis(&axis, plan)?;
+    ensure!(!value.is_fixed(&axis), "found a value at one {axis}, expected that it is left open");
+    ensure!(values.len() > 1, "{axis}: found {} values, expected two at least", values.len());
+    check_values(&axis, &values, plan)?;
+    Ok(Some((axis, values)))
+}
+
+/// The verdict over several values of an option, the worst of them, and how often it holds.
+fn together(found: Vec<(&str, Finding)>) -> Finding {
+    let run: Vec<(&str, Finding)> =
+        found.into_iter().filter(|(_, one)| one.verdict != Verdict::NotRun).collect();
+    let missed: Vec<&str> =
+        run.iter().filter(|(_, one)| !one.verdict.holds()).map(|(value, _)| *value).collect();
+    let (held, all) = (run.len() - missed.len(), run.len());
+    let Some((value, worst)) = run.into_iter().max_by_key(|(_, one)| one.verdict) else {
+        return Finding { verdict: Verdict::NotRun, ours: UNKNOWN, shown: "-".into() };
+    };
+    let others = if missed.is_empty() { String::new() } else { format!("; not at {}", missed.join(", ")) };
+    let shown = format!("at {held} of {all}{others} ({value}: {})", worst.shown);
+    Finding { shown, ..worst }
 }
 
 fn shown(ours: &Interval, unit: &str) -> String {

@@ -17,7 +17,11 @@
 //! points = [{ name = "bound", value = { measure = .., scheme = .. }, x-value = { .. } }]
 //! by = "rtt"                          # a line for each value of this option, not for each scheme
 //! rings = "quick"                     # dots: a second family of the same run, as rings
+//! # numbers that the paper prints, as hollow marks; a coordinate that it does not print is ours
+//! paper = [{ scheme = "TCP", x = 90 }, { scheme = "JumpStart", x = 200, y = 0.7, of = "TCP" }]
 //! ```
+//!
+//! With `of` a mark's y is a multiple of that scheme's value at the same x.
 //!
 //! | `draw` | shows |
 //! |---|---|
@@ -83,6 +87,18 @@ struct FigureText {
     rings: Option<String>,
     #[serde(default)]
     families: Vec<String>,
+    #[serde(default)]
+    paper: Vec<PrintedMark>,
+}
+
+/// A number that the paper prints, of a scheme or curve of the figure.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PrintedMark {
+    scheme: String,
+    x: Option<f64>,
+    y: Option<f64>,
+    of: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -152,6 +168,7 @@ pub struct Drawing {
     by: Option<String>,
     rings: Option<Quantity>,
     families: Vec<String>,
+    printed: Vec<PrintedMark>,
 }
 
 /// One value of a figure.
@@ -241,6 +258,23 @@ impl Drawing {
                 "families: found `{family}`, expected a family that the study gives"
             );
         }
+        for mark in &text.paper {
+            for name in [Some(&mark.scheme), mark.of.as_ref()].into_iter().flatten() {
+                ensure!(
+                    curves.iter().any(|(curve, _)| curve == name),
+                    "paper: found `{name}`, expected a scheme or curve of the figure"
+                );
+            }
+            ensure!(
+                mark.x.is_some() || mark.y.is_some(),
+                "paper: found a mark of {} without `x` and `y`, expected one of them",
+                mark.scheme
+            );
+            ensure!(
+                mark.of.is_none() || mark.y.is_some(),
+                "paper: found `of` without `y`, expected the multiple"
+            );
+        }
         let is_plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         ensure!(
             !text.name.is_empty() && is_plain(&text.name),
@@ -261,6 +295,7 @@ impl Drawing {
             by: text.by,
             rings,
             families: text.families,
+            printed: text.paper,
         })
     }
 
@@ -392,7 +427,31 @@ impl Drawing {
             };
             figure.series.push(Series::new(name, style.with_slot(slot), points));
         }
+        let printed: Vec<Point> = self.printed.iter().filter_map(|mark| mark.point(data)).collect();
+        if !printed.is_empty() {
+            let style = Style::marks(Mark::Ring).with_slot(figure.series.len());
+            figure.series.push(Series::new("the paper", style, printed));
+        }
         figure
+    }
+}
+
+impl PrintedMark {
+    /// Its place in a figure with these data; `None` where ours, which it lacks, was not run.
+    fn point(&self, data: &[Datum]) -> Option<Point> {
+        let nearest = |name: &str| {
+            let distance = |datum: &&Datum| match (self.x, self.y) {
+                (Some(x), _) => (datum.x.value - x).abs(),
+                (None, Some(y)) => (datum.y.value - y).abs(),
+                (None, None) => 0.0,
+            };
+            let own = data.iter().filter(|datum| datum.scheme == name);
+            own.min_by(|one, other| distance(one).total_cmp(&distance(other)))
+        };
+        let own = nearest(&self.scheme)?;
+        let base = self.of.as_deref().map_or(Some(1.0), |of| Some(nearest(of)?.y.value))?;
+        let y = self.y.map_or(own.y.value, |y| y * base);
+        Some(Point::new(self.x.unwrap_or(own.x.value), y).labelled(&self.scheme))
     }
 }
 
@@ -495,6 +554,39 @@ mod tests {
             .replace("x-value = { measure = \"capacity.absolute\" }\n", "x = \"load\"\n");
         let refused = read(&lines, &plan).expect_err("points belong to a scatter");
         assert!(format!("{refused:#}").contains("found `points` without `scatter`"), "{refused:#}");
+    }
+
+    #[test]
+    fn numbers_that_the_paper_prints_are_hollow_marks_of_their_own() {
+        let figure = format!(
+            r#"{PLAN}
+            [[figure]]
+            name = "lines"
+            caption = ""
+            draw = "lines"
+            x = "load"
+            value = {{ measure = "mean" }}
+            y-axis = {{}}
+            paper = [{{ scheme = "TCP", x = 20, y = 333 }}, {{ scheme = "TCP-10", x = 10, y = 0.5, of = "TCP" }}, {{ scheme = "TCP-10", x = 30 }}]"#
+        );
+        let plan = plan(&figure, false).expect("a plan");
+        let drawing = &read(&figure, &plan).expect("a figure")[0];
+        let data = drawing.data(&plan, &made_up(&plan), 0);
+        let drawn = drawing.figure(&plan, &data, "");
+        let marks = drawn.series.last().expect("three series");
+        assert_eq!(marks.name, "the paper");
+        let places: Vec<(f64, f64)> = marks.points.iter().map(|point| (point.x, point.y)).collect();
+        // TCP takes 410 at 10 % of load, TCP-10 950 at 30 %.
+        assert_eq!(places, [(20.0, 333.0), (10.0, 205.0), (30.0, 950.0)]);
+        for (wrong, part) in [
+            ("{ scheme = \"BBR\", x = 20 }", "found `BBR`"),
+            ("{ scheme = \"TCP\" }", "without `x` and `y`"),
+            ("{ scheme = \"TCP\", x = 1, of = \"TCP-10\" }", "found `of` without `y`"),
+        ] {
+            let (head, _) = figure.split_once("paper = [").expect("the key");
+            let refused = read(&format!("{head}paper = [{wrong}]"), &plan).expect_err(wrong);
+            assert!(format!("{refused:#}").contains(part), "{refused:#}");
+        }
     }
 
     #[test]

@@ -59,16 +59,16 @@ pub const ALL: &[PaperFiles] = &[
         "halfback":
         "figure-3",
         "figure-6",
-        "population",
         "figure-9",
         "figure-10",
         "figure-11",
         "figure-12",
         "figure-13",
         "figure-14",
-        "figure-17",
         "figure-15",
         "figure-16",
+        "figure-17",
+        "population",
         "pages",
         "set-up",
         "sensitivity",
@@ -191,7 +191,8 @@ pub fn find(name: &str) -> Option<&'static PaperFiles> {
     ALL.iter().find(|paper| paper.name == name)
 }
 
-/// A paper's folder on disk: figures are its folders with a plan, in the order of their names.
+/// A paper's folder on disk: figures are its folders with a plan, in the order of their names
+/// and numbers.
 ///
 /// # Errors
 /// If a file is missing or cannot be read.
@@ -220,7 +221,12 @@ pub fn open(folder: &Path) -> Result<PaperFiles> {
             places.push(place);
         }
     }
-    places.sort();
+    // `figure-2` before `figure-10`.
+    places.sort_by_cached_key(|place| {
+        let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let digits = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        (name[..digits].to_owned(), name[digits..].parse::<u64>().ok(), name)
+    });
     let figures = places
         .iter()
         .map(|place| {
@@ -283,9 +289,6 @@ impl Experiment {
     /// The plan with each scheme replaced that a claim is about.
     #[must_use]
     pub fn replacements(&self) -> Vec<Replacement> {
-        if self.plan.is_specification {
-            return vec![];
-        }
         let subjects: BTreeSet<&str> =
             self.claims.iter().filter_map(|claim| claim.subject(&self.plan)).collect();
         subjects.into_iter().filter_map(|subject| self.plan.with_replaced(subject)).collect()

@@ -6,7 +6,7 @@
 //! citation = "..."
 //! about = "..."            # the model, for all figures
 //! printed = ["buffer"]     # options whose value the paper prints: no reason may change them
-//! quick-evidence = 31      # how many claims hold with evidence in the quick run
+//! out-of-scope = ["..."]   # results that nobody can reproduce, and why
 //! [path]                   # options as on the command line; also [transport], [workload], [run]
 //! rtt = "60 ms"
 //! [schemes]                # the paper's names, and ours
@@ -20,6 +20,13 @@
 //! about = "..."
 //! like = "udt"             # everything that this one, further up, sets; and
 //! path = { buffer = "50 kB" }
+//! [mutants.TCP-10]         # wrong versions of a scheme, by which claims are tested (`--mutants`)
+//! "three times as much" = "iw32"
+//! [[headline]]             # a result that a reader of the paper looks for first
+//! result = "..."
+//! paper = "90 and 85 % of load"
+//! claims = [{ figure = "figure-12", says = "TCP's feasible capacity" }]
+//! reason = "..."           # one sentence, where it does not come out
 //!
 //! # plan.toml
 //! title = "..."
@@ -45,7 +52,7 @@ mod sweep;
 pub(super) mod tests;
 
 pub use demonstration::VariantScope;
-pub use paper::{Paper, Scheme, Variant};
+pub use paper::{Headline, NamedClaim, Paper, Scheme, Variant};
 pub use sweep::{Axis, Fixed, MAX_POINTS, Point, number_of};
 
 use anyhow::{Context, Result, ensure};
@@ -99,11 +106,11 @@ pub struct Plan {
     pub schemes: Vec<Scheme>,
     /// Its claims are ours, not the paper's.
     pub is_ours: bool,
-    /// Its claims test this project's code against the paper's algorithm.
-    pub is_specification: bool,
     /// Schemes that claims are about, and the nearest other of each; the first that a claim names
     /// is the one that it is about. Of claims of ours, those that the plan itself names.
     pub replaced: Vec<(String, Scheme)>,
+    /// Wrong versions of schemes: whose, and the version.
+    pub mutants: Vec<(String, Scheme)>,
     /// Options of which the paper prints the value.
     pub printed: Vec<String>,
     /// All of the paper's variants.
@@ -153,8 +160,6 @@ struct PlanText {
     shows: String,
     #[serde(default)]
     ours: bool,
-    #[serde(default)]
-    specification: bool,
     #[serde(default)]
     replaced: Table,
     #[serde(default)]
@@ -298,8 +303,8 @@ impl Plan {
             study,
             schemes: cut.schemes,
             is_ours: text.ours,
-            is_specification: text.specification,
             replaced,
+            mutants: paper.mutants.clone(),
             printed: [paper.printed.clone(), text.printed].concat(),
             paper_variants: paper.variants.clone(),
             judge,
@@ -326,6 +331,16 @@ impl Plan {
     #[must_use]
     pub fn with_replaced(&self, subject: &str) -> Option<Replacement> {
         let (_, by) = self.replaced.iter().find(|(name, _)| name == subject)?;
+        self.replacing(subject, by)
+    }
+
+    /// The plan with each wrong version of the schemes that it runs, under the judge's variant.
+    #[must_use]
+    pub fn with_mutants(&self) -> Vec<Replacement> {
+        self.mutants.iter().filter_map(|(subject, by)| self.replacing(subject, by)).collect()
+    }
+
+    fn replacing(&self, subject: &str, by: &Scheme) -> Option<Replacement> {
         let mut plan = self.clone();
         let mut is_run = false;
         for scheme in plan.schemes.iter_mut().chain(&mut plan.beside) {

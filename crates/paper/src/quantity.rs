@@ -287,12 +287,6 @@ impl Quantity {
         self.over.as_ref().map_or(Ok(()), |over| over.check(plan).context("over"))
     }
 
-    /// It is a difference.
-    #[must_use]
-    pub fn is_difference(&self) -> bool {
-        self.over.is_some() && self.shown_as == ShownAs::Difference
-    }
-
     /// It is a quotient or a difference, of which 1 or 0 means that nothing differs.
     #[must_use]
     pub fn neutral(&self) -> Option<f64> {

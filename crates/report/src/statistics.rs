@@ -93,42 +93,6 @@ pub fn ratio_interval(sample: &[f64], baseline: &[f64]) -> Option<Interval> {
     Some(Interval { value, low: value + (-linear - root) / square, high: value + (-linear + root) / square })
 }
 
-/// True if two samples, paired by seed, differ at the 95 % level. Zero is then outside of the
-/// interval of their differences, and the one-way analysis of variance, which has no pairs, finds
-/// that the groups differ too. Blitzstart §4 asks for both.
-///
-/// Of two groups F is the square of Student's t with the degrees of freedom of both, and so is its
-/// 95th percentile. Samples without any variation differ if their means do.
-#[must_use]
-pub fn differ(one: &[f64], other: &[f64]) -> bool {
-    if one.len() != other.len() || one.len() < 2 {
-        return false;
-    }
-    let differences: Vec<f64> = one.iter().zip(other).map(|(a, b)| a - b).collect();
-    let (Some(interval), Some(f)) = (mean_interval(&differences), anova(&[one, other])) else { return false };
-    !interval.contains(0.0) && f > student_t(one.len() + other.len() - 2).powi(2)
-}
-
-/// F of the one-way analysis of variance: how far the groups' means are apart, over how far members
-/// are from their group's mean. `None` of fewer than two groups, of an empty one, or if no member
-/// is left to estimate their variance.
-#[must_use]
-pub fn anova(groups: &[&[f64]]) -> Option<f64> {
-    let members: usize = groups.iter().map(|group| group.len()).sum();
-    let between = groups.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
-    let within = members.checked_sub(groups.len()).filter(|degrees| *degrees > 0)?;
-    let grand = groups.iter().flat_map(|group| *group).sum::<f64>() / members as f64;
-    let (mut explained, mut left) = (0.0, 0.0);
-    for group in groups {
-        let own = mean(group)?;
-        explained += group.len() as f64 * (own - grand).powi(2);
-        left += group.iter().map(|value| (value - own).powi(2)).sum::<f64>();
-    }
-    let f = (explained / between as f64) / (left / within as f64);
-    // Nothing varies anywhere: the groups are one.
-    Some(if f.is_nan() { 0.0 } else { f })
-}
-
 /// The value below which a share `q` (0 to 1) of a sample lies; `None` of nothing.
 ///
 /// Between two members it is interpolated (definition 7 of Hyndman and Fan 1996, as R and NumPy
@@ -255,37 +219,6 @@ mod tests {
         }
         assert!(ratio.low < ratio.value && ratio.value < ratio.high);
         assert!(ratio.contains(0.48) && !ratio.contains(1.0), "{ratio:?}");
-    }
-
-    /// Three groups that are worked out by hand: means 2, 3 and 7, the grand mean 4.
-    #[test]
-    fn the_analysis_of_variance_weighs_between_against_within() {
-        let f = anova(&[&[1.0, 2.0, 3.0], &[2.0, 3.0, 4.0], &[6.0, 7.0, 8.0]]).expect("three groups");
-        assert!(close(f, (3.0 * (4.0 + 1.0 + 9.0) / 2.0) / (6.0 / 6.0)), "{f}");
-        assert_eq!(anova(&[&[1.0, 2.0]]), None);
-        assert_eq!(anova(&[&[1.0], &[2.0]]), None, "nothing is known of the variation");
-        assert_eq!(anova(&[&[1.0, 1.0], &[1.0, 1.0]]), Some(0.0));
-    }
-
-    /// Of two groups F is the square of the pooled t.
-    #[test]
-    fn of_two_groups_f_is_the_square_of_t() {
-        let (one, two) = ([1.0, 3.0, 5.0, 4.0], [2.0, 6.0, 7.0, 9.0]);
-        let pooled = (covariance(&one, &one).unwrap() + covariance(&two, &two).unwrap()) / 2.0;
-        let t = (mean(&one).unwrap() - mean(&two).unwrap()) / (pooled * 2.0 / 4.0).sqrt();
-        assert!(close(anova(&[&one, &two]).unwrap(), t * t));
-    }
-
-    #[test]
-    fn a_difference_must_be_seen_by_both_tests() {
-        let base = [10.0, 300.0, 45.0, 7.0];
-        let slightly_more = base.map(|value| value + 1.0);
-        assert!(!differ(&slightly_more, &base), "in every pair, but lost in the variation of all");
-        assert!(differ(&base.map(|value| value + 1000.0), &base));
-        assert!(!differ(&base, &base));
-        assert!(differ(&[2.0, 2.0], &[1.0, 1.0]), "without any variation");
-        assert!(!differ(&[1.0], &[9.0]));
-        assert!(!differ(&[1.0, 2.0], &[1.0]));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::estimate::Estimate;
 use crate::options::{Environment, TransportName};
 use crate::output::Folder;
 use crate::show::reproduce::set_ups::SetUps;
-use crate::show::reproduce::{self, JudgedFigure};
+use crate::show::reproduce::{self, JudgedFigure, headlines};
 use crate::table::{self, Cell, Column, Table};
 use headstart_paper::library::{self, Experiment, PaperFiles};
 use headstart_paper::plan::{Paper, Plan, Replacement};
@@ -47,7 +47,7 @@ pub struct ReproduceArgs {
     #[arg(long)]
     pub evidence: bool,
     /// Judge all claims under every variant of the paper's set-up instead, and write set-ups.csv
-    #[arg(long, conflicts_with = "evidence")]
+    #[arg(long, conflicts_with = "evidence", hide_short_help = true)]
     pub set_ups: bool,
     /// Fail if a claim's outcome is not the one on record in claims.toml
     #[arg(long)]
@@ -59,6 +59,13 @@ pub struct ReproduceArgs {
     /// Threads [default: all cores]; the results do not depend on it
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<usize>,
+    /// Run the wrong versions of schemes that paper.toml lists as well, and count the claims that
+    /// fail with each
+    #[arg(long, hide_short_help = true)]
+    pub mutants: bool,
+    /// Print every claim, figure by figure, and not only the headline results
+    #[arg(long)]
+    pub all: bool,
     /// Run it although the estimate is beyond 4 h of processor time or 2 GB of memory
     #[arg(long)]
     pub large: bool,
@@ -72,6 +79,7 @@ struct Reproduction {
     experiments: Vec<Experiment>,
     results: Vec<Results>,
     replaced: Vec<Option<Vec<(Replacement, Results)>>>,
+    mutants: Vec<Vec<(Replacement, Results)>>,
 }
 
 impl Reproduction {
@@ -83,20 +91,31 @@ impl Reproduction {
     ) -> Result<Self> {
         let replacements: Vec<Option<Vec<Replacement>>> =
             experiments.iter().map(|one| replacements(one, !args.quick || args.evidence)).collect();
-        let all = || {
-            replacements.iter().zip(&experiments).flat_map(|(all, one)| {
-                all.iter().flatten().map(move |replacement| (one.name.as_str(), &replacement.plan))
-            })
-        };
-        let plans: Vec<(&str, &Plan)> =
-            experiments.iter().map(|one| (one.name.as_str(), &one.plan)).chain(all()).collect();
-        let mut results = headstart_paper::run::run(&plans, crate::CARRIERS, store, args.threads, announce)?;
-        let mut replaced_results = results.split_off(experiments.len()).into_iter();
-        let replaced = replacements
+        let mutants: Vec<Vec<Replacement>> = experiments
             .iter()
-            .map(|all| all.as_ref().map(|all| all.iter().cloned().zip(replaced_results.by_ref()).collect()))
+            .map(|one| if args.mutants && !one.plan.is_ours { one.plan.with_mutants() } else { vec![] })
             .collect();
-        Ok(Self { paper, experiments, results, replaced })
+        let named = |all: &[Replacement], one: &Experiment| -> Vec<(String, Plan)> {
+            all.iter().map(|replacement| (one.name.clone(), replacement.plan.clone())).collect()
+        };
+        let mut others = vec![];
+        for ((replaced, mutants), one) in replacements.iter().zip(&mutants).zip(&experiments) {
+            others.extend(named(replaced.as_deref().unwrap_or_default(), one));
+            others.extend(named(mutants, one));
+        }
+        let plans: Vec<(&str, &Plan)> = experiments
+            .iter()
+            .map(|one| (one.name.as_str(), &one.plan))
+            .chain(others.iter().map(|(name, plan)| (name.as_str(), plan)))
+            .collect();
+        let mut results = headstart_paper::run::run(&plans, crate::CARRIERS, store, args.threads, announce)?;
+        let mut others = results.split_off(experiments.len()).into_iter();
+        let (mut replaced, mut wrong) = (vec![], vec![]);
+        for (replacements, mutants) in replacements.into_iter().zip(mutants) {
+            replaced.push(replacements.map(|all| all.into_iter().zip(others.by_ref()).collect()));
+            wrong.push(mutants.into_iter().zip(others.by_ref()).collect());
+        }
+        Ok(Self { paper, experiments, results, replaced, mutants: wrong })
     }
 
     fn judged(&self) -> Vec<JudgedFigure<'_>> {
@@ -110,14 +129,7 @@ impl Reproduction {
 
     /// Outcomes that are not those on record; with `--check` they are an error.
     fn surprises(&self, args: &ReproduceArgs, judged: &[JudgedFigure<'_>]) -> Result<Vec<String>> {
-        let mut surprises = reproduce::surprises(judged, args.quick);
-        if args.quick && args.evidence && args.figure.is_empty() {
-            let found = reproduce::score(judged.iter().filter(|one| !one.experiment.plan.is_ours)).evidence;
-            let recorded = self.paper.quick_evidence;
-            if let Some(recorded) = recorded.filter(|recorded| *recorded != found) {
-                surprises.push(format!("claims that hold with evidence: found {found}, recorded {recorded}"));
-            }
-        }
+        let surprises = reproduce::surprises(judged, args.quick);
         if args.check && !surprises.is_empty() {
             bail!("{} outcomes are not those on record:\n{}", surprises.len(), surprises.join("\n"));
         }
@@ -140,15 +152,24 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     }
     let reproduction = Reproduction::run(args, (paper, experiments), &store, &announce(args))?;
     let judged = reproduction.judged();
-    for one in judged.iter().filter(|one| !one.claims.is_empty()) {
-        let width = table::terminal_width(std::env::var("COLUMNS").ok().as_deref());
-        print_table(&reproduce::terminal_table(one, width))?;
+    let headlines = headlines::rows(&reproduction.paper, &judged);
+    let width = table::terminal_width(std::env::var("COLUMNS").ok().as_deref());
+    if args.all || headlines.is_empty() {
+        for one in judged.iter().filter(|one| !one.claims.is_empty()) {
+            print_table(&reproduce::terminal_table(one, width))?;
+            print("\n")?;
+        }
+        print_table(&reproduce::counts_table(&judged))?;
         print("\n")?;
     }
-    print_table(&reproduce::counts_table(&judged))?;
-    print("\n")?;
-    print_table(&reproduce::evidence_table(&judged))?;
+    if !headlines.is_empty() {
+        print_table(&headlines::terminal_table(&headlines, width))?;
+    }
     print(&format!("\n{}\n", reproduce::summary(&judged)))?;
+    if args.mutants {
+        print("\n")?;
+        print_table(&reproduce::mutants_table(&judged, &reproduction.mutants))?;
+    }
 
     // A full disk loses nothing of the printed results.
     let folder = terminal::closed(store)?;
@@ -157,6 +178,9 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
         folder.write(&format!("{}.svg", drawn.name), drawn.svg.as_str().as_bytes())?;
         let columns: Vec<&str> = drawn.columns.iter().map(String::as_str).collect();
         folder.write_csv(&format!("{}.csv", drawn.name), &columns, reproduce::data_rows(&drawn.data))?;
+    }
+    if !headlines.is_empty() {
+        folder.write("headlines.md", headlines::markdown(&headlines).as_bytes())?;
     }
     folder.write_csv("claims.csv", &reproduce::CLAIM_COLUMNS, reproduce::claim_rows(&judged))?;
     let names: Vec<&str> = reproduction.experiments.iter().map(|one| one.name.as_str()).collect();
@@ -253,7 +277,7 @@ fn run_set_ups(
     store: &JobStore,
     announce: &dyn Fn(&Estimate) -> Result<()>,
 ) -> Result<(Vec<Plan>, Vec<Results>)> {
-    experiments.retain(|one| !one.plan.is_ours && !one.plan.is_specification);
+    experiments.retain(|one| !one.plan.is_ours);
     let plans: Vec<Plan> = experiments.iter().map(|one| one.plan.with_all_variants()).collect();
     let named: Vec<(&str, &Plan)> = experiments.iter().map(|one| one.name.as_str()).zip(&plans).collect();
     let results = headstart_paper::run::run(&named, crate::CARRIERS, store, args.threads, announce)?;

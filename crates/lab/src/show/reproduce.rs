@@ -1,22 +1,25 @@
 //! A reproduced paper: its table of claims, its figures and its page.
 
+pub mod headlines;
 mod score;
 pub mod set_ups;
 
 use std::collections::BTreeSet;
 
-pub use score::{ClaimCounts, counts_table, evidence_table, score, summary, surprises};
+pub use score::{counts_table, mutants_table, summary, surprises};
 
 use crate::figure::{Axis, Svg};
 use crate::report::{Provenance, Report, Section};
 use crate::table::{Cell, Column, Table};
 use headstart_paper::claim::demonstration::Outcome;
+use headstart_paper::claim::form::PrintedTable;
 use headstart_paper::claim::standing::Standing;
 use headstart_paper::claim::{Claim, Finding, Verdict};
 use headstart_paper::draw::Datum;
 use headstart_paper::library::Experiment;
 use headstart_paper::plan::{Paper, Replacement, Variant};
 use headstart_paper::run::Results;
+use headstart_report::statistics::Interval;
 
 /// A figure's claims, judged.
 #[derive(Clone, Debug)]
@@ -63,7 +66,7 @@ impl<'a> JudgedFigure<'a> {
             let is_replaced = replaced.is_some();
             let replaced = replaced.and_then(|runs| claim.replaced(plan, runs));
             let standing = claim
-                .standing(plan, verdict(&findings), replaced.as_ref())
+                .standing(verdict(&findings), replaced.as_ref())
                 .filter(|one| is_replaced || *one != Standing::NotReplaced);
             JudgedClaim { claim, findings, demonstration, outcome, replaced, standing }
         };
@@ -90,9 +93,6 @@ impl JudgedClaim<'_> {
             (Outcome::ComesOut, Some(change), Some(found)) => {
                 format!("differs: comes out when {} ({})", change.when, found.shown)
             }
-            (Outcome::Suffices, Some(change), Some(found)) => {
-                format!("differs: unexplained; {} suffices ({})", change.when, found.shown)
-            }
             (_, Some(change), Some(found)) => {
                 format!("differs: unexplained; not even when {} ({})", change.when, found.shown)
             }
@@ -101,7 +101,7 @@ impl JudgedClaim<'_> {
     }
 }
 
-/// That of the judge.
+/// The verdict under the judge's variant.
 fn verdict(findings: &[Finding]) -> Verdict {
     findings.first().map_or(Verdict::NotRun, |finding| finding.verdict)
 }
@@ -110,13 +110,15 @@ fn verdict(findings: &[Finding]) -> Verdict {
 #[must_use]
 pub fn claims_table(judged: &JudgedFigure<'_>) -> Table {
     let plan = &judged.experiment.plan;
-    let mut columns = ["claim", "outcome", "paper"].map(Column::text).to_vec();
+    let mut columns = ["claim", "outcome", "paper", "accepted"].map(Column::text).to_vec();
     let ours = |variant: &Variant| Column::text(&format!("ours ({})", variant.name));
     columns.extend(plan.shown_variants().iter().map(ours));
     let mut table = Table::new("", columns);
     for one in &judged.claims {
         let says = format!("{} ({})", one.claim.says, one.claim.source);
-        let mut cells = [says, one.describe(), one.claim.paper()].map(|text| Cell::text(&text)).to_vec();
+        let mut cells = [says, one.describe(), one.claim.paper(), one.claim.bound()]
+            .map(|text| Cell::text(&text))
+            .to_vec();
         for (number, finding) in one.findings.iter().enumerate() {
             let mut text = finding.shown.clone();
             if number > 0 && finding.verdict != Verdict::NotRun {
@@ -142,18 +144,31 @@ pub fn terminal_table(judged: &JudgedFigure<'_>, width: usize) -> Table {
     let first = width.saturating_sub(OTHERS.iter().sum()).clamp(18, 70);
     for one in &judged.claims {
         let shown = one.findings.first().map_or("-", |finding| finding.shown.as_str());
-        let cells = [
-            folded(&one.claim.says, first),
-            folded(&one.claim.paper(), OTHERS[0]),
-            folded(shown, OTHERS[1]),
-            folded(&one.describe(), OTHERS[2]),
-        ];
-        let height = cells.iter().map(Vec::len).max().unwrap_or(0);
-        for line in 0..height {
-            table.row(cells.iter().map(|cell| Cell::text(cell.get(line).map_or("", String::as_str))));
-        }
+        add_folded(
+            &mut table,
+            &[
+                (&one.claim.says, first),
+                (&or_bound(one.claim), OTHERS[0]),
+                (shown, OTHERS[1]),
+                (&one.describe(), OTHERS[2]),
+            ],
+        );
     }
     table
+}
+
+/// The paper's number, or ours of what is accepted where it prints none.
+fn or_bound(claim: &Claim) -> String {
+    Some(claim.paper()).filter(|paper| !paper.is_empty()).unwrap_or_else(|| claim.bound())
+}
+
+/// Adds a row of texts; what is wider than its column continues in rows below.
+fn add_folded(table: &mut Table, cells: &[(&str, usize)]) {
+    let cells: Vec<Vec<String>> = cells.iter().map(|(text, width)| folded(text, *width)).collect();
+    let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+    for line in 0..height {
+        table.row(cells.iter().map(|cell| Cell::text(cell.get(line).map_or("", String::as_str))));
+    }
 }
 
 /// Lines of at most so many characters, cut between words.
@@ -177,12 +192,13 @@ fn folded(text: &str, width: usize) -> Vec<String> {
 
 /// Columns of `claims.csv`: a row for each claim under each variant that is shown; columns after
 /// `verdict` are the claim's.
-pub const CLAIM_COLUMNS: [&str; 16] = [
+pub const CLAIM_COLUMNS: [&str; 17] = [
     "figure",
     "claim",
     "source",
     "variant",
     "paper",
+    "accepted",
     "ours",
     "low",
     "high",
@@ -210,6 +226,7 @@ pub fn claim_rows(judged: &[JudgedFigure<'_>]) -> Vec<Vec<String>> {
                     claim.source.clone(),
                     variant.name.clone(),
                     claim.paper(),
+                    claim.bound(),
                     number(finding.ours.value),
                     number(finding.ours.low),
                     number(finding.ours.high),
@@ -283,7 +300,7 @@ pub struct DrawnFigure {
 #[must_use]
 pub fn drawn(experiment: &Experiment, results: &Results) -> Vec<DrawnFigure> {
     let plan = &experiment.plan;
-    let mut all = vec![];
+    let mut all = tables(experiment, results);
     for drawing in &experiment.drawings {
         for (number, variant) in plan.shown_variants().iter().enumerate() {
             let data = drawing.data(plan, results, number);
@@ -305,6 +322,30 @@ pub fn drawn(experiment: &Experiment, results: &Results) -> Vec<DrawnFigure> {
                 svg,
             });
         }
+    }
+    all
+}
+
+/// The tables that the paper prints, with ours beside them.
+fn tables(experiment: &Experiment, results: &Results) -> Vec<DrawnFigure> {
+    let mut all = vec![];
+    for claim in &experiment.claims {
+        let Some(PrintedTable { map, numbers }) = claim.table(&experiment.plan, results) else { continue };
+        let alone = |value: f64| Interval { value, low: f64::NAN, high: f64::NAN };
+        let datum = |(label, paper, ours): (String, f64, f64)| Datum {
+            scheme: claim.says.clone(),
+            x: alone(paper),
+            y: alone(ours),
+            label,
+        };
+        let axes = ["paper", "ours"].map(|title| Axis::linear(title, ""));
+        all.push(DrawnFigure {
+            name: format!("{}-table-{}", experiment.name, all.len() + 1),
+            caption: map.says.clone(),
+            data: numbers.into_iter().map(datum).collect(),
+            columns: data_columns(&axes[0], &axes[1]),
+            svg: map.svg(),
+        });
     }
     all
 }
@@ -334,20 +375,24 @@ pub fn report(
     drawings: &[Vec<DrawnFigure>],
     facts: Vec<(String, String)>,
 ) -> Report {
-    let mut sections = vec![
-        Section::Picks(schemes(judged, drawings)),
-        Section::Text(summary(judged)),
-        Section::Table(counts_table(judged)),
-        Section::Table(evidence_table(judged)),
-        Section::Heading("How it was done".into()),
-        Section::Text(paper.about.clone()),
-    ];
+    let mut sections = vec![];
+    let headlines = headlines::rows(paper, judged);
+    if !headlines.is_empty() {
+        sections.push(Section::Table(headlines::table(&headlines)));
+    }
+    if !paper.out_of_scope.is_empty() {
+        sections.push(Section::Text(format!("Out of scope: {}", paper.out_of_scope.join(" "))));
+    }
+    sections.push(Section::Picks(schemes(judged, drawings)));
     for (one, drawn) in judged.iter().zip(drawings) {
         let plan = &one.experiment.plan;
         sections.push(Section::Heading(format!("{}: {}", plan.source, plan.title)));
         sections.push(Section::Text(plan.shows.clone()));
+        for drawing in drawn {
+            sections.push(Section::Figure { svg: drawing.svg.clone(), caption: drawing.caption.clone() });
+        }
         if !one.claims.is_empty() {
-            sections.push(Section::Table(claims_table(one)));
+            let mut folded = vec![Section::Table(claims_table(one))];
             // Beside the table: a paragraph in a cell would make it too wide.
             let reasons: Vec<(String, String)> = one
                 .claims
@@ -355,14 +400,11 @@ pub fn report(
                 .filter_map(|one| Some((one.claim.says.clone(), one.claim.differs.clone()?)))
                 .collect();
             if !reasons.is_empty() {
-                sections.push(Section::Details {
-                    summary: "Why claims differ".into(),
-                    sections: vec![Section::Definitions(reasons)],
-                });
+                folded.push(Section::Definitions(reasons));
             }
-        }
-        for drawing in drawn {
-            sections.push(Section::Figure { svg: drawing.svg.clone(), caption: drawing.caption.clone() });
+            let held = one.claims.iter().filter(|one| one.outcome == Outcome::Holds).count();
+            let summary = format!("Claims: {held} of {} hold", one.claims.len());
+            sections.push(Section::Details { summary, sections: folded });
         }
         sections.push(Section::Text(one.experiment.notes.clone()));
         let words: Vec<(String, String)> =
@@ -373,6 +415,10 @@ pub fn report(
             sections: vec![Section::Pre(one.experiment.text.clone())],
         });
     }
+    sections.push(Section::Heading("How it was done, and all claims".into()));
+    sections.push(Section::Text(paper.about.clone()));
+    sections.push(Section::Text(summary(judged)));
+    sections.push(Section::Table(counts_table(judged)));
     Report {
         title: format!("Reproduction: {}", paper.title),
         lead: paper.citation.clone(),

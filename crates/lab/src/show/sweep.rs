@@ -310,6 +310,7 @@ impl Sweep {
                 let with = if others.is_empty() { String::new() } else { format!(", with {others}") };
                 let says = format!("{scheme}: mean completion time over that of {base}{with}");
                 let map = HeatMap {
+                    texts: vec![],
                     columns: (self.axes[0].words(), columns),
                     rows: (self.axes[1].words(), rows),
                     cells,

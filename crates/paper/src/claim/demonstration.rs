@@ -17,8 +17,7 @@
 //! the claim is about ([`Plan::subject`]), or changes more than one option. It is refused for an
 //! option that the paper prints (`printed` of paper.toml and of the plan). It is refused as well
 //! where the set-up is known to hold fewer of the paper's claims than the judge (`holds-fewer` of
-//! the variant). Such a change has the key `suffices`: with it the number is reached, but it is no
-//! explanation.
+//! the variant).
 
 use std::collections::BTreeMap;
 
@@ -51,8 +50,6 @@ pub struct ComesOut {
     /// In words.
     pub when: String,
     variant: Option<String>,
-    /// One admissible change.
-    pub is_reason: bool,
     test: Test,
 }
 
@@ -64,8 +61,6 @@ pub enum Outcome {
     Holds,
     /// It differs, and holds when the thing that is blamed is changed.
     ComesOut,
-    /// It differs, and holds when something is changed that is no admissible reason.
-    Suffices,
     /// It differs, and no experiment shows why.
     Unexplained,
     /// This run leaves out what the claim needs.
@@ -79,7 +74,6 @@ impl Outcome {
         match self {
             Self::Holds => "holds",
             Self::ComesOut => "comes-out",
-            Self::Suffices => "suffices",
             Self::Unexplained => "unexplained",
             Self::NotRun => "not-run",
         }
@@ -111,7 +105,7 @@ impl ComesOutText {
 }
 
 impl ComesOut {
-    pub(super) fn read(text: ComesOutText, is_reason: bool, test: &Test, plan: &Plan) -> Result<Self> {
+    pub(super) fn read(text: ComesOutText, test: &Test, plan: &Plan) -> Result<Self> {
         let is_changed = text.variant.is_some()
             || text.measure.is_some()
             || !(text.instead.is_empty() && text.at.is_empty() && text.over_at.is_empty());
@@ -126,15 +120,15 @@ impl ComesOut {
         for (old, new) in &text.instead {
             check_scheme(old, plan).and_then(|()| check_scheme(new, plan)).context("instead")?;
         }
-        if is_reason && let Some(rejection) = text.rejection(test, plan) {
-            bail!("found {rejection}, expected one change that is admissible, or the key `suffices`");
+        if let Some(rejection) = text.rejection(test, plan) {
+            bail!("found {rejection}, expected one change that is admissible");
         }
         let renamed = |name: &String| text.instead.get(name).unwrap_or(name).clone();
         let mut kind = test.kind.clone();
         match &mut kind {
             Kind::Order(order) => order.iter_mut().for_each(|name| *name = renamed(name)),
             Kind::Crossing { other, .. } | Kind::Never { other, .. } => *other = renamed(other),
-            Kind::Number { .. } | Kind::Cell(_) | Kind::Peak(_) => {}
+            Kind::Number { .. } | Kind::Peak(_) => {}
         }
         let form = test.form.renamed(renamed);
         let mut value =
@@ -143,14 +137,8 @@ impl ComesOut {
             value = value.measuring(measure);
             value.check(plan)?;
         }
-        Ok(Self { when: text.when, variant: text.variant, is_reason, test: Test { value, form, kind } })
-    }
-}
-
-impl ComesOut {
-    /// The outcome where the number is reached.
-    fn outcome(&self) -> Outcome {
-        if self.is_reason { Outcome::ComesOut } else { Outcome::Suffices }
+        let test = Test { value, form, kind, each: test.each.clone() };
+        Ok(Self { when: text.when, variant: text.variant, test })
     }
 }
 
@@ -175,10 +163,7 @@ impl Claim {
             Verdict::NotRun => Outcome::NotRun,
             Verdict::Direction | Verdict::Differs => {
                 let is_reached = demonstration.is_some_and(|finding| finding.verdict.holds());
-                match &self.comes_out {
-                    Some(change) if is_reached => change.outcome(),
-                    _ => Outcome::Unexplained,
-                }
+                if is_reached { Outcome::ComesOut } else { Outcome::Unexplained }
             }
         }
     }
@@ -188,7 +173,7 @@ impl Claim {
     pub fn recorded(&self, is_quick: bool) -> Outcome {
         match (self.quick, &self.comes_out, &self.differs) {
             (Some(outcome), _, _) if is_quick => outcome,
-            (_, Some(change), _) => change.outcome(),
+            (_, Some(_), _) => Outcome::ComesOut,
             (_, None, Some(_)) => Outcome::Unexplained,
             (_, None, None) => Outcome::Holds,
         }

@@ -5,9 +5,15 @@
 //! | `trend = "load"` | Kendall's tau along a swept option: 1 always rises, -1 always falls |
 //! | `most = ["Cubic", "BBR"]`, `least` | largest or smallest value over each of these schemes |
 //! | `crosses`, `along`, `over-crossing = "JumpStart"` | its crossing over the other's |
+//! | `table = { rows = "size", columns = "hint", by = "error", paper = [[..], ..] }` | see below |
 //!
 //! A value without `over` takes the largest or smallest of these schemes themselves.
 //! A `peak` says at which values of a swept option the value is largest.
+//!
+//! A `table` is a quotient at all values of two swept options, `nan` where the paper finds no
+//! significant difference. It is judged `by` one number over all cells. `error` is the typical
+//! factor between ours and the paper's, the exponential of the mean of |ln ours/paper|. `signs` is
+//! the percentage of cells on the paper's side of one, `ranks` Kendall's tau between the two.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
@@ -15,6 +21,7 @@ use serde::Deserialize;
 use super::{Finding, Verdict, digits};
 use crate::plan::{Plan, number_of};
 use crate::quantity::{Quantity, Resamples, Scope, UNKNOWN, check_scheme};
+use headstart_report::figure::HeatMap;
 use headstart_report::statistics::Interval;
 
 /// Rule that makes the claim's number of quantities.
@@ -28,6 +35,39 @@ pub(super) enum Form {
     Extreme { schemes: Vec<String>, is_most: bool },
     /// The quotient of two crossings.
     Crossings { other: String, axis: String, over: String },
+    /// One number over all cells of a table.
+    Table(Printed),
+}
+
+/// A table that the paper prints, and the number by which ours is held against it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Printed {
+    rows: String,
+    columns: String,
+    by: Agreement,
+    paper: Vec<Vec<f64>>,
+}
+
+/// A table that the paper prints, beside ours.
+#[derive(Clone, Debug)]
+pub struct PrintedTable {
+    /// The drawing.
+    pub map: HeatMap,
+    /// Name of each cell, the paper's quotient, and ours.
+    pub numbers: Vec<(String, f64, f64)>,
+}
+
+/// Number over the cells of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Agreement {
+    /// The typical factor between the two.
+    Error,
+    /// Percentage of cells on the same side of one.
+    Signs,
+    /// Kendall's tau between the two.
+    Ranks,
 }
 
 pub(super) struct FormText {
@@ -37,10 +77,17 @@ pub(super) struct FormText {
     pub(super) over_crossing: Option<String>,
     pub(super) crosses: Option<String>,
     pub(super) along: Option<String>,
+    pub(super) table: Option<Printed>,
 }
 
 impl FormText {
     pub(super) fn read(self, value: &Quantity, plan: &Plan) -> Result<Form> {
+        if let Some(table) = self.table {
+            let others = [self.trend.is_some(), self.most.is_some(), self.least.is_some()];
+            ensure!(!others.contains(&true), "found `table` with `trend`, `most` or `least`, expected one");
+            table.check(value, plan).context("table")?;
+            return Ok(Form::Table(table));
+        }
         match (self.trend, self.most, self.least, self.over_crossing) {
             (None, None, None, None) => Ok(Form::Plain),
             (Some(axis), None, None, None) => {
@@ -72,7 +119,7 @@ fn extreme(schemes: Vec<String>, is_most: bool, plan: &Plan) -> Result<Form> {
     Ok(Form::Extreme { schemes, is_most })
 }
 
-fn check_axis(axis: &str, plan: &Plan) -> Result<()> {
+pub(super) fn check_axis(axis: &str, plan: &Plan) -> Result<()> {
     let known: Vec<&str> = plan.axes.iter().map(|(name, _)| name.as_str()).collect();
     ensure!(
         known.contains(&axis),
@@ -80,6 +127,116 @@ fn check_axis(axis: &str, plan: &Plan) -> Result<()> {
         known.join(", ")
     );
     Ok(())
+}
+
+/// All values of a swept option.
+fn axis_values<'a>(axis: &str, plan: &'a Plan) -> &'a [String] {
+    plan.axes.iter().find(|(name, _)| name == axis).map_or(&[][..], |(_, values)| values)
+}
+
+/// Values of a swept option, each of which the full plan runs.
+pub(super) fn check_values(axis: &str, values: &[String], plan: &Plan) -> Result<()> {
+    let known = axis_values(axis, plan);
+    for value in values {
+        ensure!(known.contains(value), "{axis}: found `{value}`, expected one of {}", known.join(", "));
+    }
+    Ok(())
+}
+
+impl Printed {
+    fn check(&self, value: &Quantity, plan: &Plan) -> Result<()> {
+        ensure!(value.neutral() == Some(1.0), "found a value that is no quotient, expected `over`");
+        for axis in [&self.rows, &self.columns] {
+            check_axis(axis, plan)?;
+            ensure!(!value.is_fixed(axis), "found a value at one {axis}, expected that it is left open");
+        }
+        let (rows, columns) = (axis_values(&self.rows, plan).len(), axis_values(&self.columns, plan).len());
+        ensure!(
+            self.paper.len() == rows && self.paper.iter().all(|row| row.len() == columns),
+            "paper: expected {rows} rows of {columns} numbers each, as the plan's {} and {}",
+            self.rows,
+            self.columns
+        );
+        ensure!(
+            self.paper.iter().flatten().all(|cell| cell.is_nan() || *cell > 0.0),
+            "paper: found a quotient of zero or less, expected more, or `nan` where nothing is significant"
+        );
+        Ok(())
+    }
+
+    /// Ours and the paper's in each cell, row by row. Not a number where ours was not run, or where
+    /// the paper finds no difference.
+    fn all_cells(&self, value: &Quantity, scope: &Scope<'_>) -> Vec<Vec<(f64, f64)>> {
+        let (rows, columns) = (axis_values(&self.rows, scope.plan), axis_values(&self.columns, scope.plan));
+        let row = |(row, printed): (&String, &Vec<f64>)| {
+            let cell = |(column, paper): (&String, &f64)| {
+                let at = [(self.rows.clone(), row.clone()), (self.columns.clone(), column.clone())];
+                (value.value(&Scope { at: &at, ..*scope }).value, *paper)
+            };
+            columns.iter().zip(printed).map(cell).collect()
+        };
+        rows.iter().zip(&self.paper).map(row).collect()
+    }
+
+    /// Ours and the paper's where there are both.
+    fn cells(&self, value: &Quantity, scope: &Scope<'_>) -> Vec<(f64, f64)> {
+        let mut cells = self.all_cells(value, scope).concat();
+        cells.retain(|(ours, paper)| ours.is_finite() && paper.is_finite());
+        cells
+    }
+
+    /// The paper's quotients and ours, cell by cell, coloured by how far they are apart.
+    pub(super) fn heat_map(&self, value: &Quantity, scope: &Scope<'_>, says: &str) -> Option<PrintedTable> {
+        if self.by != Agreement::Error {
+            return None;
+        }
+        let (rows, columns) = (axis_values(&self.rows, scope.plan), axis_values(&self.columns, scope.plan));
+        let cells = self.all_cells(value, scope);
+        let per_cell = |of: &dyn Fn(&(f64, f64)) -> String| {
+            cells.iter().map(|row| row.iter().map(of).collect()).collect::<Vec<Vec<String>>>()
+        };
+        let map = HeatMap {
+            columns: (self.columns.clone(), columns.to_vec()),
+            rows: (self.rows.clone(), rows.to_vec()),
+            cells: cells
+                .iter()
+                .map(|row| {
+                    row.iter().map(|(ours, paper)| Some(ours / paper).filter(|it| it.is_finite())).collect()
+                })
+                .collect(),
+            texts: per_cell(&|(ours, paper)| format!("{} | {}", digits(*paper), digits(*ours))),
+            says: format!("{says}: the paper's | ours"),
+        };
+        let mut numbers = vec![];
+        for (row, found) in rows.iter().zip(&cells) {
+            for (column, (ours, paper)) in columns.iter().zip(found) {
+                numbers.push((format!("{row}, {column}"), *paper, *ours));
+            }
+        }
+        Some(PrintedTable { map, numbers })
+    }
+
+    fn number(&self, value: &Quantity, scope: &Scope<'_>) -> f64 {
+        let cells = self.cells(value, scope);
+        let mean = |of: fn(&(f64, f64)) -> f64| cells.iter().map(of).sum::<f64>() / cells.len() as f64;
+        match self.by {
+            Agreement::Error => mean(|(ours, paper)| (ours / paper).ln().abs()).exp(),
+            Agreement::Signs => {
+                // A quotient that is printed as one has no side.
+                let sided: Vec<f64> = cells
+                    .iter()
+                    .filter(|(_, paper)| *paper != 1.0)
+                    .map(|(ours, paper)| f64::from(u8::from((ours - 1.0) * (paper - 1.0) > 0.0)))
+                    .collect();
+                100.0 * sided.iter().sum::<f64>() / sided.len() as f64
+            }
+            Agreement::Ranks => {
+                let mut ranked = cells.clone();
+                ranked.sort_by(|one, other| one.1.total_cmp(&other.1));
+                kendall(&ranked.into_iter().map(|(ours, _)| ours).collect::<Vec<_>>())
+            }
+        }
+    }
 }
 
 impl Form {
@@ -119,6 +276,7 @@ impl Form {
                 let at = |value: &Quantity| scope.crossing(value, other, axis).value;
                 at(value) / at(&value.of(over))
             }
+            Self::Table(table) => table.number(value, scope),
         }
     }
 
@@ -128,13 +286,14 @@ impl Form {
             Self::Plain | Self::Extreme { .. } => value.neutral(),
             Self::Trend { .. } => Some(0.0),
             Self::Crossings { .. } => Some(1.0),
+            Self::Table(_) => None,
         }
     }
 
     /// The schemes that it names.
     pub(super) fn schemes(&self) -> Vec<&str> {
         match self {
-            Self::Plain | Self::Trend { .. } => vec![],
+            Self::Plain | Self::Trend { .. } | Self::Table(_) => vec![],
             Self::Extreme { schemes, .. } => schemes.iter().map(String::as_str).collect(),
             Self::Crossings { other, over, .. } => vec![other, over],
         }
@@ -144,7 +303,7 @@ impl Form {
     pub(super) fn renamed(&self, name: impl Fn(&String) -> String) -> Self {
         let mut form = self.clone();
         match &mut form {
-            Self::Plain | Self::Trend { .. } => {}
+            Self::Plain | Self::Trend { .. } | Self::Table(_) => {}
             Self::Extreme { schemes, .. } => schemes.iter_mut().for_each(|one| *one = name(one)),
             Self::Crossings { other, over, .. } => (*other, *over) = (name(other), name(over)),
         }
@@ -165,8 +324,7 @@ fn along(axis: &str, value: &Quantity, scope: &Scope<'_>) -> Vec<f64> {
 
 /// The values of an option that are run, each with its number (its place, where it has none).
 fn values_of(axis: &str, scope: &Scope<'_>) -> Vec<(String, f64)> {
-    let known = scope.plan.axes.iter().find(|(name, _)| name == axis).map_or(&[][..], |(_, values)| values);
-    known
+    axis_values(axis, scope.plan)
         .iter()
         .enumerate()
         .filter(|(_, value)| scope.plan.points.iter().any(|point| point.value(axis) == Some(value.as_str())))
@@ -211,13 +369,8 @@ impl Peak {
             "found a value at one {}, expected that it is left open",
             self.along
         );
-        let known =
-            plan.axes.iter().find(|(name, _)| *name == self.along).map_or(&[][..], |(_, values)| values);
         ensure!(!self.at.is_empty(), "at: found an empty list, expected values");
-        for value in &self.at {
-            ensure!(known.contains(value), "at: found `{value}`, expected one of {}", known.join(", "));
-        }
-        Ok(())
+        check_values(&self.along, &self.at, plan).context("at")
     }
 
     pub(super) fn shown(&self) -> String {

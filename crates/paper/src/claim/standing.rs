@@ -21,8 +21,6 @@ use crate::run::Results;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// It tests this project's code against its specification.
-    Specification,
     /// A parameter was chosen by its number.
     Fitted,
     /// It holds with its scheme replaced as well.
@@ -40,7 +38,6 @@ impl Standing {
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Self::Specification => "specification",
             Self::Fitted => "fitted",
             Self::NoEvidence => "no-evidence",
             Self::NotReplaced => "not-replaced",
@@ -57,6 +54,12 @@ impl Claim {
         plan.subject(&self.test.schemes())
     }
 
+    /// A scheme is one of those that the claim names.
+    #[must_use]
+    pub fn names(&self, scheme: &str) -> bool {
+        self.test.schemes().contains(&scheme)
+    }
+
     /// The verdict with its scheme replaced, where that was run.
     #[must_use]
     pub fn replaced(&self, plan: &Plan, runs: &[(Replacement, Results)]) -> Option<Finding> {
@@ -71,13 +74,11 @@ impl Claim {
 
     /// The worth of a claim that holds; `None` if it does not, or if an unknown `replaced` decides.
     #[must_use]
-    pub fn standing(&self, plan: &Plan, verdict: Verdict, replaced: Option<&Finding>) -> Option<Standing> {
+    pub fn standing(&self, verdict: Verdict, replaced: Option<&Finding>) -> Option<Standing> {
         if !verdict.holds() {
             return None;
         }
-        Some(if plan.is_specification {
-            Standing::Specification
-        } else if self.fitted.is_some() {
+        Some(if self.fitted.is_some() {
             Standing::Fitted
         } else {
             match replaced.map(|found| found.verdict) {

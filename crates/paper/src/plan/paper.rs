@@ -1,5 +1,7 @@
 //! Settings that all figures of a paper share.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result, bail, ensure};
 use headstart_startup::catalogue::Entry;
 use serde::Deserialize;
@@ -18,13 +20,42 @@ pub struct Paper {
     pub citation: String,
     /// Description of the model.
     pub about: String,
-    /// How many of its claims hold with evidence in the quick run, if that is on record.
-    pub quick_evidence: Option<usize>,
+    /// The results that a reader looks for first.
+    pub headlines: Vec<Headline>,
+    /// Results that nobody can reproduce, each with the reason.
+    pub out_of_scope: Vec<String>,
     pub(super) settings: Settings,
     schemes: Vec<Scheme>,
     pub(super) variants: Vec<Variant>,
     pub(super) replaced: Vec<(String, Scheme)>,
+    /// Wrong versions of schemes, in words.
+    pub(super) mutants: Vec<(String, Scheme)>,
     pub(super) printed: Vec<String>,
+}
+
+/// A result that a reader of the paper looks for first.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Headline {
+    /// The result, in words.
+    pub result: String,
+    /// The author's numbers or words.
+    pub paper: String,
+    /// The claims that it stands for.
+    pub claims: Vec<NamedClaim>,
+    /// Why it does not come out, in a sentence.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// A claim by its figure and its sentence.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedClaim {
+    /// The figure's folder.
+    pub figure: String,
+    /// The claim's sentence.
+    pub says: String,
 }
 
 /// A scheme under the paper's name.
@@ -66,10 +97,14 @@ struct PaperText {
     run: Table,
     schemes: Table,
     variants: Table,
-    #[serde(rename = "quick-evidence")]
-    quick_evidence: Option<usize>,
+    #[serde(default, rename = "headline")]
+    headlines: Vec<Headline>,
+    #[serde(default, rename = "out-of-scope")]
+    out_of_scope: Vec<String>,
     #[serde(default)]
     replaced: Table,
+    #[serde(default)]
+    mutants: BTreeMap<String, BTreeMap<String, String>>,
     #[serde(default)]
     printed: Vec<String>,
 }
@@ -133,14 +168,23 @@ impl Paper {
             title: text.title,
             citation: text.citation,
             about: text.about,
-            quick_evidence: text.quick_evidence,
+            headlines: text.headlines,
+            out_of_scope: text.out_of_scope,
             settings: Settings::read(&tables, None)?,
             schemes,
             variants,
             replaced: vec![],
+            mutants: vec![],
             printed: text.printed,
         };
         paper.replaced = paper.replacements(&text.replaced)?;
+        for (subject, versions) in text.mutants {
+            paper.scheme(&subject).with_context(|| format!("mutants.{subject}"))?;
+            for (name, text) in versions {
+                let entry = schemes::find(&text).with_context(|| format!("mutants.{subject}.{name}"))?;
+                paper.mutants.push((subject.clone(), Scheme { name, entry }));
+            }
+        }
         Ok(paper)
     }
 

@@ -35,19 +35,6 @@ impl Quantity {
         }
     }
 
-    /// The values of each seed and those of what they are compared with; `None` if one of them was
-    /// not run, or either is more than one point.
-    #[must_use]
-    pub fn pair(&self, context: &Scope<'_>) -> Option<(Vec<f64>, Vec<f64>)> {
-        let sample = |place: &Place| {
-            let points = context.points(place);
-            let [point] = points[..] else { return None };
-            Some(context.sample(place, &[point], self.statistic)?.by_seed)
-        };
-        let (ours, base) = (sample(&self.place)?, sample(self.over.as_ref()?)?);
-        (ours.len() == base.len()).then_some((ours, base))
-    }
-
     /// Runs that this is about for which the machine was too busy, and all of them.
     #[must_use]
     pub fn invalid_runs(&self, context: &Scope<'_>) -> (usize, usize) {

@@ -18,6 +18,8 @@ pub struct HeatMap {
     pub rows: (String, Vec<String>),
     /// The ratios, row by row; a cell without one is empty.
     pub cells: Vec<Vec<Option<f64>>>,
+    /// The texts of the cells, row by row; empty for their ratios.
+    pub texts: Vec<Vec<String>>,
     /// The drawing in a sentence, for those who do not see it.
     pub says: String,
 }
@@ -90,7 +92,8 @@ impl HeatMap {
                     ("font-size", FONT.into()),
                     ("text-anchor", "middle".into()),
                 ];
-                canvas.text("text", &places, &format!("{ratio:.2}"));
+                let text = self.texts.get(row).and_then(|texts| texts.get(column));
+                canvas.text("text", &places, &text.map_or_else(|| format!("{ratio:.2}"), Clone::clone));
             }
         }
         Svg { text: canvas.finish(), series: (0, 0) }
@@ -107,6 +110,7 @@ mod tests {
             columns: ("load_share".into(), vec!["0.1".into(), "0.5".into()]),
             rows: ("rtt_s".into(), vec!["0.02".into()]),
             cells: vec![vec![Some(0.5), Some(1.25)]],
+            texts: vec![],
             says: "jump-start over iw10".into(),
         };
         let svg = map.svg();

@@ -1,218 +1,131 @@
 //! Counts of claims by outcome, and those that differ from the outcome on record.
 
-use super::{JudgedClaim, JudgedFigure, verdict};
+use std::collections::BTreeMap;
+
+use super::{JudgedClaim, JudgedFigure};
 use crate::table::{Cell, Column, Table};
 use headstart_paper::claim::Verdict;
 use headstart_paper::claim::demonstration::Outcome;
 use headstart_paper::claim::standing::Standing;
+use headstart_paper::plan::Replacement;
+use headstart_paper::run::Results;
 
 /// Counts of claims by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClaimCounts {
-    /// They hold.
-    pub holds: usize,
+struct ClaimCounts {
+    holds: usize,
     /// They differ, and hold after the change of the suspected cause.
-    pub comes_out: usize,
-    /// They differ, and hold when something is changed that is no admissible reason.
-    pub suffices: usize,
+    comes_out: usize,
     /// They differ, and no experiment shows why.
-    pub unexplained: usize,
-    /// Not run.
-    pub not_run: usize,
+    unexplained: usize,
+    not_run: usize,
     /// They hold with the whole interval, and do not with their scheme replaced.
-    pub evidence: usize,
-    /// They would be evidence, but for an interval that reaches beyond the bounds.
-    pub wide: usize,
-    /// They hold with their scheme replaced as well.
-    pub no_evidence: usize,
-    /// They hold, and none of their schemes was replaced.
-    pub not_replaced: usize,
-    /// A parameter was chosen by them, and they hold.
-    pub fitted: usize,
-    /// They test this project's code against its specification, and hold.
-    pub specification: usize,
-    /// Claims of the last two kinds, whatever came out.
-    pub apart: usize,
-    /// They repeat another claim, and are counted nowhere else.
-    pub restated: usize,
-    /// Of those that were run, the number about a direction or an order.
-    pub comparing: usize,
-    /// Of these, the number whose direction or order is the paper's.
-    pub directed: usize,
+    evidence: usize,
 }
 
 impl ClaimCounts {
-    fn add(&mut self, one: &JudgedClaim<'_>, is_specification: bool) {
-        if one.claim.restates.is_some() {
-            self.restated += 1;
-            return;
-        }
+    fn of<'a, 'b: 'a>(judged: impl IntoIterator<Item = &'a JudgedFigure<'b>>) -> Self {
+        let mut counts = Self::default();
+        judged.into_iter().flat_map(|figure| &figure.claims).for_each(|one| counts.add(one));
+        counts
+    }
+
+    fn add(&mut self, one: &JudgedClaim<'_>) {
         match one.outcome {
             Outcome::Holds => self.holds += 1,
             Outcome::ComesOut => self.comes_out += 1,
-            Outcome::Suffices => self.suffices += 1,
             Outcome::Unexplained => self.unexplained += 1,
             Outcome::NotRun => self.not_run += 1,
         }
-        match one.standing {
-            Some(Standing::Evidence) => self.evidence += 1,
-            Some(Standing::Wide) => self.wide += 1,
-            Some(Standing::NoEvidence) => self.no_evidence += 1,
-            Some(Standing::NotReplaced) => self.not_replaced += 1,
-            Some(Standing::Fitted) => self.fitted += 1,
-            Some(Standing::Specification) => self.specification += 1,
-            None => {}
-        }
-        if one.outcome != Outcome::NotRun {
-            self.apart += usize::from(is_specification || one.claim.fitted.is_some());
-        }
-        if one.claim.compares() && one.outcome != Outcome::NotRun {
-            self.comparing += 1;
-            self.directed += usize::from(matches!(
-                verdict(&one.findings),
-                Verdict::Holds | Verdict::Wide | Verdict::Direction
-            ));
-        }
+        self.evidence += usize::from(one.standing == Some(Standing::Evidence));
     }
 
     fn judged(&self) -> usize {
-        self.holds + self.comes_out + self.suffices + self.unexplained
+        self.holds + self.comes_out + self.unexplained
     }
 }
 
-/// The score of all claims of these figures.
-pub fn score<'a, 'b: 'a>(judged: impl IntoIterator<Item = &'a JudgedFigure<'b>>) -> ClaimCounts {
-    let mut score = ClaimCounts::default();
-    for figure in judged {
-        let is_specification = figure.experiment.plan.is_specification;
-        figure.claims.iter().for_each(|one| score.add(one, is_specification));
-    }
-    score
-}
-
-/// The score in two sentences: the paper's claims, then our own checks.
+/// The counts in two sentences: the paper's claims, then our own checks.
 #[must_use]
 pub fn summary(judged: &[JudgedFigure<'_>]) -> String {
     let sentence = |whose: &str, is_ours: bool| {
-        let score = score(judged.iter().filter(|one| one.experiment.plan.is_ours == is_ours));
-        (score != ClaimCounts::default()).then(|| {
+        let counts = ClaimCounts::of(judged.iter().filter(|one| one.experiment.plan.is_ours == is_ours));
+        (counts != ClaimCounts::default()).then(|| {
+            let evidence =
+                if counts.evidence > 0 { format!(", {} with evidence", counts.evidence) } else { String::new() };
             format!(
-                "Of {} claims {whose} {} hold{}, {} differ and come out with the change that they name, {} differ and come out with another change, {} differ unexplained ({} \
-                 not run); of the {} that compare, {} come out in the same direction or order.",
-                score.judged(), score.holds, score.evidenced(), score.comes_out, score.suffices, score.unexplained, score.not_run, score.comparing,
-                score.directed
+                "Of {} {whose} {} hold{evidence}, {} come out with one change, {} do not come out and are not explained ({} not run).",
+                counts.judged(), counts.holds, counts.comes_out, counts.unexplained, counts.not_run
             )
         })
     };
-    let sentences: Vec<String> =
-        [sentence("of the paper", false), sentence("of ours", true)].into_iter().flatten().collect();
-    sentences.join(" ")
+    [sentence("claims of the paper", false), sentence("checks of ours", true)]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
-/// The score, figure by figure.
+/// The counts, figure by figure.
 #[must_use]
 pub fn counts_table(judged: &[JudgedFigure<'_>]) -> Table {
     let mut columns = vec![Column::text("figure")];
-    let names = [
-        "claims",
-        "hold",
-        "come out",
-        "suffice",
-        "unexplained",
-        "not run",
-        "compare",
-        "same direction",
-        "said twice",
-    ];
+    let names = ["claims", "hold", "evidence", "come out", "unexplained", "not run"];
     columns.extend(names.map(|name| Column::number(name, "")));
     let mut table = Table::new("Claims", columns);
-    let mut row = |name: &str, score: &ClaimCounts| {
-        let mut cells = vec![Cell::text(name)];
-        let numbers = [
-            score.judged() + score.not_run,
-            score.holds,
-            score.comes_out,
-            score.suffices,
-            score.unexplained,
-            score.not_run,
-            score.comparing,
-            score.directed,
-            score.restated,
-        ];
-        cells.extend(numbers.map(|number| Cell::count(number as u64)));
-        table.row(cells);
+    let is_replaced = ClaimCounts::of(judged).evidence > 0;
+    let mut row = |name: &str, counts: &ClaimCounts| {
+        let count = |number: usize| Cell::count(number as u64);
+        table.row([
+            Cell::text(name),
+            count(counts.judged() + counts.not_run),
+            count(counts.holds),
+            if is_replaced { count(counts.evidence) } else { Cell::text("-") },
+            count(counts.comes_out),
+            count(counts.unexplained),
+            count(counts.not_run),
+        ]);
     };
-    let papers = || judged.iter().filter(|one| !one.experiment.plan.is_ours);
-    for one in papers().filter(|one| !one.claims.is_empty()) {
-        row(&one.experiment.name, &score([one]));
+    for is_ours in [false, true] {
+        let part = || judged.iter().filter(|one| one.experiment.plan.is_ours == is_ours);
+        for one in part().filter(|one| !one.claims.is_empty()) {
+            row(&one.experiment.name, &ClaimCounts::of([one]));
+        }
+        if part().next().is_some() {
+            row(if is_ours { "our checks" } else { "the paper's" }, &ClaimCounts::of(part()));
+        }
     }
-    row("the paper's", &score(papers()));
-    let ours = || judged.iter().filter(|one| one.experiment.plan.is_ours);
-    for one in ours().filter(|one| !one.claims.is_empty()) {
-        row(&format!("{} (ours)", one.experiment.name), &score([one]));
-    }
-    row("all", &score(judged));
     table
 }
 
-impl ClaimCounts {
-    fn is_replaced(&self) -> bool {
-        self.evidence + self.wide + self.no_evidence > 0
-    }
-
-    /// Claims of the paper's results that were run: none that were fitted or are on our own code.
-    fn counted(&self) -> usize {
-        self.judged() - self.apart
-    }
-
-    fn evidenced(&self) -> String {
-        if self.is_replaced() {
-            let (counted, share) = (self.counted(), percent(self.evidence, self.counted()));
-            format!(
-                " ({} %), {} of {counted} ({share} %) with evidence",
-                percent(self.holds, self.judged()),
-                self.evidence
-            )
-        } else {
-            String::new()
+/// Wrong versions of schemes: each is killed by the paper's claims that hold with the scheme and do
+/// not with it. The paper's figures and, for each, its runs with wrong versions.
+#[must_use]
+pub fn mutants_table(judged: &[JudgedFigure<'_>], mutants: &[Vec<(Replacement, Results)>]) -> Table {
+    // By scheme and wrong version: claims that name the scheme and hold, and those that kill it.
+    let mut found: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
+    for (figure, runs) in judged.iter().zip(mutants).filter(|(one, _)| !one.experiment.plan.is_ours) {
+        for (mutant, results) in runs {
+            let counts = found.entry((&mutant.subject, &mutant.by)).or_default();
+            let holding = figure.claims.iter().filter(|one| one.outcome == Outcome::Holds);
+            for one in holding.filter(|one| one.claim.names(&mutant.subject)) {
+                let verdict = one.claim.judge(&mutant.plan, results, 0).verdict;
+                counts.0 += 1;
+                counts.1 += u64::from(!verdict.holds() && verdict != Verdict::NotRun);
+            }
         }
     }
-}
-
-fn percent(part: usize, all: usize) -> String {
-    if all == 0 { "-".into() } else { format!("{:.0}", 100.0 * part as f64 / all as f64) }
-}
-
-/// The worth of the claims that hold, figure by figure; only the paper's.
-#[must_use]
-pub fn evidence_table(judged: &[JudgedFigure<'_>]) -> Table {
-    let mut columns = vec![Column::text("figure"), Column::number("claims", "")];
-    columns.extend(["hold", "hold, %", "evidence", "evidence, %"].map(|name| Column::number(name, "")));
-    let names = ["wide", "none", "not replaced", "fitted", "own code"];
-    columns.extend(names.map(|name| Column::number(name, "")));
-    let mut table = Table::new("Worth of the claims that hold", columns);
-    let mut row = |name: &str, score: &ClaimCounts| {
-        let count = |number: usize| Cell::count(number as u64);
-        let is_replaced = score.is_replaced();
-        table.row([
-            Cell::text(name),
-            count(score.judged()),
-            count(score.holds),
-            Cell::text(&percent(score.holds, score.judged())),
-            if is_replaced { count(score.evidence) } else { Cell::text("-") },
-            Cell::text(&if is_replaced { percent(score.evidence, score.counted()) } else { "-".into() }),
-            count(score.wide),
-            count(score.no_evidence),
-            count(score.not_replaced),
-            count(score.fitted),
-            count(score.specification),
-        ]);
-    };
-    let papers = || judged.iter().filter(|one| !one.experiment.plan.is_ours);
-    for one in papers().filter(|one| !one.claims.is_empty()) {
-        row(&one.experiment.name, &score([one]));
+    let killed = found.values().filter(|(_, killed)| *killed > 0).count();
+    let columns = [
+        Column::text("scheme"),
+        Column::text("wrong version"),
+        Column::number("claims that hold", ""),
+        Column::number("fail with it", ""),
+    ];
+    let mut table = Table::new(&format!("Wrong versions: {killed} of {} killed", found.len()), columns);
+    for ((subject, by), (claims, killed)) in found {
+        table.row([Cell::text(subject), Cell::text(by), Cell::count(claims), Cell::count(killed)]);
     }
-    row("the paper's", &score(papers()));
     table
 }
 

@@ -37,7 +37,7 @@ struct Count {
 }
 
 impl<'a> SetUps<'a> {
-    /// Judges all claims but those that restate another. The plans are those of
+    /// Judges all claims. The plans are those of
     /// [`Plan::with_all_variants`].
     #[must_use]
     pub fn new(experiments: &'a [Experiment], plans: &'a [Plan], results: &[Results]) -> Self {
@@ -49,7 +49,7 @@ impl<'a> SetUps<'a> {
         }
         let mut rows = vec![];
         for ((experiment, plan), results) in experiments.iter().zip(plans).zip(results) {
-            for claim in experiment.claims.iter().filter(|claim| claim.restates.is_none()) {
+            for claim in &experiment.claims {
                 let found: Vec<Option<(Verdict, String)>> = variants
                     .iter()
                     .map(|(name, _)| {
