@@ -26,7 +26,7 @@ const MAX_WINDOW: u64 = 1 << 30;
 fn replay(what: &str) -> Option<Replay> {
     let missing = Machine::detect().missing(Level::Control);
     if !missing.is_empty() {
-        println!("NOT RUN: {what}: {}", missing.join("; "));
+        headstart_host::not_run(&format!("{what}: {}", missing.join("; ")));
         return None;
     }
     Some(Replay::load().expect("the object"))

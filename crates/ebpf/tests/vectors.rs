@@ -423,8 +423,10 @@ fn compare(replay: &Replay, kernel: Kernel, seed: u64) -> usize {
 fn the_object_decides_as_the_rust_schemes_do() {
     let missing = Machine::detect().missing(headstart_ebpf::needs::Level::Control);
     if !missing.is_empty() {
-        println!("NOT RUN: vectors against the loaded object: {}", missing.join("; "));
-        return;
+        return headstart_host::not_run(&format!(
+            "vectors against the loaded object: {}",
+            missing.join("; ")
+        ));
     }
     let replay = Replay::load().expect("the object");
     let seeds = if cfg!(debug_assertions) { 300 } else { 3_000 };

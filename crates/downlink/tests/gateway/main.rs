@@ -80,9 +80,8 @@ fn a_gateway_that_answers_only_multicast_is_found() {
     let group: SocketAddr = "239.255.255.250:0".parse().expect("an address");
     let receiver = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0)).expect("a port");
     let SocketAddr::V4(four) = group else { panic!("of IPv4") };
-    // Without a multicast interface there is nothing to test.
     if receiver.join_multicast_v4(four.ip(), &std::net::Ipv4Addr::UNSPECIFIED).is_err() {
-        return;
+        return headstart_host::not_run("this machine has no interface for multicast");
     }
     let port = receiver.local_addr().expect("an address").port();
     let http = Gateway::with(honest(description("", "/c", ""), properties("Cable", "250000000", "Up"))).http;
