@@ -25,6 +25,7 @@ use crate::runner::{self, Job, JobResult, run_all};
 use crate::schemes;
 use crate::setup::{BESIDE, LONG, SchemeMix, Setup, TESTED};
 use crate::statistics::{Interval, mean, positive_mean_interval, positive_ratio_interval, share_interval};
+use crate::verdict::MOST_HARM;
 
 /// A number of a scheme over all seeds.
 #[derive(Clone, Debug)]
@@ -149,6 +150,8 @@ pub struct Race {
     pub empty_seeds: usize,
     /// Flows that began in all runs of the schemes.
     pub begun: u64,
+    /// The harm to others that is accepted, as a share of their time.
+    pub most_harm: f64,
 }
 
 /// The cost of the race.
@@ -256,7 +259,15 @@ pub fn summary(setup: &Setup, results: &[JobResult]) -> Race {
         .collect();
     let empty_seeds = has_arrivals.iter().filter(|has| !**has).count();
     let traced_serial = traced_serial(setup);
-    Race { scheme_results, is_pages, traced_serial, seeds: seeds.len(), empty_seeds, begun }
+    Race {
+        scheme_results,
+        is_pages,
+        traced_serial,
+        seeds: seeds.len(),
+        empty_seeds,
+        begun,
+        most_harm: MOST_HARM,
+    }
 }
 
 /// The requested schemes, each once: those that are compared by default in the order of the

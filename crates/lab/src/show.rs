@@ -14,7 +14,8 @@ pub mod trace;
 
 fn cell(interval: &crate::race::Measured, decimals: u8) -> crate::table::Cell {
     let cell = crate::table::Cell::number(interval.value, decimals);
-    if interval.low.is_finite() && interval.high.is_finite() {
+    let has_interval = interval.by_seed.len() >= race::FEW_SEEDS;
+    if has_interval && interval.low.is_finite() && interval.high.is_finite() {
         cell.with_interval(interval.low, interval.high)
     } else {
         cell

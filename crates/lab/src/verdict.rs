@@ -1,8 +1,9 @@
 //! The verdict of a race: the fastest scheme, the fastest without harm, and ties.
 //!
 //! Completion times are compared seed by seed ([`may_be_smallest`]). Harm is the worse of the delay
-//! of the reference's short flows and of the loss of rate of long flows. It is shown if its
-//! interval lies above 1. The rules are in docs/definitions.md.
+//! of the reference's short flows and of the loss of rate of long flows. It is judged by a margin
+//! and not by its significance: with enough seeds any harm is significant, and with few seeds none
+//! is. The rules are in docs/definitions.md.
 
 use clap::ValueEnum;
 use headstart_report::statistics::{Interval, may_be_smallest};
@@ -28,34 +29,79 @@ pub struct Harm {
     pub harmed: HarmedFlows,
 }
 
+/// Harm against the most that is accepted, by its 95 % interval; the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HarmVerdict {
+    /// The upper end is below the margin.
+    Harmless,
+    /// The interval reaches over the margin, or there is none.
+    NotKnown,
+    /// The lower end is above the margin.
+    Harmful,
+}
+
+/// The harm that is accepted unless told otherwise: others take one percent longer.
+pub const MOST_HARM: f64 = 0.01;
+
+/// Intervals of fewer seeds say nothing.
+const LEAST_SEEDS: usize = 3;
+
 impl Harm {
-    /// True if noise cannot be the reason. A single seed has no interval and shows no harm.
+    /// The verdict, if others may take longer by the share `most`.
     #[must_use]
-    pub fn is_significant(&self) -> bool {
-        self.interval.low > 1.0
+    pub fn verdict(&self, most: f64) -> HarmVerdict {
+        let margin = 1.0 + most;
+        if self.interval.high <= margin {
+            HarmVerdict::Harmless
+        } else if self.interval.low > margin {
+            HarmVerdict::Harmful
+        } else {
+            HarmVerdict::NotKnown
+        }
     }
 
-    /// True if chance is known: there are several seeds.
+    /// True if chance is known: there are enough seeds for an interval.
     #[must_use]
     pub fn has_interval(&self) -> bool {
         !self.interval.low.is_nan()
     }
+
+    /// The number of seeds with which the interval would not reach over the margin any more, if the
+    /// number stays and the interval shrinks with the root of the seeds. `None` without an interval.
+    #[must_use]
+    pub fn seeds_to_tell(&self, most: f64, seeds: usize) -> Option<f64> {
+        let distance = (self.interval.value - 1.0 - most).abs();
+        let reach = if self.interval.value > 1.0 + most {
+            self.interval.value - self.interval.low
+        } else {
+            self.interval.high - self.interval.value
+        };
+        self.has_interval().then(|| (seeds as f64 * (reach / distance).powi(2)).ceil())
+    }
 }
 
 impl SchemeResult {
-    /// The worse of the costs to short flows and to long flows: one that shows before one that does
-    /// not, then the larger. `None` without other flows.
+    /// The worse of the costs to short flows and to long flows: by the verdict, then the larger.
+    /// `None` without other flows.
     #[must_use]
-    pub fn worst_harm(&self) -> Option<Harm> {
-        let short = Harm { interval: self.harm.interval(), harmed: HarmedFlows::ShortFlows };
+    pub fn worst_harm(&self, most: f64) -> Option<Harm> {
+        let has_interval = self.mean_ms.by_seed.len() >= LEAST_SEEDS;
+        let known = |interval: Interval| {
+            if has_interval { interval } else { Interval { low: f64::NAN, high: f64::NAN, ..interval } }
+        };
+        let short = Harm { interval: known(self.harm.interval()), harmed: HarmedFlows::ShortFlows };
         let long = self.long_share.as_ref().map(|share| Harm {
-            interval: Interval { value: 1.0 / share.value, low: 1.0 / share.high, high: 1.0 / share.low },
+            interval: known(Interval {
+                value: 1.0 / share.value,
+                low: 1.0 / share.high,
+                high: 1.0 / share.low,
+            }),
             harmed: HarmedFlows::LongFlows,
         });
         [Some(short), long].into_iter().flatten().filter(|harm| !harm.interval.value.is_nan()).max_by(
             |a, b| {
                 let is_larger = a.interval.value.total_cmp(&b.interval.value);
-                a.is_significant().cmp(&b.is_significant()).then(is_larger)
+                a.verdict(most).cmp(&b.verdict(most)).then(is_larger)
             },
         )
     }
@@ -81,9 +127,11 @@ impl SchemeResult {
 pub struct Verdict {
     /// Those that may be the fastest; the first has the smallest mean.
     pub fastest: Vec<usize>,
-    /// Of those whose harm does not show, those that may be the fastest. Empty for a single seed,
-    /// which says nothing about harm.
+    /// Of those that are harmless, those that may be the fastest. Empty for one or two seeds, which
+    /// say nothing about harm.
     pub harmless: Vec<usize>,
+    /// Those whose harm is not known, and that may be faster than all harmless ones.
+    pub not_known: Vec<usize>,
     /// Schemes that gave the same runs, packet for packet.
     pub identical: Vec<IdenticalSchemes>,
 }
@@ -102,13 +150,19 @@ impl Race {
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         let counting = || (0..self.scheme_results.len()).filter(|place| self.scheme_results[*place].counts());
-        let is_harmless = |place: &usize| {
-            let harm = self.scheme_results[*place].worst_harm();
-            harm.is_some_and(|harm| harm.has_interval() && !harm.is_significant())
+        let of = |wanted: &[HarmVerdict]| -> Vec<usize> {
+            let is_wanted = |place: &usize| {
+                let harm = self.scheme_results[*place].worst_harm(self.most_harm);
+                harm.is_some_and(|harm| wanted.contains(&harm.verdict(self.most_harm)))
+            };
+            counting().filter(is_wanted).collect()
         };
+        let harmless = of(&[HarmVerdict::Harmless]);
+        let acceptable = self.fastest_of(of(&[HarmVerdict::Harmless, HarmVerdict::NotKnown]));
         Verdict {
             fastest: self.fastest_of(counting().collect()),
-            harmless: self.fastest_of(counting().filter(is_harmless).collect()),
+            not_known: acceptable.into_iter().filter(|place| !harmless.contains(place)).collect(),
+            harmless: self.fastest_of(harmless),
             identical: self.identical(),
         }
     }
@@ -160,7 +214,10 @@ impl Race {
                 SortKey::Rtts => number(&scheme_result.rounds),
                 SortKey::Loss => number(&scheme_result.loss_percent),
                 SortKey::Sent => number(&scheme_result.overhead),
-                SortKey::Harm => scheme_result.worst_harm().map_or(f64::INFINITY, |harm| harm.interval.value),
+                SortKey::Harm => {
+                    let harm = scheme_result.worst_harm(self.most_harm);
+                    harm.map_or(f64::INFINITY, |harm| harm.interval.value)
+                }
                 SortKey::Given => scheme_result.asked_at as f64,
             }
         };
@@ -227,7 +284,7 @@ pub(crate) mod tests {
             rounds: positive(),
             loss_percent: Measured::percent(&vec![0.0; by_seed.len()]),
             random_loss_percent: None,
-            overhead: positive(),
+            overhead: Measured::positive(vec![1.0; by_seed.len()]),
             harm: Measured::positive(vec![1.0; by_seed.len()]),
             long_share: None,
             history_hits: 0.0,
@@ -263,17 +320,18 @@ pub(crate) mod tests {
             seeds,
             empty_seeds: 0,
             begun: 0,
+            most_harm: MOST_HARM,
         }
     }
 
     #[test]
-    fn a_significant_harm_ranks_before_a_larger_insignificant_one() {
+    fn a_harm_beyond_the_margin_ranks_before_a_larger_one_that_may_be_noise() {
         let worst = |harm: &[f64], share: &[f64]| {
             scheme_result("iw2", &[1.0; 3])
                 .harm_of(harm)
                 .long_share_of(share)
                 .0
-                .worst_harm()
+                .worst_harm(MOST_HARM)
                 .expect("both")
                 .harmed
         };
@@ -287,11 +345,44 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn harm_is_judged_by_a_margin_and_not_by_the_number_of_seeds() {
+        let harm = |by_seed: &[f64]| {
+            let made = scheme_result("iw2", &vec![1.0; by_seed.len()]).harm_of(by_seed).0;
+            made.worst_harm(MOST_HARM).expect("it has other flows")
+        };
+        // Around 0.4 % in all of them; sixty-four seeds make that significant, and not harmful.
+        let seeds = |count: usize| -> Vec<f64> {
+            (0..count).map(|seed| if seed % 2 == 0 { 1.014 } else { 0.994 }).collect()
+        };
+        for (by_seed, expected) in [
+            (seeds(2), HarmVerdict::NotKnown),
+            (seeds(4), HarmVerdict::NotKnown),
+            (seeds(64), HarmVerdict::Harmless),
+            (vec![1.05, 1.04, 1.05, 1.045], HarmVerdict::Harmful),
+            (vec![1.0; 3], HarmVerdict::Harmless),
+        ] {
+            assert_eq!(harm(&by_seed).verdict(MOST_HARM), expected, "{} seeds", by_seed.len());
+        }
+        let told = harm(&seeds(4)).seeds_to_tell(MOST_HARM, 4).expect("an interval");
+        assert!((10.0..100.0).contains(&told), "{told} seeds");
+        assert_eq!(harm(&seeds(2)).seeds_to_tell(MOST_HARM, 2), None);
+    }
+
+    #[test]
+    fn a_faster_scheme_of_unknown_harm_is_named_beside_the_fastest_harmless_one() {
+        let quick =
+            scheme_result("jump-start", &[180.0, 181.0, 179.0, 180.0]).harm_of(&[1.03, 0.98, 1.02, 0.99]).0;
+        let safe = scheme_result("iw10", &[240.0, 241.0, 239.0, 240.0]).0;
+        let verdict = race(vec![quick, safe]).verdict();
+        assert_eq!((verdict.fastest, verdict.harmless, verdict.not_known), (vec![0], vec![1], vec![0]));
+    }
+
+    #[test]
     fn a_scheme_without_a_measurement_is_ranked_last() {
         let unknown = scheme_result("iw2", &[f64::NAN, 1.0]).0;
         let mut busy = scheme_result("iw3", &[1.0, 1.0]).0;
         busy.invalid = (1, 4);
-        let race = race(vec![unknown, busy, scheme_result("iw10", &[9.0, 9.1]).0]);
+        let race = race(vec![unknown, busy, scheme_result("iw10", &[9.0, 9.1, 9.0]).0]);
         let verdict = race.verdict();
         assert_eq!((verdict.fastest, verdict.harmless), (vec![2], vec![2]));
         let mut order = vec![0, 1, 2];

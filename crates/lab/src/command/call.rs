@@ -79,7 +79,8 @@ pub fn race(options: &[String], folder: &Path) -> Result<Answer> {
     setup.notes.extend(notes.iter().cloned());
     let store = JobStore::open(Folder::open(folder).or_refuse()?)?;
     let mut flows = Flows::open(rest.flows.as_ref(), &setup, &store).or_refuse()?;
-    let (result, capacities) = racing::measure(&setup, rest.capacity, &mut flows, &store)?;
+    let (mut result, capacities) = racing::measure(&setup, rest.capacity, &mut flows, &store)?;
+    result.most_harm = rest.most_harm.as_f64();
     flows.map(Flows::finish).transpose()?;
     let named = |kinds: Vec<(&'static str, Kind)>| {
         kinds.into_iter().map(|(name, kind)| Column::new(name, kind)).collect()

@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use headstart_report::jobs::JobStore;
 use headstart_report::rows::RowFile;
+use headstart_units::Ratio;
 
 use super::format::Format;
 use super::plan::PlanOptions;
@@ -45,6 +46,9 @@ pub struct RaceArgs {
     /// Write every flow as a row, as .csv or .parquet: docs/data.md has the columns
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub flows: Option<RowFile>,
+    /// The most that flows of others may take longer for a scheme to be harmless
+    #[arg(long, default_value = "1 %", value_name = "SHARE", help_heading = "Output")]
+    pub most_harm: Ratio,
     /// Order of the table's rows
     #[arg(long, default_value = "time", value_name = "KEY", help_heading = "Output")]
     pub sort: SortKey,
@@ -72,8 +76,8 @@ pub fn prepare(args: RaceArgs) -> Result<(Setup, Estimate, OutputOptions)> {
         estimate = estimate.plus(capacity::estimate(&setup));
     }
     estimate.check(setup.run.large).or_refuse()?;
-    let RaceArgs { capacity, out, flows, sort, format, .. } = args;
-    Ok((setup, estimate, OutputOptions { capacity, out, flows, sort, format }))
+    let RaceArgs { capacity, out, flows, most_harm, sort, format, .. } = args;
+    Ok((setup, estimate, OutputOptions { capacity, out, flows, most_harm, sort, format }))
 }
 
 /// Options of `race` that do not determine its runs.
@@ -82,6 +86,8 @@ pub struct OutputOptions {
     pub capacity: bool,
     /// File of the flows.
     pub flows: Option<RowFile>,
+    /// The harm to others that is accepted.
+    pub most_harm: Ratio,
     out: PathBuf,
     sort: SortKey,
     format: Format,
@@ -117,7 +123,8 @@ pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
     let mut flows = Flows::open(args.flows.as_ref(), &setup, &store).or_refuse()?;
     terminal::install_interrupt_notice(&store);
     eprintln!("headstart: {estimate}");
-    let (result, capacities) = measure(&setup, args.capacity, &mut flows, &store)?;
+    let (mut result, capacities) = measure(&setup, args.capacity, &mut flows, &store)?;
+    result.most_harm = args.most_harm.as_f64();
     // The results are printed before anything is written: a full disk loses none of them.
     let json = json(&command_line(), &setup, &result, capacities.as_deref())?;
     let around = conditions::ConditionColumns::new(&setup, &[]);

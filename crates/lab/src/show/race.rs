@@ -11,7 +11,7 @@ use headstart_startup::catalogue::Needs;
 use headstart_startup::quick_start::DenialReason;
 
 pub use title::headline;
-pub use words::{reason_for_no_result, verdict};
+pub use words::{FEW_SEEDS, reason_for_no_result, verdict};
 
 use crate::capacity::Capacity;
 use crate::options::{RouterName, TransportName};
@@ -56,9 +56,11 @@ pub fn table(setup: &Setup, race: &Race, sort: SortKey) -> Table {
         }));
         table.row(cells);
     }
-    mark_best(&mut table, race, &order, &shown);
+    if mark_best(&mut table, race, &order, &shown) {
+        table.note("green: not significantly worse than the best of its column");
+    }
     if harmless.is_some() {
-        table.note("* fastest of those whose harm does not show");
+        table.note("* fastest harmless scheme");
     }
     for note in words::limits(race).iter().chain(&words::notes_on_identical(race)).chain(&setup.notes) {
         table.note(note);
@@ -90,7 +92,9 @@ pub fn table(setup: &Setup, race: &Race, sort: SortKey) -> Table {
 }
 
 /// Marks in each column those that no other scheme is better than by a test over seeds.
-fn mark_best(table: &mut Table, race: &Race, order: &[usize], shown: &[MeasureColumn]) {
+/// True if there are any.
+fn mark_best(table: &mut Table, race: &Race, order: &[usize], shown: &[MeasureColumn]) -> bool {
+    let mut is_any = false;
     for (number, MeasureColumn { column, of, .. }) in shown.iter().enumerate() {
         let sign = if column.better == Some(Better::Higher) { -1.0 } else { 1.0 };
         let samples: Vec<Vec<f64>> = order
@@ -100,9 +104,25 @@ fn mark_best(table: &mut Table, race: &Race, order: &[usize], shown: &[MeasureCo
                 measured.map_or_else(Vec::new, |it| it.by_seed.iter().map(|value| sign * value).collect())
             })
             .collect();
-        let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
-        table.mark(number + 1, may_be_smallest(&samples));
+        let mut best = may_be_smallest(&samples.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        // Chance alone does not make a scheme as good as the best: their intervals meet, too.
+        let interval = |place: usize| of(&race.scheme_results[order[place]]).map(Measured::interval);
+        let value = |place: usize| interval(place).map_or(f64::INFINITY, |it| sign * it.value);
+        let first = (0..order.len()).min_by(|one, other| value(*one).total_cmp(&value(*other)));
+        if let (Some(smallest), Some(_)) = (first.and_then(interval), column.better) {
+            for (place, is_best) in best.iter_mut().enumerate() {
+                let meets = interval(place).is_none_or(|it| {
+                    it.low.is_nan()
+                        || smallest.low.is_nan()
+                        || it.low <= smallest.high && smallest.low <= it.high
+                });
+                *is_best &= meets;
+            }
+        }
+        is_any |= column.better.is_some() && best.iter().filter(|is_best| **is_best).count() > 1;
+        table.mark(number + 1, best);
     }
+    is_any
 }
 
 /// A column of numbers behind the name.
@@ -133,18 +153,32 @@ fn shown(race: &Race) -> Vec<MeasureColumn> {
         lower("p50", "ms", 0, 5, |it| Some(&it.p50_ms)),
         lower("p99", "ms", 0, 7, |it| Some(&it.p99_ms)),
         lower("in RTTs", "", 1, 4, |it| Some(&it.rounds)),
-        lower("no handshake", "ms", 0, 3, |it| Some(&it.transfer_ms)),
+        lower("after handshake", "ms", 0, 3, |it| Some(&it.transfer_ms)),
         lower("dropped by queue", "%", 2, 6, |it| Some(&it.loss_percent)),
         lower("lost at random", "%", 2, 6, |it| it.random_loss_percent.as_ref()),
         lower("sent/ useful", "", 2, 5, |it| Some(&it.overhead).filter(|_| it.has_counts)),
         lower("harm", "", 3, 9, |it| Some(&it.harm)),
         MeasureColumn { column: long_flows, decimals: 2, of: |it| it.long_share.as_ref() },
         told("slow- down", "", 2, 2, |it| it.measure("slowdown_mean")),
-        told("link in use", "%", 1, 1, |it| it.measure("utilisation_percent")),
+        told("utilisation", "%", 1, 1, |it| it.measure("utilisation_percent")),
         told("queue p95", "ms", 1, 2, |it| it.measure("queueing_delay_p95_ms")),
     ];
     all.retain(|it| race.scheme_results.iter().any(|scheme_result| (it.of)(scheme_result).is_some()));
+    for it in all.iter_mut().filter(|it| it.decimals == 0) {
+        it.decimals = decimals(race.scheme_results.iter().filter_map(it.of));
+    }
     all
+}
+
+/// Decimals with which the smallest of some times has three digits, at most three.
+fn decimals<'a>(times: impl Iterator<Item = &'a Measured>) -> u8 {
+    let smallest = times.map(|time| time.value).filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+    match smallest {
+        smallest if smallest >= 99.5 || smallest.is_infinite() => 0,
+        smallest if smallest >= 9.95 => 1,
+        smallest if smallest >= 0.995 => 2,
+        _ => 3,
+    }
 }
 
 /// The transport in use, and the validity of its real-time runs.
@@ -228,14 +262,14 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
         own("mean, p50, p99", "Completion time: from the first SYN to the last payload byte at the receiver, handshake included; of all flows that began after the warm-up. A flow that the run's end cuts off counts with its age. Pages: from the first SYN to the last byte of the last object.".into()),
         own("[low, high]", format!("95 % confidence interval of the mean over {} runs with different seeds (Student's t); of a ratio, paired by seed (Fieller).", setup.run.repeats)),
         own("in RTTs", "Mean completion time divided by the smallest RTT that the flow itself measured.".into()),
-        own("no handshake", "Mean time from establishment at the sender to the last byte; finished flows only.".into()),
+        own("after handshake", "Mean time from establishment at the sender to the last byte; finished flows only.".into()),
         own("dropped by queue", "Packets that the bottleneck's queue dropped, as a share of those offered to it, in per cent.".into()),
         own("lost at random", "With --loss or --burst-loss: packets lost at random behind the bottleneck, as a share of those that got there, in per cent.".into()),
         own("sent/useful", "Payload bytes sent, all transmissions and copies, over payload bytes delivered once.".into()),
         own("harm", format!("In a run of its own every second flow is {REFERENCE}: their mean completion time, over that of the same flows when everybody is {REFERENCE}. Above 1 the scheme costs others time.")),
         own("long flows", format!("With --background: bytes delivered by long flows, over those delivered when the short ones are {REFERENCE}.")),
         own("slowdown", "Mean of completion time over the fastest that the flow could be on an empty path: the handshake and all of it at the bottleneck's rate.".into()),
-        own("link in use", "Bytes that came out of the bottleneck, headers included, over what it could carry from the beginning to the end of the last flow.".into()),
+        own("utilisation", "Bytes that came out of the bottleneck, headers included, over what it could carry from the beginning to the end of the last flow.".into()),
         own("queue p95", "Time from a packet's arrival at the bottleneck until its first byte is sent: 95 % of packets wait no longer.".into()),
         own("load", "Payload offered, as a share of the bottleneck's rate. Headers, retransmissions and copies come on top.".into()),
         own("segment", format!("MSS {}, {} of headers; an ack has {}, a SYN {}.", tcp.mss, tcp.header, tcp.header, tcp.syn)),

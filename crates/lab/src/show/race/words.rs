@@ -1,19 +1,21 @@
 //! The verdict of a race with its notes, in words.
 
+use headstart_paper::claim::digits;
 use headstart_report::statistics::Interval;
 use headstart_units::Span;
 
 use crate::race::{Race, SchemeResult};
 use crate::setup::{REFERENCE, Setup};
 use crate::show::counted;
-use crate::verdict::{Harm, HarmedFlows, IdenticalSchemes};
+use crate::verdict::{Harm, HarmVerdict, HarmedFlows, IdenticalSchemes};
 
 /// So many names are listed before the others are only counted.
 const MAX_NAMES: usize = 4;
-/// With so few seeds Student's t makes intervals nearly twice as wide as with the default of eight.
-const FEW_SEEDS: usize = 3;
+/// With so few seeds Student's t makes intervals nearly twice as wide as with the default of eight,
+/// and with fewer they say nothing.
+pub const FEW_SEEDS: usize = 3;
 
-/// Mark behind the name of the fastest scheme whose harm does not show.
+/// Mark behind the name of the fastest harmless scheme.
 pub const MARK: &str = " *";
 
 /// The winner, in a few sentences.
@@ -32,40 +34,84 @@ pub fn verdict(race: &Race) -> String {
         0 if race.scheme_results.len() == 1 => format!("{} takes {time}.", fastest.entry.name),
         0 => format!("Fastest is {}: {time}.", fastest.entry.name),
         _ => format!(
-            "Fastest is {} with {time}, but {} cannot be told apart from it over {seeds}.",
+            "Fastest is {} with {time}; {} {} not differ significantly (paired over {seeds}).",
             fastest.entry.name,
-            names(race, others)
+            names(race, others),
+            if others.len() == 1 { "does" } else { "do" }
         ),
     };
-    if let Some(harm) = fastest.worst_harm().filter(|_| fastest.entry.name.as_str() != REFERENCE) {
-        text += &format!(" {}", cost(fastest, &harm));
+    text += &waste(fastest);
+    if let Some(harm) =
+        fastest.worst_harm(race.most_harm).filter(|_| fastest.entry.name.as_str() != REFERENCE)
+    {
+        text += &format!(" {}", cost(race, fastest, &harm));
     }
     match found.harmless.split_first() {
         Some((&best, _)) if best == first => {}
         Some((&best, others)) => {
             let winner = scheme_result(best);
-            let harm = match winner.worst_harm() {
+            let harm = match winner.worst_harm(race.most_harm) {
                 Some(harm) if winner.entry.name.as_str() != REFERENCE => {
                     format!(", harm {}", of_harm(&harm))
                 }
                 _ => String::new(),
             };
-            text += &format!(
-                " Fastest of those whose harm does not show: {}, {}{harm}",
-                winner.entry.name,
-                self::time(winner)
-            );
+            text += &format!(" Fastest harmless scheme: {}, {}{harm}", winner.entry.name, self::time(winner));
             if !others.is_empty() {
-                text += &format!("; not to be told apart from {}", names(race, others));
+                text += &format!("; {} not significantly slower", names(race, others));
             }
-            text += ".";
+            text += &format!(".{}", waste(winner));
         }
         None if race.scheme_results.len() > 1 && race.seeds > 1 => {
-            text += " None is without harm that shows."
+            text += &format!(" No scheme is known to be harmless within {}.", margin(race));
         }
         None => {}
     }
+    let open: Vec<usize> = found.not_known.into_iter().filter(|place| *place != first).collect();
+    if !open.is_empty() && race.seeds > 1 {
+        text += &format!(" Not known yet: the harm of {}", names(race, &open));
+        let needed = open.iter().filter_map(|place| seeds_to_tell(race, scheme_result(*place)));
+        text +=
+            &needed.reduce(f64::max).map_or_else(|| ".".to_owned(), |seeds| format!("; {}.", to_tell(seeds)));
+    }
     text
+}
+
+/// The harm that is accepted.
+fn margin(race: &Race) -> String {
+    format!("{} % (--most-harm)", digits(100.0 * race.most_harm))
+}
+
+/// The seeds with which the harm of a scheme would be known.
+fn seeds_to_tell(race: &Race, scheme_result: &SchemeResult) -> Option<f64> {
+    let seeds = race.seeds - race.empty_seeds;
+    scheme_result.worst_harm(race.most_harm)?.seeds_to_tell(race.most_harm, seeds)
+}
+
+fn to_tell(seeds: f64) -> String {
+    /// More are no advice.
+    const MOST: f64 = 1000.0;
+    if seeds > MOST {
+        format!("more than {MOST} seeds would tell")
+    } else {
+        format!("about {seeds} seeds would tell (--repeats)")
+    }
+}
+
+/// The bytes that a scheme sends for each useful one, where they are more than a twentieth more.
+fn waste(scheme_result: &SchemeResult) -> String {
+    const WORTH_SAYING: f64 = 1.05;
+    let sent = scheme_result.overhead.value;
+    if !scheme_result.has_counts || sent.is_nan() || sent < WORTH_SAYING {
+        return String::new();
+    }
+    let lost = scheme_result.loss_percent.value;
+    let lost = if lost >= 0.05 {
+        format!(", and the queue drops {} % of its packets", digits(lost))
+    } else {
+        String::new()
+    };
+    format!(" It sends {sent:.2} bytes for each useful one{lost}.")
 }
 
 fn reason_for_no_ranking(race: &Race) -> &'static str {
@@ -79,22 +125,35 @@ fn reason_for_no_ranking(race: &Race) -> &'static str {
 }
 
 /// Cost of the first row to other flows.
-fn cost(scheme_result: &SchemeResult, harm: &Harm) -> String {
+fn cost(race: &Race, scheme_result: &SchemeResult, harm: &Harm) -> String {
     if !harm.has_interval() {
-        return format!("Its harm to others is {} in this seed, which may be chance.", of_harm(harm));
+        return format!("Its harm to others is {}, which may be chance.", of_harm(harm));
     }
-    if !harm.is_significant() {
-        return format!("Its harm to others does not show: {}.", of_harm(harm));
-    }
-    match harm.harmed {
-        HarmedFlows::ShortFlows => format!(
-            "It harms others: beside it {REFERENCE} flows take {} times as long.",
-            with_interval(&harm.interval, 3)
-        ),
-        HarmedFlows::LongFlows => {
-            let share = scheme_result.long_share.as_ref().map(crate::race::Measured::interval);
-            let share = share.map_or_else(String::new, |share| with_interval(&share, 2));
-            format!("It harms others: beside it long flows get {share} of their rate beside {REFERENCE}.")
+    match harm.verdict(race.most_harm) {
+        HarmVerdict::Harmless => {
+            format!("Harmless within {}: {}.", margin(race), of_harm(harm))
+        }
+        HarmVerdict::NotKnown => {
+            let needed = seeds_to_tell(race, scheme_result).map_or_else(String::new, to_tell);
+            format!("Not known yet if it is harmless within {}: {}; {needed}.", margin(race), of_harm(harm))
+        }
+        HarmVerdict::Harmful => {
+            let Interval { value, low, high } = harm.interval;
+            let [value, low, high] = [value, low, high].map(|factor| digits(100.0 * (factor - 1.0)));
+            match harm.harmed {
+                HarmedFlows::ShortFlows => {
+                    format!(
+                        "It harms others: {REFERENCE} flows take {value} % longer beside it [{low}, {high}]."
+                    )
+                }
+                HarmedFlows::LongFlows => {
+                    let share = scheme_result.long_share.as_ref().map(crate::race::Measured::interval);
+                    let share = share.map_or_else(String::new, |share| with_interval(&share, 2));
+                    format!(
+                        "It harms others: beside it long flows get {share} of their rate beside {REFERENCE}."
+                    )
+                }
+            }
         }
     }
 }
@@ -109,10 +168,10 @@ fn of_harm(harm: &Harm) -> String {
 
 fn time(scheme_result: &SchemeResult) -> String {
     let Interval { value, low, high } = scheme_result.mean_ms.interval();
-    if low.is_finite() && high.is_finite() {
-        format!("{value:.0} ms [{low:.0}, {high:.0}]")
+    if low.is_finite() && high.is_finite() && scheme_result.mean_ms.by_seed.len() >= FEW_SEEDS {
+        format!("{} ms [{}, {}]", digits(value), digits(low), digits(high))
     } else {
-        format!("{value:.0} ms")
+        format!("{} ms", digits(value))
     }
 }
 
@@ -182,13 +241,13 @@ pub fn notes_on_identical(race: &Race) -> Vec<String> {
     let mut notes = vec![];
     if !slow_start.is_empty() {
         notes.push(format!(
-            "{}: the same runs, packet for packet; they never left slow start here",
+            "{}: identical packet for packet: they never left slow start here",
             listed(&slow_start)
         ));
     }
     if !other.is_empty() {
         notes.push(format!(
-            "{}: the same runs, packet for packet; what tells them apart never happened here",
+            "{}: identical packet for packet: the conditions in which they differ did not occur",
             listed(&other)
         ));
     }
@@ -215,11 +274,12 @@ pub fn limits(race: &Race) -> Vec<String> {
     let mut notes = vec![];
     match race.seeds - race.empty_seeds {
         0 => {}
-        1 => notes.push(
-            "1 seed: nothing is known of chance, and nothing can be told apart; take --repeats 8".into(),
-        ),
-        seeds if seeds <= FEW_SEEDS => {
-            notes.push(format!("{seeds} seeds: intervals are wide; take --repeats 8"));
+        1 => notes.push("Only 1 seed: nothing is known of chance; use --repeats 8".into()),
+        seeds if seeds < FEW_SEEDS => {
+            notes.push(format!("Only {seeds} seeds, hence no intervals: use --repeats 8"));
+        }
+        seeds if seeds == FEW_SEEDS => {
+            notes.push(format!("Only {seeds} seeds, hence wide intervals: use --repeats 8"));
         }
         _ => {}
     }
@@ -231,7 +291,7 @@ pub fn limits(race: &Race) -> Vec<String> {
             race.seeds
         ));
     }
-    let is_unknown = |scheme_result: &&SchemeResult| scheme_result.worst_harm().is_none();
+    let is_unknown = |scheme_result: &&SchemeResult| scheme_result.worst_harm(race.most_harm).is_none();
     if race.empty_seeds < race.seeds
         && race.scheme_results.iter().all(|scheme_result| is_unknown(&scheme_result))
     {
@@ -257,7 +317,7 @@ mod tests {
         assert_eq!(
             text,
             "Fastest is halfback: 140 ms [139, 141]. It harms others: beside it long flows get 0.87 [0.86, 0.88] of \
-             their rate beside iw10. Fastest of those whose harm does not show: iw10, 240 ms [238, 243]."
+             their rate beside iw10. Fastest harmless scheme: iw10, 240 ms [238, 243]."
         );
     }
 
@@ -269,8 +329,8 @@ mod tests {
         let text = verdict(&race(vec![blitzstart.0, jump_start.0, iw2.0]));
         assert!(
             text.contains("Fastest is jump-start with 506 ms")
-                && text.contains("blitzstart cannot be told apart from it over 3 seeds")
-                && text.contains("Its harm to others does not show: 1.000 [1.000, 1.000]."),
+                && text.contains("blitzstart does not differ significantly (paired over 3 seeds)")
+                && text.contains("Harmless within 1 % (--most-harm): 1.000 [1.000, 1.000]."),
             "{text}"
         );
     }
@@ -280,9 +340,13 @@ mod tests {
         let race = race(vec![scheme_result("iw10", &[240.0]).0, scheme_result("iw2", &[400.0]).0]);
         assert_eq!(
             verdict(&race),
-            "Fastest is iw10 with 240 ms, but iw2 cannot be told apart from it over 1 seed."
+            "Fastest is iw10 with 240 ms; iw2 does not differ significantly (paired over 1 seed)."
         );
-        assert!(limits(&race)[0].starts_with("1 seed: nothing is known of chance"), "{:?}", limits(&race));
+        assert!(
+            limits(&race)[0].starts_with("Only 1 seed: nothing is known of chance"),
+            "{:?}",
+            limits(&race)
+        );
     }
 
     #[test]
@@ -291,10 +355,37 @@ mod tests {
         let race = race(vec![wise_start, scheme_result("iw10", &[249.0]).0]);
         assert_eq!(
             verdict(&race),
-            "Fastest is wise-start with 229 ms, but iw10 cannot be told apart from it over 1 seed. Its harm to \
-             others is 1.005 in this seed, which may be chance."
+            "Fastest is wise-start with 229 ms; iw10 does not differ significantly (paired over 1 seed). Its harm \
+             to others is 1.005, which may be chance."
         );
         assert!(race.verdict().harmless.is_empty());
+    }
+
+    #[test]
+    fn a_harm_that_is_not_known_comes_with_the_seeds_that_would_tell() {
+        let quick =
+            scheme_result("jump-start", &[180.0, 181.0, 179.0, 180.0]).harm_of(&[1.03, 0.98, 1.02, 0.99]).0;
+        let text = verdict(&race(vec![quick, scheme_result("iw10", &[240.0, 241.0, 239.0, 240.0]).0]));
+        assert!(
+            text.contains(
+                "Not known yet if it is harmless within 1 % (--most-harm): 1.005 [0.968, 1.044]; about"
+            ) && text.contains("Fastest harmless scheme: iw10"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_bytes_that_the_winner_wastes_stand_beside_it() {
+        let mut quick = scheme_result("jump-start", &[146.0, 147.0, 146.0]).0;
+        quick.overhead = crate::race::Measured::positive(vec![1.74; 3]);
+        quick.loss_percent = crate::race::Measured::percent(&[0.425; 3]);
+        let text = verdict(&race(vec![quick, scheme_result("iw10", &[240.0, 241.0, 240.0]).0]));
+        assert!(
+            text.contains(
+                "It sends 1.74 bytes for each useful one, and the queue drops 42.5 % of its packets."
+            ),
+            "{text}"
+        );
     }
 
     #[test]
@@ -324,8 +415,8 @@ mod tests {
         assert_eq!(
             notes_on_identical(&race(schemes.into())),
             [
-                "iw10 = careful-resume: the same runs, packet for packet; they never left slow start here",
-                "wise-start = wise-start-wa: the same runs, packet for packet; what tells them apart never happened here",
+                "iw10 = careful-resume: identical packet for packet: they never left slow start here",
+                "wise-start = wise-start-wa: identical packet for packet: the conditions in which they differ did not occur",
             ]
         );
     }
