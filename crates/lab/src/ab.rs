@@ -46,6 +46,8 @@ pub struct Bounds {
     pub most_loss: f64,
     /// Most additional time of other connections, as a share.
     pub most_harm: f64,
+    /// A rollout may be turned on though nothing is known of its harm to other connections.
+    pub accepts_unknown_harm: bool,
 }
 
 /// The verdict.
@@ -134,6 +136,8 @@ pub struct Judged {
     pub other_losses: Option<Test>,
     /// Other connections that overlapped with connections of one arm only.
     pub others: Pair<u64>,
+    /// Lines that stand in the files more than once, and were counted once.
+    pub duplicates: u64,
     /// The verdict.
     pub decision: Decision,
     /// The reason for it.
@@ -184,8 +188,10 @@ pub fn judge(
     for (file, _) in &texts {
         log.read(file)?;
     }
+    let duplicates = log.duplicates;
     let (scheme, records) = log.of_scheme(scheme)?;
-    Ok(of_records(scheme, &records, is_independent).judged(bounds))
+    let judged = of_records(scheme, &records, is_independent).judged(bounds);
+    Ok(Judged { duplicates, ..judged })
 }
 
 /// Prometheus' text begins with a comment or a sample of ours.
@@ -429,6 +435,7 @@ impl Measured {
             other_times,
             other_losses,
             others: self.others,
+            duplicates: 0,
             decision: Decision::KeepTesting,
             reason: String::new(),
         };
@@ -443,12 +450,16 @@ impl Judged {
         let points = |share: f64| share * 100.0;
         let (Some(times), Some(losses)) = (&self.times, &self.losses) else {
             let [treatment, control] = self.totals.map(|totals| totals.connections);
-            let peers = if self.has_peers { " of as many peers" } else { "" };
+            let peers = if self.has_peers {
+                format!(" from {FEWEST} different peers in each arm (--independent ignores peers)")
+            } else {
+                " in each arm".to_owned()
+            };
             return (
                 Decision::KeepTesting,
                 format!(
                     "found {treatment} connections of the treatment and {control} of the control, expected \
-                     {FEWEST} with answers of about one size at the least{peers} in each"
+                     {FEWEST} with answers of about one size{peers}"
                 ),
             );
         };
@@ -474,7 +485,7 @@ impl Judged {
         }
         if times.low > (-bounds.worth).ln_1p() {
             return off(format!(
-                "it saves {:.1} % at the most, less than the {:.1} % that are worth it",
+                "it saves at most {:.1} %, below --worth {:.1} %",
                 -percent(times.low),
                 bounds.worth * 100.0
             ));
@@ -497,14 +508,17 @@ impl Judged {
         if let Some(test) = self.other_times.filter(|test| test.high > bounds.most_harm.ln_1p()) {
             open.push(format!("other connections may take {:.1} % longer", percent(test.high)));
         }
+        let harm = match (self.has_peers, self.other_times) {
+            (false, _) => "harm to other connections is not in counters: give the log for that",
+            (true, None) => "too few concurrent connections to measure harm",
+            (true, Some(_)) => "other connections of the same peers keep within the bounds",
+        };
+        if self.other_times.is_none() && !bounds.accepts_unknown_harm {
+            open.push(format!("{harm} (--accept-unknown-harm turns on without)"));
+        }
         if !open.is_empty() {
             return (Decision::KeepTesting, open.join("; "));
         }
-        let harm = match (self.has_peers, self.other_times) {
-            (false, _) => "harm to other connections is not in counters: give the log for that",
-            (true, None) => "too few other connections were open beside them to show harm",
-            (true, Some(_)) => "other connections of the same peers keep within the bounds",
-        };
         let saved = -percent(times.high);
         let reason = format!(
             "first answers take {saved:.1} % less time at the least, losses keep within the bound; {harm}"

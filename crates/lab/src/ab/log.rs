@@ -1,7 +1,8 @@
 //! Why records in a server's log: a line for each connection, whatever stands before it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::IpAddr;
 use std::path::Path;
@@ -41,6 +42,16 @@ pub(super) struct Log {
     records: Vec<Record>,
     peers: BTreeMap<IpAddr, usize>,
     schemes: Vec<String>,
+    /// Hashes of the lines that say when a connection began: two equal ones are one connection.
+    seen: HashSet<u64>,
+    /// Lines that were there before, in another file or the same one.
+    pub duplicates: u64,
+}
+
+fn hash_of(line: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    line.trim_ascii().hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Log {
@@ -48,7 +59,7 @@ impl Log {
     pub fn read(&mut self, file: &Path) -> Result<()> {
         let name = || file.display().to_string();
         let mut reader = BufReader::new(File::open(file).with_context(name)?);
-        let before = self.records.len();
+        let before = self.records.len() + self.duplicates as usize;
         let mut line = vec![];
         for number in 1_u64.. {
             line.clear();
@@ -65,6 +76,11 @@ impl Log {
             let text = String::from_utf8_lossy(&line);
             let at = || format!("{}, line {number}", file.display());
             let Some(record) = record_of(&text) else { continue };
+            let is_new = self.seen.insert(hash_of(&line));
+            if record.contains("began=") && !is_new {
+                self.duplicates += 1;
+                continue;
+            }
             self.add(record).with_context(at)?;
             ensure!(
                 self.records.len() <= MOST_RECORDS,
@@ -73,7 +89,7 @@ impl Log {
             );
         }
         ensure!(
-            self.records.len() > before,
+            self.records.len() + self.duplicates as usize > before,
             "{}: found no record of a connection, expected lines with `scheme=... arm=...` (of `serve` or `tcp \
              trace`), or counters of /metrics",
             file.display()

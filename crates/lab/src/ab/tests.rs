@@ -9,7 +9,7 @@ use headstart_units::{Bytes, Span, Time};
 
 use super::*;
 
-const BOUNDS: Bounds = Bounds { worth: 0.02, most_loss: 0.01, most_harm: 0.05 };
+const BOUNDS: Bounds = Bounds { worth: 0.02, most_loss: 0.01, most_harm: 0.05, accepts_unknown_harm: true };
 
 /// Xorshift64*: uniform in (0, 1).
 struct Draws(u64);
@@ -173,6 +173,40 @@ fn what_loses_more_harms_others_or_saves_nothing_is_turned_off() {
 }
 
 #[test]
+fn a_line_that_stands_in_two_files_is_one_connection() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = log_of(&Rollout { ratio: 0.7, ..ALIKE }.reports(1));
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        path
+    };
+    // A rotated log, whose last half stands in the next one as well.
+    let half: Vec<&str> = log.lines().skip(log.lines().count() / 2).collect();
+    let (whole, rest) = (file("a", &log), file("b", &half.join("\n")));
+    let once = judge(std::slice::from_ref(&whole), None, &BOUNDS, false).expect("a log");
+    let twice = judge(&[whole.clone(), rest], None, &BOUNDS, false).expect("logs");
+    assert_eq!(twice.duplicates, half.len() as u64);
+    assert_eq!(once.totals, twice.totals);
+    assert_eq!(judge(&[whole.clone(), whole], None, &BOUNDS, false).expect("logs").totals, once.totals);
+}
+
+#[test]
+fn a_rollout_whose_harm_is_not_known_is_not_turned_on_unless_that_is_accepted() {
+    let reports = Rollout { ratio: 0.7, ..ALIKE }.reports(1);
+    let careful = Bounds { accepts_unknown_harm: false, ..BOUNDS };
+    for text in [log_of(&reports), counters_of(&reports)] {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), &text).expect("written");
+        let decided = |bounds| judge(&[file.path().to_owned()], None, bounds, false).expect("judged");
+        assert_eq!(decided(&BOUNDS).decision, Decision::TurnOn);
+        let found = decided(&careful);
+        assert_eq!(found.decision, Decision::KeepTesting, "{}", found.reason);
+        assert!(found.reason.contains("--accept-unknown-harm"), "{}", found.reason);
+    }
+}
+
+#[test]
 fn little_data_decides_nothing() {
     for connections in [1, 30, 200] {
         let reports = Rollout { connections, peers: 50, ..ALIKE }.reports(4);
@@ -185,7 +219,7 @@ fn little_data_decides_nothing() {
     // Three peers say nothing of others, however often they come.
     let found = judged(&log_of(&Rollout { peers: 3, ratio: 0.5, ..ALIKE }.reports(4)));
     assert_eq!(found.decision, Decision::KeepTesting, "{}", found.reason);
-    assert!(found.reason.contains("of as many peers"), "{}", found.reason);
+    assert!(found.reason.contains("from 20 different peers"), "{}", found.reason);
 }
 
 /// A look after each hundred connections, of peers that come again and again. Of 100 rollouts of a

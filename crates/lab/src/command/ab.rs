@@ -10,6 +10,7 @@ use super::format::{Format, objects};
 use super::terminal::{self, print, print_table};
 use crate::ab::{self, Bounds, Judged, Test, Totals};
 use crate::errors::Refuse as _;
+use crate::show::counted;
 use crate::statistics::Interval;
 use crate::table::{Cell, Column, Table};
 
@@ -26,12 +27,16 @@ pub struct AbArgs {
     /// The least saving of time that is worth it
     #[arg(long, default_value = "2 %", value_name = "SHARE")]
     pub worth: Ratio,
-    /// The most that a connection may lose of its bytes, beyond the control's share
+    /// Largest acceptable rise of the loss rate over the control, in percentage points
     #[arg(long, default_value = "1 %", value_name = "SHARE")]
     pub most_loss: Ratio,
     /// The most that other connections of the same peers may be slowed down
     #[arg(long, default_value = "5 %", value_name = "SHARE")]
     pub most_harm: Ratio,
+    /// Turn on though too few connections of the same peers were open at the same time to measure
+    /// harm, or the files are counters, which say nothing of it
+    #[arg(long)]
+    pub accept_unknown_harm: bool,
     /// Take connections of one peer for independent: only where one address stands for many clients
     #[arg(long)]
     pub independent: bool,
@@ -49,6 +54,7 @@ pub fn run(args: &AbArgs) -> Result<()> {
         worth: args.worth.as_f64().min(0.99),
         most_loss: args.most_loss.as_f64(),
         most_harm: args.most_harm.as_f64(),
+        accepts_unknown_harm: args.accept_unknown_harm,
     };
     let judged = ab::judge(&args.files, args.scheme.as_deref(), &bounds, args.independent).or_refuse()?;
     if args.format != Format::Table {
@@ -60,6 +66,10 @@ pub fn run(args: &AbArgs) -> Result<()> {
     print_table(&losses(&judged))?;
     print("\n")?;
     print_table(&tests(&judged))?;
+    if judged.duplicates > 0 {
+        let lines = counted(judged.duplicates, "line");
+        print(&format!("\n{lines} of the logs stand there more than once, and were counted once.\n"))?;
+    }
     print(&format!("\n{}: {}.\n", judged.decision, judged.reason))
 }
 
