@@ -5,6 +5,7 @@
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
@@ -12,7 +13,7 @@ use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
 use noq::{ConnectionError, ReadError, VarInt, WriteError};
 
-use crate::frames::{FrameLimit, TooLong};
+use crate::frames::{FrameLimit, HEADERS, TooLong};
 use crate::server::MAX_FIELD_SECTION;
 
 /// Longest frame other than DATA. The values of a header section within its limit are no longer
@@ -22,6 +23,37 @@ const LONGEST_FRAME: u64 = MAX_FIELD_SECTION as u64 + 1024;
 /// Most bytes of one read: with more, a fast peer would monopolise one stream's reader.
 const READ_AT_ONCE: usize = 64 * 1024;
 
+/// Bytes of frames that are not whole, of all connections of a server: 64 MiB. A connection may have
+/// 1/256 of what is left of them: 256 KiB alone, 52 kB beside a thousand that take their part, 6 kB
+/// beside ten thousand.
+const MOST_UNFINISHED: u64 = 64 << 20;
+const PART_OF_A_CONNECTION: u64 = 256;
+
+/// Bytes of frames that are kept because they are not whole, of all connections of a server.
+#[derive(Clone, Debug, Default)]
+pub struct Unfinished(Arc<AtomicU64>);
+
+/// The bytes of one connection.
+#[derive(Clone, Debug, Default)]
+struct UnfinishedOfConnection {
+    all: Unfinished,
+    own: Arc<AtomicU64>,
+}
+
+impl UnfinishedOfConnection {
+    /// True if a stream that kept `before` may keep `now`.
+    fn replace(&self, before: u64, now: u64) -> bool {
+        let change = |counter: &AtomicU64| {
+            let add = |count: u64| Some((count + now).saturating_sub(before));
+            // The closure always returns a number.
+            let _ = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+            counter.load(Ordering::Relaxed)
+        };
+        let (all, own) = (change(&self.all.0), change(&self.own));
+        now <= before || own <= MOST_UNFINISHED.saturating_sub(all - own.min(all)) / PART_OF_A_CONNECTION
+    }
+}
+
 type Waiting<T> = Option<Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>>;
 
 /// A QUIC connection that HTTP/3 can run on.
@@ -30,11 +62,15 @@ pub struct Connection {
     next_bidi: Waiting<(noq::SendStream, noq::RecvStream)>,
     next_uni: Waiting<noq::RecvStream>,
     opener: Opener,
+    unfinished: UnfinishedOfConnection,
 }
 
 impl Connection {
-    pub fn new(inner: noq::Connection) -> Self {
-        Self { opener: Opener::new(inner.clone()), inner, next_bidi: None, next_uni: None }
+    /// A connection among those that share `all`.
+    pub fn new(inner: noq::Connection, all: &Unfinished) -> Self {
+        let unfinished = UnfinishedOfConnection { all: all.clone(), own: Arc::default() };
+        let opener = Opener::new(inner.clone(), unfinished.clone());
+        Self { opener, inner, next_bidi: None, next_uni: None, unfinished }
     }
 }
 
@@ -43,11 +79,12 @@ pub struct Opener {
     inner: noq::Connection,
     bidi: Waiting<(noq::SendStream, noq::RecvStream)>,
     uni: Waiting<noq::SendStream>,
+    unfinished: UnfinishedOfConnection,
 }
 
 impl Opener {
-    fn new(inner: noq::Connection) -> Self {
-        Self { inner, bidi: None, uni: None }
+    fn new(inner: noq::Connection, unfinished: UnfinishedOfConnection) -> Self {
+        Self { inner, bidi: None, uni: None, unfinished }
     }
 }
 
@@ -69,7 +106,7 @@ where
 impl Clone for Opener {
     /// Opens streams of the same connection; operations in progress stay with the original.
     fn clone(&self) -> Self {
-        Self::new(self.inner.clone())
+        Self::new(self.inner.clone(), self.unfinished.clone())
     }
 }
 
@@ -86,7 +123,10 @@ impl<B: Buf> quic::Connection<B> for Connection {
             let inner = inner.clone();
             async move { inner.accept_uni().await }
         });
-        next.map(|stream| stream.map(RecvStream::unidirectional).map_err(connection_error))
+        let unfinished = &self.unfinished;
+        next.map(|stream| {
+            stream.map(|it| RecvStream::unidirectional(it, unfinished)).map_err(connection_error)
+        })
     }
 
     fn poll_accept_bidi(
@@ -98,11 +138,15 @@ impl<B: Buf> quic::Connection<B> for Connection {
             let inner = inner.clone();
             async move { inner.accept_bi().await }
         });
-        next.map(|stream| stream.map(BidiStream::new).map_err(connection_error))
+        let unfinished = &self.unfinished;
+        next.map(|stream| {
+            let request = |halves| BidiStream { is_request: true, ..BidiStream::new(halves, unfinished) };
+            stream.map(request).map_err(connection_error)
+        })
     }
 
     fn opener(&self) -> Opener {
-        Opener::new(self.inner.clone())
+        Opener::new(self.inner.clone(), self.unfinished.clone())
     }
 }
 
@@ -133,7 +177,10 @@ impl<B: Buf> quic::OpenStreams<B> for Opener {
             let inner = inner.clone();
             async move { inner.open_bi().await }
         });
-        next.map(|stream| stream.map(BidiStream::new).map_err(stream_of_closed_connection))
+        let unfinished = &self.unfinished;
+        next.map(|stream| {
+            stream.map(|it| BidiStream::new(it, unfinished)).map_err(stream_of_closed_connection)
+        })
     }
 
     fn poll_open_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<SendStream<B>, StreamErrorIncoming>> {
@@ -157,22 +204,22 @@ impl<B: Buf> quic::OpenStreams<B> for Opener {
 pub struct RecvStream {
     inner: noq::RecvStream,
     limit: FrameLimit,
+    unfinished: UnfinishedOfConnection,
 }
 
 impl RecvStream {
-    fn unidirectional(inner: noq::RecvStream) -> Self {
-        Self { inner, limit: FrameLimit::of_unidirectional(LONGEST_FRAME) }
+    fn unidirectional(inner: noq::RecvStream, unfinished: &UnfinishedOfConnection) -> Self {
+        Self { inner, limit: FrameLimit::of_unidirectional(LONGEST_FRAME), unfinished: unfinished.clone() }
     }
 
-    fn of_request(inner: noq::RecvStream) -> Self {
-        Self { inner, limit: FrameLimit::of_request(LONGEST_FRAME) }
+    fn of_request(inner: noq::RecvStream, unfinished: &UnfinishedOfConnection) -> Self {
+        Self { inner, limit: FrameLimit::of_request(LONGEST_FRAME), unfinished: unfinished.clone() }
     }
-}
 
-impl quic::RecvStream for RecvStream {
-    type Buf = Bytes;
-
-    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+    fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Result<Option<Bytes>, TooLong>, StreamErrorIncoming>> {
         // The connection stores the read's waker, so that the future may be dropped.
         let chunk = ready!(pin!(self.inner.read_chunk(READ_AT_ONCE)).poll(cx));
         let chunk = chunk.map_err(|error| match error {
@@ -182,10 +229,28 @@ impl quic::RecvStream for RecvStream {
                 StreamErrorIncoming::Unknown(Box::new(error))
             }
         })?;
-        if let Some(chunk) = &chunk {
-            self.limit.read(chunk).map_err(too_long)?;
+        let before = self.limit.unfinished();
+        if let Some(Err(too_long)) = chunk.as_ref().map(|chunk| self.limit.read(chunk)) {
+            return Poll::Ready(Ok(Err(too_long)));
         }
-        Poll::Ready(Ok(chunk))
+        if !self.unfinished.replace(before, self.limit.unfinished()) {
+            return Poll::Ready(Err(closing("found too many unfinished frames".to_owned())));
+        }
+        Poll::Ready(Ok(Ok(chunk)))
+    }
+}
+
+impl Drop for RecvStream {
+    fn drop(&mut self) {
+        self.unfinished.replace(self.limit.unfinished(), 0);
+    }
+}
+
+impl quic::RecvStream for RecvStream {
+    type Buf = Bytes;
+
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        Poll::Ready(ready!(self.poll_chunk(cx))?.map_err(too_long))
     }
 
     fn stop_sending(&mut self, code: u64) {
@@ -249,13 +314,29 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
 pub struct BidiStream<B: Buf> {
     send: SendStream<B>,
     receive: RecvStream,
+    /// It is a client's, to a server.
+    is_request: bool,
 }
 
 impl<B: Buf> BidiStream<B> {
-    fn new((send, receive): (noq::SendStream, noq::RecvStream)) -> Self {
-        Self { send: SendStream::new(send), receive: RecvStream::of_request(receive) }
+    fn new((send, receive): (noq::SendStream, noq::RecvStream), unfinished: &UnfinishedOfConnection) -> Self {
+        let receive = RecvStream::of_request(receive, unfinished);
+        Self { send: SendStream::new(send), receive, is_request: false }
+    }
+
+    /// Answers a request whose fields are too large, and reads no more of it.
+    fn refuse(&mut self, cx: &mut Context<'_>) -> StreamErrorIncoming {
+        let error_code = Code::H3_NO_ERROR.value();
+        // There is room for so few bytes, unless the client allows none.
+        let _ = Pin::new(&mut self.send.inner).poll_write(cx, FIELDS_TOO_LARGE);
+        let _ = self.send.inner.finish();
+        quic::RecvStream::stop_sending(&mut self.receive, error_code);
+        StreamErrorIncoming::StreamTerminated { error_code }
     }
 }
+
+/// HEADERS with the status 431, whose name is of QPACK's static table.
+const FIELDS_TOO_LARGE: &[u8] = b"\x01\x08\x00\x00\x5f\x09\x03431";
 
 impl<B: Buf> quic::BidiStream<B> for BidiStream<B> {
     type SendStream = SendStream<B>;
@@ -270,7 +351,10 @@ impl<B: Buf> quic::RecvStream for BidiStream<B> {
     type Buf = Bytes;
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-        self.receive.poll_data(cx)
+        Poll::Ready(match ready!(self.receive.poll_chunk(cx))? {
+            Err(TooLong(HEADERS)) if self.is_request => Err(self.refuse(cx)),
+            chunk => chunk.map_err(too_long),
+        })
     }
 
     fn stop_sending(&mut self, code: u64) {
@@ -306,7 +390,10 @@ impl<B: Buf> quic::SendStream<B> for BidiStream<B> {
 
 /// h3 closes the connection.
 fn too_long(_: TooLong) -> StreamErrorIncoming {
-    let reason = format!("found a frame of more than {LONGEST_FRAME} bytes");
+    closing(format!("found a frame of more than {LONGEST_FRAME} bytes"))
+}
+
+fn closing(reason: String) -> StreamErrorIncoming {
     StreamErrorIncoming::ConnectionErrorIncoming {
         connection_error: ConnectionErrorIncoming::InternalError(reason),
     }

@@ -29,6 +29,7 @@ use crate::choice;
 
 mod any_certificate;
 mod endpoint;
+mod own_certificate;
 
 pub use endpoint::ClientEndpoint;
 
@@ -65,7 +66,9 @@ pub enum FetchError {
     #[error("TLS: {0}")]
     Tls(#[from] rustls::Error),
     /// The URL does not identify a page.
-    #[error("found `{found}`, expected an https URL (HTTP/3 has no other), such as https://example.org/page")]
+    #[error(
+        "found `{found}`, expected an https URL (HTTP/3 has no other) with a port of 1 to 65535 or none, such as https://example.org/page"
+    )]
     Url {
         /// The URL.
         found: String,
@@ -109,6 +112,22 @@ pub enum FetchError {
         host: String,
         /// Cause.
         source: ConnectionError,
+    },
+    /// The answer ended before its announced length (RFC 9114 §4.1.2).
+    #[error("{url}: found {found} bytes, expected the {expected} of its content-length")]
+    Truncated {
+        /// The page.
+        url: String,
+        /// Bytes that came.
+        found: u64,
+        /// Bytes announced.
+        expected: u64,
+    },
+    /// The server refused the requests that were sent in 0-RTT.
+    #[error("{host}: 0-RTT was refused, again and again")]
+    EarlyDataRefused {
+        /// The host.
+        host: String,
     },
     /// HTTP/3 failed.
     #[error("{0}")]
@@ -181,7 +200,10 @@ pub fn tls(
             if certificates.is_empty() {
                 return Err(FetchError::NoCertificate(path.clone()));
             }
-            builder.with_root_certificates(roots(certificates)).with_no_client_auth()
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(own_certificate::OwnCertificate::new(certificates)?)
+                .with_no_client_auth()
         }
         Trust::System { also } => {
             let system = rustls_native_certs::load_native_certs().certs;
@@ -234,7 +256,13 @@ impl Origin {
             return Err(refused());
         }
         let host = url.host().filter(|host| !host.is_empty()).ok_or_else(refused)?;
-        Ok(Self { host: host.to_owned(), port: url.port_u16().unwrap_or(443) })
+        let authority = url.authority().map(http::uri::Authority::as_str).unwrap_or_default();
+        let host_and_port = authority.rsplit_once('@').map_or(authority, |(_, rest)| rest);
+        let port = match host_and_port.strip_prefix(host) {
+            None | Some("" | ":") => 443,
+            Some(_) => url.port_u16().filter(|port| *port > 0).ok_or_else(refused)?,
+        };
+        Ok(Self { host: host.to_owned(), port })
     }
 
     /// The host without the brackets that an IPv6 address has in a URL.
@@ -266,6 +294,13 @@ impl Origin {
 /// If no socket can be opened.
 pub fn endpoint(remote: SocketAddr) -> io::Result<ClientEndpoint> {
     ClientEndpoint::to(remote)
+}
+
+/// Attempts with 0-RTT: rustls keeps eight tickets of a server.
+const MOST_TICKETS: usize = 9;
+
+fn is_local(reason: ConnectionError) -> bool {
+    matches!(reason, ConnectionError::LocallyClosed)
 }
 
 /// One connection and the pages fetched over it.
@@ -337,13 +372,23 @@ impl FetchPlan {
         let reads_before = endpoint.reads();
         endpoint.discard_errors();
         let begin = Instant::now();
-        let connecting = endpoint
-            .endpoint()
-            .connect_with(config, remote, self.origin.name())
-            .map_err(|source| FetchError::Connect { host: host(), source })?;
         let (established_flag, opened) = watch::channel(false);
+        let visit = async {
+            // A ticket serves once, and a server that was started anew refuses all of them.
+            for _ in 0..MOST_TICKETS {
+                let connecting = endpoint
+                    .endpoint()
+                    .connect_with(config.clone(), remote, self.origin.name())
+                    .map_err(|source| FetchError::Connect { host: host(), source })?;
+                match self.connect_and_fetch(connecting, begin, established_flag.clone()).await {
+                    Err(FetchError::EarlyDataRefused { .. }) => {}
+                    done => return done,
+                }
+            }
+            Err(FetchError::EarlyDataRefused { host: host() })
+        };
         let done = tokio::select! {
-            done = tokio::time::timeout(self.timeout, self.connect_and_fetch(connecting, begin, established_flag)) => done,
+            done = tokio::time::timeout(self.timeout, visit) => done,
             () = refused(endpoint, opened) => return Err(FetchError::Refused { host: host(), remote }),
         };
         let is_unanswered = endpoint.reads() == reads_before;
@@ -377,6 +422,7 @@ impl FetchPlan {
                 (connection, None)
             }
         };
+        let is_early = early.is_some();
         let handshake = async {
             match early {
                 None => false,
@@ -389,6 +435,9 @@ impl FetchPlan {
             }
         };
         let (pages, early_data) = tokio::join!(self.fetch_all(&connection, begin), handshake);
+        if is_early && !early_data && pages.is_err() && connection.close_reason().is_none_or(is_local) {
+            return Err(FetchError::EarlyDataRefused { host: self.origin.host.clone() });
+        }
         let path = connection.path_stats(noq::PathId::ZERO);
         let visit = pages.map(|pages| Visit {
             established: established.unwrap_or_default(),
@@ -468,7 +517,7 @@ fn no_error() -> VarInt {
 
 async fn speak_http(connection: &Connection) -> Result<RequestSender, FetchError> {
     let (mut driver, sender) = h3::client::builder()
-        .build::<_, _, Bytes>(adapter::Connection::new(connection.clone()))
+        .build::<_, _, Bytes>(adapter::Connection::new(connection.clone(), &adapter::Unfinished::default()))
         .await
         .map_err(|error| FetchError::Http(Box::new(error)))?;
     // Reads the server's settings; ends with the connection, never before it: closing the control
@@ -477,11 +526,22 @@ async fn speak_http(connection: &Connection) -> Result<RequestSender, FetchError
     Ok(sender)
 }
 
+/// The URL without the name of a user and a password, which no request has (RFC 9114 §4.3.1).
+fn without_user(url: &Uri) -> Option<Uri> {
+    let mut parts = url.clone().into_parts();
+    if let Some(authority) = &parts.authority
+        && let Some((_, rest)) = authority.as_str().rsplit_once('@')
+    {
+        parts.authority = Some(rest.parse().ok()?);
+    }
+    Uri::from_parts(parts).ok()
+}
+
 async fn fetch(mut sender: RequestSender, url: &Uri, begin: Instant, keep: bool) -> Result<Page, FetchError> {
     let http = |error: h3::error::StreamError| FetchError::Http(Box::new(error));
     let request = Request::builder()
         .method(Method::GET)
-        .uri(url)
+        .uri(without_user(url).ok_or_else(|| FetchError::Url { found: url.to_string() })?)
         .header(http::header::USER_AGENT, concat!("headstart/", env!("CARGO_PKG_VERSION")))
         .body(())
         .map_err(|_| FetchError::Url { found: url.to_string() })?;
@@ -491,7 +551,11 @@ async fn fetch(mut sender: RequestSender, url: &Uri, begin: Instant, keep: bool)
         Err(h3::error::StreamError::RemoteTerminate { code, .. }) if code == Code::H3_NO_ERROR => {}
         done => done.map_err(http)?,
     }
-    let answer = stream.recv_response().await.map_err(http)?;
+    let mut answer = stream.recv_response().await.map_err(http)?;
+    // RFC 9110 §15.2: any number of them may come before the answer.
+    while answer.status().is_informational() {
+        answer = stream.recv_response().await.map_err(http)?;
+    }
     let mut first_byte = None;
     let mut bytes = 0;
     let mut body = keep.then(Vec::new);
@@ -501,6 +565,12 @@ async fn fetch(mut sender: RequestSender, url: &Uri, begin: Instant, keep: bool)
         if let Some(body) = &mut body {
             body.extend_from_slice(&chunk.copy_to_bytes(chunk.remaining()));
         }
+    }
+    let length = answer.headers().get(http::header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    let may_be_empty = matches!(answer.status(), StatusCode::NOT_MODIFIED | StatusCode::NO_CONTENT);
+    if let Some(expected) = length.filter(|length| *length != bytes && !may_be_empty) {
+        return Err(FetchError::Truncated { url: url.to_string(), found: bytes, expected });
     }
     let complete = begin.elapsed();
     let first_byte = first_byte.unwrap_or(complete);

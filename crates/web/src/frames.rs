@@ -8,9 +8,12 @@ const DATA: u64 = 0x00;
 /// Type of control streams (RFC 9114 §6.2.1). Only these and requests have frames.
 const CONTROL: u64 = 0x00;
 
-/// A frame is longer than the limit.
+/// Type of the frames of header fields.
+pub(crate) const HEADERS: u64 = 0x01;
+
+/// A frame of that type is longer than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooLong;
+pub(crate) struct TooLong(pub u64);
 
 /// The next part of a stream.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +21,11 @@ enum At {
     StreamType,
     Type,
     LengthOf(u64),
-    Payload(u64),
+    /// The bytes that are missing, and those that came and are kept until the frame is whole.
+    Payload {
+        left: u64,
+        kept: Option<u64>,
+    },
     /// In a stream that has no frames.
     Opaque,
 }
@@ -42,13 +49,22 @@ impl FrameLimit {
         Self { at: At::StreamType, ..Self::of_request(longest) }
     }
 
+    /// Bytes of a frame that is kept and not whole yet.
+    pub const fn unfinished(&self) -> u64 {
+        match self.at {
+            At::Payload { kept: Some(kept), .. } => kept,
+            _ => 0,
+        }
+    }
+
     /// The next bytes of the stream.
     pub fn read(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
         while !bytes.is_empty() {
-            if let At::Payload(left) = self.at {
+            if let At::Payload { left, kept } = self.at {
                 let skipped = left.min(bytes.len() as u64);
                 bytes = &bytes[skipped as usize..];
-                self.at = if skipped == left { At::Type } else { At::Payload(left - skipped) };
+                let kept = kept.map(|kept| kept + skipped);
+                self.at = if skipped == left { At::Type } else { At::Payload { left: left - skipped, kept } };
                 continue;
             }
             if let At::Opaque = self.at {
@@ -58,9 +74,9 @@ impl FrameLimit {
             self.at = match self.at {
                 At::StreamType if number == CONTROL => At::Type,
                 At::StreamType => At::Opaque,
-                At::LengthOf(kind) if kind != DATA && number > self.longest => return Err(TooLong),
+                At::LengthOf(kind) if kind != DATA && number > self.longest => return Err(TooLong(kind)),
                 At::LengthOf(_) if number == 0 => At::Type,
-                At::LengthOf(_) => At::Payload(number),
+                At::LengthOf(kind) => At::Payload { left: number, kept: (kind != DATA).then_some(0) },
                 _ => At::LengthOf(number),
             };
         }
@@ -122,24 +138,41 @@ mod tests {
         for length_bytes in [2, 4, 8] {
             let before = [frame(0x01, length_bytes, 100, 100), frame(0x21, 1, 0, 0)].concat();
             assert_eq!(verdict(request, &before), Ok(()));
-            for (kind, expected) in [(0x00, Ok(())), (0x01, Err(TooLong)), (0x21, Err(TooLong))] {
+            for (kind, expected) in [(0x00, Ok(())), (0x01, Err(TooLong(0x01))), (0x21, Err(TooLong(0x21)))] {
                 let stream = [before.clone(), frame(kind, length_bytes, 101, 10)].concat();
                 assert_eq!(verdict(request, &stream), expected, "{kind} {length_bytes}");
             }
             let behind = [frame(0x00, length_bytes, 3000, 3000), frame(0x01, length_bytes, 101, 0)].concat();
-            assert_eq!(verdict(request, &behind), Err(TooLong), "behind DATA");
+            assert_eq!(verdict(request, &behind), Err(TooLong(0x01)), "behind DATA");
         }
         let longest = frame(0x01, 8, (1 << 62) - 1, 0);
-        assert_eq!(verdict(|| FrameLimit::of_request((1 << 62) - 2), &longest), Err(TooLong));
+        assert_eq!(verdict(|| FrameLimit::of_request((1 << 62) - 2), &longest), Err(TooLong(0x01)));
     }
 
     #[test]
     fn of_unidirectional_streams_only_that_of_control_has_frames() {
         let stream = |kind: u8| [vec![kind], frame(0x04, 2, 101, 10)].concat();
         let limit = || FrameLimit::of_unidirectional(100);
-        assert_eq!(verdict(limit, &stream(0x00)), Err(TooLong));
+        assert_eq!(verdict(limit, &stream(0x00)), Err(TooLong(0x04)));
         for other in [0x02, 0x03, 0x21] {
             assert_eq!(verdict(limit, &stream(other)), Ok(()));
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_a_frame_is_forgotten_when_it_is_whole() {
+        let mut limit = FrameLimit::of_request(100);
+        for (bytes, expected) in [
+            (frame(0x01, 2, 100, 60), 60),
+            (vec![0xFF; 39], 99),
+            (vec![0xFF; 1], 0),
+            (frame(0x00, 4, 5000, 4000), 0),
+            (vec![0xFF; 1000], 0),
+            (frame(0x21, 2, 100, 0), 0),
+            (vec![0xFF; 7], 7),
+        ] {
+            assert_eq!(limit.read(&bytes), Ok(()));
+            assert_eq!(limit.unfinished(), expected);
         }
     }
 }

@@ -3,22 +3,24 @@
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::future::maybe_done;
 use h3::error::Code;
 use h3::server::{RequestResolver, RequestStream};
-use http::header::CONTENT_LENGTH;
-use http::{HeaderValue, Method, Response, Version};
+use headstart_host::unix_now;
+use http::header::{CONTENT_LENGTH, DATE, TE};
+use http::{HeaderMap, HeaderValue, Method, Response, Version};
 use http_body_util::BodyExt;
+use httpdate::HttpDate;
 use noq::{Connection, Endpoint, EndpointConfig, Incoming, TransportConfig, VarInt};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::access_log::{self, AccessLog};
-use crate::adapter::{self, BidiStream};
+use crate::adapter::{self, BidiStream, Unfinished};
 use crate::admission::{Admission, Session};
 use crate::choice;
 use crate::identity::CurrentIdentity;
@@ -147,6 +149,7 @@ pub async fn serve<A: Admission>(
     let connections = TaskTracker::new();
     let places = server_config.places(Kind::Quic);
     let server_config = Arc::new(server_config);
+    let unfinished = Unfinished::default();
     loop {
         let incoming = tokio::select! {
             () = shutdown.cancelled() => break,
@@ -170,6 +173,7 @@ pub async fn serve<A: Admission>(
             server_config: Arc::clone(&server_config),
             shutdown: shutdown.clone(),
             send_window: server_config.send_window(endpoint.open_connections() + 1),
+            unfinished: unfinished.clone(),
         };
         connections.spawn(task.serve(incoming, place));
     }
@@ -191,6 +195,7 @@ struct ConnectionTask<A> {
     server_config: Arc<ServerConfig>,
     shutdown: CancellationToken,
     send_window: u64,
+    unfinished: Unfinished,
 }
 
 impl<A: Admission> ConnectionTask<A> {
@@ -255,7 +260,7 @@ impl<A: Admission> ConnectionTask<A> {
     ) -> Result<(), h3::error::ConnectionError> {
         let mut http = h3::server::builder()
             .max_field_section_size(MAX_FIELD_SECTION.into())
-            .build(adapter::Connection::new(connection.clone()))
+            .build(adapter::Connection::new(connection.clone(), &self.unfinished))
             .await?;
         let mut is_leaving = false;
         loop {
@@ -281,6 +286,7 @@ impl<A: Admission> ConnectionTask<A> {
                 names_scheme: self.server_config.scheme_choice,
                 access_log: self.server_config.access_log.clone(),
                 remote,
+                time_for_fields: self.server_config.handshake,
             };
             tokio::spawn(async move {
                 if let Err(error) = exchange.run(resolver).await {
@@ -315,6 +321,7 @@ struct Exchange<S> {
     names_scheme: bool,
     access_log: Option<AccessLog>,
     remote: SocketAddr,
+    time_for_fields: Duration,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -323,11 +330,21 @@ enum ExchangeError {
     Stream(#[from] h3::error::StreamError),
     #[error("cannot read the data to send: {0}")]
     Body(#[from] std::io::Error),
+    #[error("the request's fields did not come in time")]
+    Late,
+    #[error("found `{0}`, a field of HTTP/1.1")]
+    Malformed(&'static str),
 }
 
 impl<S: Session> Exchange<S> {
     async fn run(self, resolver: RequestResolver<adapter::Connection, Bytes>) -> Result<(), ExchangeError> {
-        let (request, mut stream) = resolver.resolve_request().await?;
+        let resolved = tokio::time::timeout(self.time_for_fields, resolver.resolve_request()).await;
+        let (request, mut stream) = resolved.map_err(|_| ExchangeError::Late)??;
+        if let Some(field) = field_of_http_1(request.headers()) {
+            stream.stop_stream(Code::H3_MESSAGE_ERROR);
+            stream.stop_sending(Code::H3_MESSAGE_ERROR);
+            return Err(ExchangeError::Malformed(field));
+        }
         let is_head = request.method() == Method::HEAD;
         let (log, peer) = (self.access_log.as_ref(), self.remote);
         let answer =
@@ -338,6 +355,11 @@ impl<S: Session> Exchange<S> {
             && let Some(value) = self.session.scheme().and_then(|name| HeaderValue::from_str(name).ok())
         {
             head.headers_mut().insert(choice::HEADER, value);
+        }
+        // RFC 9110 §6.6.1; hyper sends it over TCP.
+        let now = HttpDate::from(UNIX_EPOCH + Duration::from_nanos(unix_now().as_nanos()));
+        if let Ok(now) = HeaderValue::from_str(&now.to_string()) {
+            head.headers_mut().entry(DATE).or_insert(now);
         }
         if !is_head && let Some(length) = content_length(&head) {
             self.session.will_send(&self.connection, length);
@@ -361,6 +383,14 @@ impl<S: Session> Exchange<S> {
             }
         }
     }
+}
+
+/// A field that makes a request of HTTP/3 malformed (RFC 9114 §4.2).
+fn field_of_http_1(fields: &HeaderMap) -> Option<&'static str> {
+    let of_connections = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+    let other_than_trailers = |value: &HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"trailers");
+    let te = || fields.get_all(TE).iter().any(other_than_trailers).then_some("te");
+    of_connections.into_iter().find(|name| fields.contains_key(*name)).or_else(te)
 }
 
 fn content_length(head: &Response<()>) -> Option<u64> {

@@ -8,17 +8,20 @@ use std::fmt::Write as _;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Component, Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_util::stream;
 use http::header::{
-    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, IF_RANGE, LAST_MODIFIED, RANGE,
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HOST, IF_RANGE, LAST_MODIFIED,
+    RANGE, VARY,
 };
 use http::request::Parts;
 use http::uri::Authority;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
-use http_body::{Body as _, Frame};
+use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -173,8 +176,8 @@ impl Folder {
     /// Adds to `tower-http` that a range is ignored if its unit is unknown, if there are several
     /// (RFC 9110 §14.2), or if `If-Range` names another version of the file (§13.1.5).
     async fn answer(&self, peer: IpAddr, mut request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
-        if request.headers().get(RANGE).is_some_and(|range| !is_one_range_of_bytes(range)) {
-            request.headers_mut().remove(RANGE);
+        if let Some(range) = request.headers_mut().remove(RANGE).as_ref().and_then(range_of_bytes) {
+            request.headers_mut().insert(RANGE, range);
         }
         let condition = request.headers().get(IF_RANGE).cloned();
         let Some(condition) = condition.filter(|_| request.headers().contains_key(RANGE)) else {
@@ -191,18 +194,23 @@ impl Folder {
         answer
     }
 
-    /// Adds that the last N bytes of a shorter file are all of it (RFC 9110 §14.1.2).
+    /// Adds that the last N bytes of a shorter file are all of it (RFC 9110 §14.1.2), and that a range
+    /// of an empty file is ignored.
     async fn read_range(&self, peer: IpAddr, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
-        if !request.headers().get(RANGE).is_some_and(is_suffix) {
-            return self.read(peer, request, path).await;
-        }
+        let Some(range) = request.headers().get(RANGE) else { return self.read(peer, request, path).await };
+        let is_suffix = is_suffix(range);
         let mut all = request.clone();
-        all.headers_mut().insert(RANGE, HeaderValue::from_static("bytes=0-"));
         let answer = self.read(peer, request, path).await;
-        if answer.status() == StatusCode::RANGE_NOT_SATISFIABLE {
-            return self.read(peer, all, path).await;
+        let is_empty = answer.headers().get(CONTENT_RANGE).is_some_and(|range| range == "bytes */0");
+        if answer.status() != StatusCode::RANGE_NOT_SATISFIABLE || !(is_suffix || is_empty) {
+            return answer;
         }
-        answer
+        if is_empty {
+            all.headers_mut().remove(RANGE);
+        } else {
+            all.headers_mut().insert(RANGE, HeaderValue::from_static("bytes=0-"));
+        }
+        self.read(peer, all, path).await
     }
 
     async fn read(&self, peer: IpAddr, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
@@ -229,6 +237,9 @@ impl Folder {
 
     async fn found(&self, request: Request<Empty<Bytes>>, key: Option<Key>, path: &str) -> Response<Body> {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        if !self.has_only_files(path).await {
+            return plain(StatusCode::NOT_FOUND, "not found");
+        }
         let answer = match self.open_file(request, key).await {
             Ok(answer) => answer,
             Err(error) if is_absent(&error) => plain(StatusCode::NOT_FOUND, "not found"),
@@ -243,14 +254,47 @@ impl Folder {
         answer
     }
 
+    /// False if a request of `path` could open a pipe, a device or a socket, which may block for
+    /// ever.
+    async fn has_only_files(&self, path: &str) -> bool {
+        let decoded: Vec<u8> = percent_decode_str(path.trim_start_matches('/')).collect();
+        // A path that is no text is refused below.
+        let Ok(relative) = String::from_utf8(decoded) else { return true };
+        if relative.contains('\0') {
+            return true;
+        }
+        let mut found = self.root.join(relative.trim_start_matches('/'));
+        let look = move || {
+            if found.is_dir() {
+                found.push("index.html");
+            }
+            ["", ".br", ".zst", ".gz"].into_iter().all(|ending| {
+                let mut name = found.clone().into_os_string();
+                name.push(ending);
+                std::fs::metadata(name).map_or(true, |file| file.is_file() || file.is_dir())
+            })
+        };
+        tokio::task::spawn_blocking(look).await.unwrap_or(false)
+    }
+
     async fn open_file(
         &self,
         request: Request<Empty<Bytes>>,
         key: Option<Key>,
     ) -> io::Result<Response<Body>> {
         let key = key.filter(|_| request.method() == Method::GET);
+        let is_head = request.method() == Method::HEAD;
         let answer = self.files.clone().try_call(request).await?;
-        let answer = answer.map(|body| body.map_err(io::Error::other).boxed_unsync());
+        let mut answer = answer.map(|body| body.map_err(io::Error::other).boxed_unsync());
+        // A compressed file may take its place.
+        if answer.status().is_success() || answer.status() == StatusCode::NOT_MODIFIED {
+            answer.headers_mut().entry(VARY).or_insert(HeaderValue::from_static("accept-encoding"));
+        }
+        let length = answer.headers().get(CONTENT_LENGTH).and_then(|it| it.to_str().ok()?.parse().ok());
+        let is_body = answer.status().is_success() && !is_head;
+        if let Some(left) = length.filter(|_| is_body) {
+            answer = answer.map(|inner| Measured { inner, left }.boxed_unsync());
+        }
         match key {
             Some(key) => self.small.keep(key, answer).await,
             None => Ok(answer),
@@ -288,6 +332,46 @@ impl Folder {
             .header(CONTENT_LENGTH, length)
             .body(full(page));
         answer.ok()
+    }
+}
+
+/// The body of a file, which fails if the file has become shorter than its announced length.
+struct Measured {
+    inner: Body,
+    left: u64,
+}
+
+impl http_body::Body for Measured {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
+        match &frame {
+            Some(Ok(frame)) => {
+                let length = frame.data_ref().map_or(0, Bytes::len);
+                self.left = self.left.saturating_sub(length as u64);
+            }
+            None if self.left > 0 => {
+                let missing = std::mem::take(&mut self.left);
+                tracing::warn!(missing, "a file became shorter while it was sent");
+                let reason = format!("the file became shorter: {missing} bytes are missing");
+                return Poll::Ready(Some(Err(io::Error::new(io::ErrorKind::UnexpectedEof, reason))));
+            }
+            _ => {}
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0 && self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
     }
 }
 
@@ -329,11 +413,23 @@ fn is_hidden(path: &str) -> bool {
     segments.any(|name| name.starts_with(b"."))
 }
 
-fn is_one_range_of_bytes(range: &HeaderValue) -> bool {
-    let Some((unit, ranges)) = range.to_str().ok().and_then(|range| range.split_once('=')) else {
-        return false;
+/// One range of bytes in the form that `tower-http` reads; `None` for several, for another unit and
+/// for what is no range (RFC 9110 §14.2: ignored). The last byte may lie beyond any file (§14.1.2).
+fn range_of_bytes(range: &HeaderValue) -> Option<HeaderValue> {
+    let (unit, range) = range.to_str().ok()?.split_once('=')?;
+    let (first, last) = range.trim().split_once('-')?;
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_range = is_number(first) && is_number(last) && !(first.is_empty() && last.is_empty());
+    if !unit.trim().eq_ignore_ascii_case("bytes") || !is_range {
+        return None;
+    }
+    let is_too_large = |text: &str| !text.is_empty() && text.parse::<u64>().is_err();
+    let last = match (first.is_empty(), is_too_large(last)) {
+        (false, true) => "",
+        (true, true) => "18446744073709551615",
+        _ => last,
     };
-    unit.trim().eq_ignore_ascii_case("bytes") && !ranges.contains(',')
+    HeaderValue::from_str(&format!("bytes={first}-{last}")).ok()
 }
 
 /// True if a range of bytes has no first one, and is not empty.

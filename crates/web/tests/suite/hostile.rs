@@ -60,15 +60,26 @@ async fn pour(connection: &Connection, stream: &mut noq::SendStream, head: &[u8]
 
 /// RFC 9114 §7.2: a frame's length may have 62 bits. Only DATA is read piece by piece.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_frame_longer_than_a_header_section_may_be_ends_the_connection() {
+async fn a_frame_longer_than_a_header_section_may_be_ends_the_connection_or_is_refused() {
     let server = start(ServerConfig::default(), |_| Site::Generated).await;
     // HEADERS, one that is not known, SETTINGS.
     for kind in [0x01, 0x21, 0x04] {
         for is_control in [false, true] {
             let (connection, mut control) = dial(&server).await;
-            let (mut request, _answer) = connection.open_bi().await.expect("a stream");
-            let stream = if is_control { &mut control } else { &mut request };
+            let (mut request, mut answer) = connection.open_bi().await.expect("a stream");
             let head = [varint(kind), varint(1 << 40)].concat();
+            if kind == 0x01 && !is_control {
+                // The others go on.
+                request.write_all(&head).await.expect("sent");
+                let answer = tokio::time::timeout(TIMEOUT, answer.read_to_end(1000)).await.expect("in time");
+                assert_eq!(answer.expect("an answer"), b"\x01\x08\x00\x00\x5f\x09\x03431");
+                let (mut next, mut answer) = connection.open_bi().await.expect("a stream");
+                next.write_all(&self::request("/bytes/10")).await.expect("sent");
+                next.finish().expect("open");
+                assert!(answer.read_to_end(1000).await.expect("an answer").ends_with(b"hhhhhhhhhh"));
+                continue;
+            }
+            let stream = if is_control { &mut control } else { &mut request };
             let (sent, closed) = pour(&connection, stream, &head).await;
             assert!(sent <= 2 << 20, "frame {kind:#x}, control {is_control}: {sent} bytes, then {closed}");
             assert!(
@@ -83,12 +94,83 @@ async fn a_frame_longer_than_a_header_section_may_be_ends_the_connection() {
 
 /// A request of a client that accepts compression: HEADERS (RFC 9114 §7.2.2), with static names
 /// (RFC 9204, Appendix A).
-fn request(path: &str) -> Vec<u8> {
+pub fn request(path: &str) -> Vec<u8> {
     let mut fields = vec![0, 0, 0xd1, 0xd7, 0xdf, 0x50, 9];
     fields.extend(b"localhost");
     fields.extend([0x51, path.len() as u8]);
     fields.extend(path.as_bytes());
     [vec![0x01, fields.len() as u8], fields].concat()
+}
+
+/// Frames of header fields that lack their last byte: 64 kB on each of a hundred streams.
+#[tokio::test(flavor = "multi_thread")]
+async fn header_fields_that_never_end_are_bounded_in_bytes_and_time() {
+    let time_for_fields = Duration::from_millis(1500);
+    let server =
+        start(ServerConfig { handshake: time_for_fields, ..ServerConfig::default() }, |_| Site::Generated)
+            .await;
+    let (connection, _control) = dial(&server).await;
+    let part = |length: usize| [varint(0x01), varint(length as u64 + 1), vec![0; length]].concat();
+    let (mut stream, mut answer) = connection.open_bi().await.expect("a stream");
+    stream.write_all(&part(1000)).await.expect("sent");
+    let ended = tokio::time::timeout(TIMEOUT, answer.read_to_end(1000)).await.expect("in time");
+    assert!(ended.is_err() || ended.is_ok_and(|answer| answer.is_empty()), "no answer");
+    assert!(connection.close_reason().is_none(), "others go on");
+    let mut open = vec![];
+    for _ in 0..100 {
+        let Ok((mut stream, answer)) = connection.open_bi().await else { break };
+        let sent = tokio::time::timeout(Duration::from_millis(200), stream.write_all(&part(64_900))).await;
+        open.push((stream, answer));
+        if !matches!(sent, Ok(Ok(()))) {
+            break;
+        }
+    }
+    assert!(open.len() <= 12, "{} times 64.9 kB", open.len());
+    tokio::time::timeout(TIMEOUT, connection.closed()).await.expect("it is closed");
+    let mut others = vec![];
+    for _ in 0..20 {
+        let (connection, control) = dial(&server).await;
+        let (mut stream, answer) = connection.open_bi().await.expect("a stream");
+        stream.write_all(&part(64_900)).await.expect("sent");
+        others.push((connection, control, stream, answer));
+    }
+    assert_eq!(server.fetch(&["/bytes/1000"]).await.pages[0].bytes, 1_000);
+    server.stop().await;
+}
+
+/// RFC 9114 §4.2: fields about the connection belong to HTTP/1.1.
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_of_http_1_make_a_request_malformed() {
+    let server = start(ServerConfig::default(), |_| Site::Generated).await;
+    let (connection, _control) = dial(&server).await;
+    for (name, value, is_malformed) in [
+        ("connection", "close", true),
+        ("te", "gzip", true),
+        ("te", "trailers", false),
+        ("transfer-encoding", "chunked", true),
+        ("upgrade", "h2c", true),
+    ] {
+        let (mut stream, mut answer) = connection.open_bi().await.expect("a stream");
+        let mut fields = request("/bytes/10").split_off(2);
+        // A literal field with a literal name (RFC 9204 §4.5.6).
+        let length = name.len() as u8;
+        fields.extend(if length < 7 { vec![0x20 | length] } else { vec![0x27, length - 7] });
+        fields.extend(name.as_bytes());
+        fields.push(value.len() as u8);
+        fields.extend(value.as_bytes());
+        let frame = [vec![0x01], varint(fields.len() as u64), fields].concat();
+        stream.write_all(&frame).await.expect("sent");
+        let _ = stream.finish();
+        let answer = tokio::time::timeout(TIMEOUT, answer.read_to_end(1000)).await.expect("in time");
+        match answer {
+            Err(noq::ReadToEndError::Read(noq::ReadError::Reset(code))) => {
+                assert!(is_malformed && u64::from(code) == 0x10e, "{name}: {code}");
+            }
+            answer => assert!(!is_malformed && answer.is_ok(), "{name}: {value}"),
+        }
+    }
+    assert!(connection.close_reason().is_none(), "others go on");
+    server.stop().await;
 }
 
 /// Bodies of requests whose answers are not read, and a QPACK encoder stream: nobody reads either.
