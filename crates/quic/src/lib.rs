@@ -100,6 +100,7 @@ pub mod runtime;
 pub mod server;
 pub mod session;
 pub mod shared;
+mod unvalidated;
 
 pub use headstart_adapter::{epoch, gates, guard, limits, metrics, sequential, start_report, store};
 

@@ -18,6 +18,7 @@ use crate::epoch::Epoch;
 use crate::journal::{Journal, JournalEntry};
 use crate::last_encrypted::LastEncrypted;
 use crate::start_report::StartReport;
+use crate::unvalidated::Paths;
 
 /// Settings common to all connections of an endpoint.
 #[derive(Clone, Debug)]
@@ -60,6 +61,8 @@ pub(crate) struct Shared {
     pub connection: Arc<Connection>,
     pub local: Option<IpAddr>,
     pub last_encrypted: LastEncrypted,
+    /// Of a server's connection.
+    pub paths: Option<Arc<Paths>>,
     retains_packets: AtomicBool,
     sent_packets: Mutex<SentPackets>,
     pub journal: Journal,
@@ -75,11 +78,13 @@ impl Shared {
         number: u64,
         log: Option<Arc<dyn Log>>,
     ) -> Arc<Self> {
+        let is_client = rules.common.is_client;
         Arc::new(Self {
             connection: Connection::new(Arc::clone(&rules.common), peer, key, number, log),
             rules,
             local,
             last_encrypted: LastEncrypted::default(),
+            paths: (!is_client).then(|| Paths::new(peer)),
             retains_packets: AtomicBool::new(false),
             sent_packets: Mutex::default(),
             journal: Journal::default(),

@@ -1,4 +1,5 @@
-//! A socket that reports its datagrams to a listener.
+//! A socket that reports its datagrams to a listener, and limits those to addresses that are not
+//! validated.
 
 use std::fmt::Debug;
 use std::io;
@@ -11,6 +12,8 @@ use std::task::{Context, Poll, ready};
 use noq::udp::{RecvMeta, Transmit};
 use noq::{AsyncUdpSocket, UdpSender};
 
+use crate::unvalidated::{Accounts, Paths};
+
 /// Receives every datagram sent.
 pub trait SendObserver: Debug + Send + Sync + 'static {
     /// The stack has sent `transmit`.
@@ -22,19 +25,26 @@ pub trait SendObserver: Debug + Send + Sync + 'static {
 pub struct Socket<L> {
     inner: Box<dyn AsyncUdpSocket>,
     observer: Arc<L>,
+    accounts: Arc<Accounts>,
 }
 
 impl<L: SendObserver> Socket<L> {
     /// Wraps `inner`, and reports to `observer`.
     #[must_use]
     pub fn new(inner: Box<dyn AsyncUdpSocket>, observer: Arc<L>) -> Self {
-        Self { inner, observer }
+        Self { inner, observer, accounts: Arc::default() }
     }
 }
 
 impl<L: SendObserver> AsyncUdpSocket for Socket<L> {
     fn create_sender(&self) -> Pin<Box<dyn UdpSender>> {
-        Box::pin(Sender { inner: self.inner.create_sender(), observer: Arc::clone(&self.observer) })
+        Box::pin(Sender {
+            inner: self.inner.create_sender(),
+            late: Some(self.inner.create_sender()),
+            observer: Arc::clone(&self.observer),
+            accounts: Arc::clone(&self.accounts),
+            paths: None,
+        })
     }
 
     fn poll_recv(
@@ -43,7 +53,11 @@ impl<L: SendObserver> AsyncUdpSocket for Socket<L> {
         bufs: &mut [io::IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        self.inner.poll_recv(cx, bufs, meta)
+        let count = ready!(self.inner.poll_recv(cx, bufs, meta))?;
+        for datagrams in &meta[..count] {
+            self.accounts.received(datagrams.addr, datagrams.len);
+        }
+        Poll::Ready(Ok(count))
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -59,10 +73,16 @@ impl<L: SendObserver> AsyncUdpSocket for Socket<L> {
     }
 }
 
+/// Sends the datagrams of one connection, or of the endpoint.
 #[derive(Debug)]
 struct Sender<L> {
     inner: Pin<Box<dyn UdpSender>>,
+    /// For what is held until an address is validated.
+    late: Option<Pin<Box<dyn UdpSender>>>,
     observer: Arc<L>,
+    accounts: Arc<Accounts>,
+    /// Of a connection of a server, once it has sent.
+    paths: Option<Arc<Paths>>,
 }
 
 impl<L: SendObserver> UdpSender for Sender<L> {
@@ -71,13 +91,27 @@ impl<L: SendObserver> UdpSender for Sender<L> {
         transmit: &Transmit<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let sent = ready!(this.inner.as_mut().poll_send(transmit, cx));
-        this.observer.on_sent(transmit);
+        let Self { inner, late, observer, accounts, paths } = self.get_mut();
+        if late.is_some() && paths.is_none() {
+            *paths = Paths::sending(transmit.destination, late);
+        }
+        let sent = ready!(match paths {
+            None => inner.as_mut().poll_send(transmit, cx),
+            Some(paths) => paths.poll_send(accounts, transmit, |part| inner.as_mut().poll_send(part, cx)),
+        });
+        observer.on_sent(transmit);
         Poll::Ready(sent)
     }
 
     fn max_transmit_segments(&self) -> NonZeroUsize {
         self.inner.max_transmit_segments()
+    }
+}
+
+impl<L> Drop for Sender<L> {
+    fn drop(&mut self) {
+        if let Some(paths) = &self.paths {
+            paths.unbind();
+        }
     }
 }

@@ -82,6 +82,9 @@ impl ObservedPacketKey {
 impl PacketKey for ObservedPacketKey {
     fn encrypt(&self, path: PathId, number: u64, buf: &mut [u8], header_len: usize) {
         self.shared.last_encrypted.set(self.level, number);
+        if let Some(paths) = &self.shared.paths {
+            paths.on_encrypt(self.level, buf.get(header_len..).unwrap_or_default());
+        }
         if self.level == Level::Data && buf.get(header_len).is_some_and(|kind| is_answer(*kind)) {
             self.updates.has_answered.store(true, Ordering::Relaxed);
         }
@@ -103,6 +106,9 @@ impl PacketKey for ObservedPacketKey {
         self.inner.decrypt(path, number, header, payload)?;
         if has_reserved_bits(header) {
             return Err(CryptoError);
+        }
+        if let Some(paths) = &self.shared.paths {
+            paths.on_decrypt(self.level, payload);
         }
         if self.level == Level::Data {
             self.updates.next_number.fetch_max(number + 1, Ordering::Relaxed);

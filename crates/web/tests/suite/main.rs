@@ -1,5 +1,6 @@
 //! One program: each integration test by itself would compile the code under it again.
 
+mod addresses;
 mod admissions;
 mod answers;
 mod calls;

@@ -19,8 +19,15 @@ pub type Reports = Arc<Mutex<Vec<StartReport>>>;
 /// A server whose clients may choose; collects the report of each connection.
 pub fn start(usual: &str, rollout: Rollout) -> (Running, Reports) {
     let keys = tempfile::tempdir().expect("a folder for keys");
-    let identity =
-        Identity::load_or_create(keys.path(), &[]).expect("a certificate").current().expect("a key");
+    let identity = Identity::load_or_create(keys.path(), &[]).expect("a certificate");
+    let (server, reports) = start_as(usual, rollout, &identity);
+    (Running { keys, ..server }, reports)
+}
+
+/// The same with another certificate.
+pub fn start_as(usual: &str, rollout: Rollout, identity: &Identity) -> (Running, Reports) {
+    let keys = tempfile::tempdir().expect("a folder for keys");
+    let identity = identity.current().expect("a key");
     let plan = ServerSettings {
         identity: &identity,
         scheme: Choice::find(usual).expect("a scheme"),
