@@ -369,3 +369,103 @@ async fn an_endless_body_is_not_read_for_long() {
     assert!(connection.close_reason().is_none(), "others go on");
     server.stop().await;
 }
+
+/// A file that becomes shorter while it is sent.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_misses_bytes_is_reset() {
+    let server = start(ServerConfig::default(), crate::common::folder).await;
+    let path = server.files.path().join("large");
+    let file = std::fs::File::create(&path).expect("a file");
+    file.set_len(300_000_000).expect("room");
+    let endpoint = Endpoint::client(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a socket");
+    let mut config = server.client(None, false);
+    let mut transport = noq::TransportConfig::default();
+    transport.stream_receive_window(100_000_u32.into());
+    config.transport_config(std::sync::Arc::new(transport));
+    let connecting = endpoint.connect_with(config, server.address, "localhost").expect("begins");
+    let connection = connecting.await.expect("a connection");
+    let mut control = connection.open_uni().await.expect("a stream");
+    control.write_all(&[0x00, 0x04, 0x00]).await.expect("sent");
+    let (mut stream, mut answer) = connection.open_bi().await.expect("a stream");
+    stream.write_all(&request("/large")).await.expect("sent");
+    stream.finish().expect("open");
+    answer.read_chunk(10_000).await.expect("the beginning");
+    file.set_len(5_000_000).expect("shorter");
+    let end = loop {
+        match answer.read_chunk(1 << 20).await {
+            Ok(Some(_)) => {}
+            end => break end,
+        }
+    };
+    assert!(matches!(end, Err(noq::ReadError::Reset(code)) if u64::from(code) == 0x102), "{end:?}");
+    server.stop().await;
+}
+
+/// A server that says one length and sends another, and one that has news before its answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_takes_an_answer_of_the_announced_length_behind_those_before_it() {
+    use headstart_web::client::{self, FetchError};
+    let server = start(ServerConfig::default(), |_| Site::Generated).await;
+    let identity =
+        headstart_web::identity::Identity::load_or_create(server.keys.path(), &[]).expect("a pair");
+    let tls = headstart_web::server::tls(&identity.current().expect("a key")).expect("TLS");
+    let crypto = noq::crypto::rustls::QuicServerConfig::try_from(tls).expect("for QUIC");
+    let config = noq::ServerConfig::with_crypto(std::sync::Arc::new(crypto));
+    let fake = Endpoint::server(config, SocketAddr::from(([127, 0, 0, 1], 0))).expect("a socket");
+    let address = fake.local_addr().expect("an address");
+    tokio::spawn(async move {
+        let mut is_whole = false;
+        while let Some(incoming) = fake.accept().await {
+            is_whole = !is_whole;
+            let connection = incoming.await.expect("a connection");
+            let mut control = connection.open_uni().await.expect("a stream");
+            control.write_all(&[0x00, 0x04, 0x00]).await.expect("sent");
+            let (mut answer, _request) = connection.accept_bi().await.expect("a stream");
+            // :status 103, then 200 with a content-length of 20, and 10 bytes.
+            let early = [0x01, 3, 0, 0, 0xd8];
+            let head = [&[0x01, 7, 0, 0, 0xd9, 0x54, 2][..], b"20"].concat();
+            let body = [&[0x00, 10][..], &[7; 10]].concat();
+            let body = if is_whole { [body.clone(), body].concat() } else { body };
+            answer.write_all(&[&early[..], &early, &head, &body].concat()).await.expect("sent");
+            answer.finish().expect("open");
+            connection.closed().await;
+        }
+    });
+    let endpoint = client::endpoint(address).expect("a socket");
+    let mut seen = [false; 2];
+    for _ in 0..4 {
+        let done = server.plan(&["/"]).run(&endpoint, server.client(None, false), address).await;
+        match done {
+            Ok(visit) => {
+                assert_eq!((visit.pages[0].status.as_u16(), visit.pages[0].bytes), (200, 20));
+                seen[0] = true;
+            }
+            Err(FetchError::Truncated { found: 10, expected: 20, .. }) => seen[1] = true,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!(seen, [true; 2]);
+    server.stop().await;
+}
+
+/// Ports that cannot be, and names of users, which stay here.
+#[test]
+fn an_origin_has_a_port_that_can_be() {
+    use headstart_web::client::Origin;
+    for (url, port) in [
+        ("https://h/", Some(443)),
+        ("https://h:/", Some(443)),
+        ("https://h:1/", Some(1)),
+        ("https://user:pw@h/", Some(443)),
+        ("https://user:pw@h:65535/", Some(65_535)),
+        ("https://[::1]:8443/", Some(8443)),
+        ("https://h:0/", None),
+        ("https://h:65536/", None),
+        ("https://h:99999/", None),
+        ("https://[::1]:99999/", None),
+        ("https://user:99@h:99999/", None),
+    ] {
+        let Ok(parsed) = url.parse() else { continue };
+        assert_eq!(Origin::of(&parsed).ok().map(|origin| origin.port), port, "{url}");
+    }
+}

@@ -31,6 +31,12 @@ async fn each_request_has_a_line_and_a_renamed_file_is_left_for_a_new_one() {
         "GET /none?q=1 HTTP/1.1\r\nHost: h\r\nUser-Agent: a\"b\r\nReferer: r\r\nConnection: close\r\n\r\n";
     crate::tcp::ask(&server, request).await;
     until("two lines", || lines(&file).len() == 2).await;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::metadata(&file).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o137, 0, "{mode:o}: the owner writes it and the group may read it");
+    }
     let found: Vec<String> = lines(&file).iter().map(|line| without_time(line)).collect();
     let peer = "127.0.0.1 - - []";
     assert!(

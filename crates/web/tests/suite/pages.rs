@@ -210,3 +210,79 @@ async fn symbolic_links_are_followed_and_broken_ones_are_not_found() {
     }
     server.stop().await;
 }
+
+/// Opening a pipe blocks until somebody writes to it.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn pipes_and_sockets_are_not_found_and_block_nobody() {
+    let server = start(ServerConfig::default(), folder).await;
+    let root = server.files.path();
+    std::fs::create_dir(root.join("piped")).expect("a folder");
+    std::fs::write(root.join("page"), "text").expect("a file");
+    for name in ["pipe", "a\\b", "page.br", "piped/index.html"] {
+        rustix::fs::mkfifoat(rustix::fs::CWD, root.join(name), rustix::fs::Mode::RWXU).expect("a pipe");
+    }
+    std::os::unix::fs::symlink("pipe", root.join("link")).expect("a link");
+    let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).expect("a socket");
+    let paths = ["/pipe", "/a%5Cb", "/link", "/socket", "/piped/", "/page", "/"];
+    let visit = tokio::time::timeout(std::time::Duration::from_secs(20), server.fetch(&paths)).await;
+    let statuses: Vec<u16> = visit.expect("at once").pages.iter().map(|page| page.status.as_u16()).collect();
+    assert_eq!(statuses, [404, 404, 404, 404, 404, 404, 200]);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_begin_with_a_dot_are_not_listed() {
+    let server = start(ServerConfig::default(), folder).await;
+    for name in [".env", ".git", "shown"] {
+        std::fs::write(server.files.path().join("sub folder").join(name), "text").expect("a file");
+    }
+    let visit = server.fetch(&["/sub%20folder/"]).await;
+    let page = String::from_utf8(visit.pages[0].body.clone().expect("a body")).expect("text");
+    assert!(page.contains("shown") && !page.contains(".env") && !page.contains(".git"), "{page}");
+    server.stop().await;
+}
+
+/// Tickets of one server are those of another that was started anew.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_whose_0_rtt_is_refused_asks_again() {
+    let [one, other] =
+        [start(ServerConfig::default(), folder).await, start(ServerConfig::default(), folder).await];
+    let tls = client::tls(&client::Trust::AnyCertificate, None, true).expect("TLS");
+    let config = client::plain(tls).expect("QUIC");
+    assert!(!one.fetch_as(config.clone(), &["/"]).await.early_data);
+    assert!(one.fetch_as(config.clone(), &["/"]).await.early_data);
+    let visit = other.fetch_as(config, &["/picture.png"]).await;
+    assert!(!visit.early_data);
+    assert_eq!(visit.pages[0].bytes, 300_000);
+    one.stop().await;
+    other.stop().await;
+}
+
+/// `openssl req -x509` makes certificates that may issue others.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_may_have_the_trusted_certificate_of_an_issuer() {
+    use headstart_web::identity::Identity;
+    let folder = tempfile::tempdir().expect("a folder");
+    let paths = ["certificate.pem", "key.pem"].map(|name| folder.path().join(name));
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let mut params = rcgen::CertificateParams::new(["localhost".to_owned()]).expect("a name");
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    std::fs::write(&paths[0], params.self_signed(&key).expect("a certificate").pem()).expect("a file");
+    std::fs::write(&paths[1], key.serialize_pem()).expect("a file");
+    let identity = Identity::from_pem(&paths[0], &paths[1]).expect("a pair");
+    let (server, _) = crate::starts::start_as("iw10", headstart_quic::Rollout::default(), &identity);
+    let config = |trust| client::plain(client::tls(&trust, None, false).expect("TLS")).expect("QUIC");
+    let trusted = config(client::Trust::File(paths[0].clone()));
+    assert_eq!(server.fetch_as(trusted.clone(), &["/bytes/10"]).await.pages[0].bytes, 10);
+    let endpoint = client::endpoint(server.address).expect("a socket");
+    let mut plan = server.plan(&["/bytes/10"]);
+    plan.origin.host = "example.org".to_owned();
+    let refused = plan.run(&endpoint, trusted, server.address).await;
+    assert!(matches!(refused, Err(client::FetchError::Certificate { .. })), "another name: {refused:?}");
+    let other = start(ServerConfig::default(), crate::common::folder).await;
+    let refused = server.plan(&["/bytes/10"]).run(&endpoint, config(other.trust()), server.address).await;
+    assert!(matches!(refused, Err(client::FetchError::Certificate { .. })), "not in the file: {refused:?}");
+    other.stop().await;
+    server.stop().await;
+}

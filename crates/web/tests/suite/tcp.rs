@@ -106,11 +106,43 @@ async fn a_range_of_another_version_of_the_file_is_answered_with_the_whole_file(
 #[tokio::test(flavor = "multi_thread")]
 async fn several_ranges_and_those_of_unknown_units_are_answered_with_the_whole_file() {
     let server = start(ServerConfig::default(), folder).await;
-    for range in ["bytes=0-1,4-7", "lines=1-2"] {
+    for range in ["bytes=0-1,4-7", "lines=1-2", "bytes=abc", "bytes=-", "bytes=1-2x"] {
         let request =
             format!("GET /index.html HTTP/1.1\r\nHost: h\r\nRange: {range}\r\nConnection: close\r\n\r\n");
         let answer = ask(&server, &request).await;
         assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("<h1>home</h1>"), "{range}: {answer}");
+    }
+    server.stop().await;
+}
+
+/// RFC 9110 §14.1.2: the last byte may be beyond the file, and beyond any.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_range_is_read_whatever_its_case_and_size_and_ignored_for_an_empty_file() {
+    let server = start(ServerConfig::default(), folder).await;
+    std::fs::write(server.files.path().join("empty"), "").expect("a file");
+    for (file, range, status, end) in [
+        ("index.html", "BYTES=0-1", "206", "\r\n\r\n<h"),
+        ("index.html", "bytes=0-18446744073709551616", "206", "<h1>home</h1>"),
+        ("index.html", "bytes=-18446744073709551616", "206", "<h1>home</h1>"),
+        ("index.html", "bytes=18446744073709551616-", "416", ""),
+        ("empty", "bytes=0-", "200", "\r\n\r\n"),
+        ("empty", "bytes=-2", "200", "\r\n\r\n"),
+    ] {
+        let request =
+            format!("GET /{file} HTTP/1.1\r\nHost: h\r\nRange: {range}\r\nConnection: close\r\n\r\n");
+        let answer = ask(&server, &request).await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")) && answer.ends_with(end),
+            "{range}: {answer}"
+        );
+    }
+    let whole = ask(&server, "GET /index.html HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").await;
+    let tag = header(&whole, "etag").expect("a tag");
+    let fields = format!("Host: h\r\nIf-None-Match: {tag}\r\nConnection: close\r\n");
+    let unchanged = ask(&server, &format!("GET /index.html HTTP/1.1\r\n{fields}\r\n")).await;
+    assert!(unchanged.starts_with("HTTP/1.1 304"), "{unchanged}");
+    for answer in [whole, unchanged] {
+        assert_eq!(header(&answer, "vary"), Some("accept-encoding"), "{answer}");
     }
     server.stop().await;
 }
