@@ -51,6 +51,10 @@ pub struct Account {
     /// The report so far.
     pub report: StartReport,
     lease: Option<Lease>,
+    /// Conditions for the use of the record, and caps, from when it was judged.
+    conditions: Option<(Gates, Arc<Limits>)>,
+    /// The hint and its address, until the first flight begins.
+    claim: Option<(IpAddr, Hint)>,
     /// The store holds a reservation for its first flight.
     has_reservation: bool,
     /// Revision of the credit if the connection ended now, while there is a reservation.
@@ -81,27 +85,34 @@ impl Account {
         report.hint = inputs.hint;
         let initial_window = packet * INITIAL_PACKETS;
         if let Some(store) = inputs.store {
-            let (known, lease) = store.open(inputs.key);
+            let (known, mut lease) = store.open(inputs.key);
+            // It takes a share when its first flight begins.
+            store.suspend(&mut lease);
             // Connections that share a peer's credit may use its record together.
             let alone = gates.alone && !sender.controller().scheme().reserves_credit();
             let gates = Gates { alone, ..*gates };
             let judged = gates.judge(known, now, rtt, initial_window);
             (report.known, report.refusal) = (known, refusal(&judged));
             prior.history = judged.ok().map(|known| inputs.limits.cap_record(known));
+            self.conditions = Some((gates, Arc::clone(inputs.limits)));
+            slow_down(sender.controller(), inputs.limits, prior);
             self.lease = Some(lease);
         } else if needs == Needs::History {
             report.refusal = Some(Refusal::NoRecord);
         }
         if let (Needs::Hint, Some(mut hint)) = (needs, inputs.hint) {
-            self.grant = inputs.limits.grant(inputs.peer, hint.bandwidth);
-            report.granted = Some(self.grant.as_ref().map_or(Rate::ZERO, Grant::rate));
-            prior.hint = self.grant.as_ref().map(|grant| {
-                hint.bandwidth = grant.rate();
+            self.claim = Some((inputs.peer, hint));
+            self.conditions = Some((*gates, Arc::clone(inputs.limits)));
+            let offer = inputs.limits.offer(inputs.peer, hint.bandwidth);
+            report.granted = Some(offer.unwrap_or(Rate::ZERO));
+            prior.hint = offer.map(|rate| {
+                hint.bandwidth = rate;
                 hint
             });
+            slow_down(sender.controller(), inputs.limits, prior);
             let planned = prior.hint.map_or(Bytes::MAX, |hint| hint.bandwidth * rtt);
             if !gates.exceeds_initial_window(planned, initial_window) {
-                (prior.hint, self.grant) = (None, None);
+                prior.hint = None;
                 report.nothing_to_gain = Some(NothingToGain::InitialWindow);
             }
         }
@@ -110,15 +121,17 @@ impl Account {
             Needs::Hint => prior.hint.is_some(),
             Needs::Nothing | Needs::FlowSize | Needs::Routers => true,
         };
-        let is_fast = || needs != Needs::Nothing || is_paced(sender.controller(), prior);
-        let is_short = is_eligible && rtt < gates.shortest_rtt && is_fast();
+        let is_paced = || is_paced(sender.controller(), prior);
+        let is_short = is_eligible && rtt < gates.shortest_rtt && (needs != Needs::Nothing || is_paced());
+        // Headstart itself begins as slow start on a short path.
+        let is_short = is_short || (sender.controller().scheme().reserves_credit() && !is_paced());
         if is_short {
             report.nothing_to_gain = Some(NothingToGain::ShortPath);
         }
         report.arm = inputs.rollout.draw(is_eligible && !is_short, inputs.number);
         let runs = !is_short && !matches!(report.arm, Arm::Control | Arm::Stopped);
-        if !runs {
-            self.grant = None;
+        if !runs || prior.hint.is_none() {
+            self.claim = None;
         }
         runs
     }
@@ -130,6 +143,7 @@ impl Account {
         sender: &mut Sender,
         prior: &mut Prior,
     ) -> FlightPlan {
+        self.take_share(store, sender, prior);
         let reserves = sender.controller().scheme().reserves_credit();
         let (Some(store), Some(lease)) = (store, self.lease.as_mut().filter(|_| reserves)) else {
             return sender.update(|controller| controller.establish(prior));
@@ -142,6 +156,39 @@ impl Account {
         });
         self.has_reservation = true;
         plan
+    }
+
+    /// The first flight begins: takes a share of the record and a grant of the hint. Others may have
+    /// begun since these were judged.
+    fn take_share(&mut self, store: Option<&dyn Store>, sender: &Sender, prior: &mut Prior) {
+        let had_input = prior.history.is_some() || prior.hint.is_some();
+        let Some((gates, limits)) = self.conditions.take() else { return };
+        if let (Some(store), Some(lease)) = (store, &mut self.lease) {
+            let live = store.resume(lease);
+            if let Some(known) = self.report.known.as_mut().filter(|known| known.live != live) {
+                known.live = live;
+                if prior.history.is_some() {
+                    let initial_window = sender.packet() * INITIAL_PACKETS;
+                    let judged = gates.judge(Some(*known), prior.now, sender.rtt().min, initial_window);
+                    self.report.refusal = refusal(&judged);
+                    prior.history = judged.ok().map(|known| limits.cap_record(known));
+                    slow_down(sender.controller(), &limits, prior);
+                }
+            }
+        }
+        if let Some((peer, mut hint)) = self.claim.take() {
+            self.grant = limits.grant(peer, hint.bandwidth);
+            self.report.granted = Some(self.grant.as_ref().map_or(Rate::ZERO, Grant::rate));
+            prior.hint = self.grant.as_ref().map(|grant| {
+                hint.bandwidth = grant.rate();
+                hint
+            });
+            slow_down(sender.controller(), &limits, prior);
+        }
+        let has_input = prior.history.is_some() || prior.hint.is_some();
+        if had_input && !has_input && self.report.arm == Arm::Treatment {
+            self.report.arm = Arm::Ineligible;
+        }
     }
 
     /// The first flight begins: notes its plan. `announced` are the bytes announced by the
@@ -190,7 +237,11 @@ impl Account {
     /// its peer's record.
     pub fn set_silent(&mut self, store: Option<&dyn Store>, is_silent: bool) {
         if let (Some(store), Some(lease)) = (store, &mut self.lease) {
-            if is_silent { store.suspend(lease) } else { store.resume(lease) }
+            if is_silent {
+                store.suspend(lease);
+            } else {
+                store.resume(lease);
+            }
         }
     }
 
@@ -244,7 +295,16 @@ impl Account {
                 return RecordUpdate::Remove;
             }
         }
-        sender.record(now, used.map(|known| &known.record)).map_or(RecordUpdate::Keep, RecordUpdate::Replace)
+        if let Some(record) = sender.record(now, used.map(|known| &known.record)) {
+            return RecordUpdate::Replace(record);
+        }
+        // A record of a path that is much shorter misleads every start that measures nothing itself.
+        let is_of_another_path = used.is_some_and(|known| known.record.rt_prop * 2 < sender.rtt().min);
+        if is_of_another_path && self.report.source == Source::History {
+            RecordUpdate::Remove
+        } else {
+            RecordUpdate::Keep
+        }
     }
 
     /// The connection is over: writes the outcome and releases reservations. True for the first
@@ -267,6 +327,24 @@ impl Account {
         }
         self.grant = None;
         true
+    }
+}
+
+/// Lowers the rate of record and hint so that no first flight is paced beyond the cap: some schemes
+/// pace it faster than the rate that they know.
+fn slow_down(controller: &Controller, limits: &Limits, prior: &mut Prior) {
+    let (fastest, foreseen) = (limits.fastest(), Controller::clone(controller).establish(prior));
+    let Some(pace) = foreseen.allowance.pace.filter(|pace| *pace > fastest) else { return };
+    let lowered = |rate: Rate| {
+        let product = u128::from(rate.as_bytes_per_sec()) * u128::from(fastest.as_bytes_per_sec());
+        let quotient = product / u128::from(pace.as_bytes_per_sec().max(1));
+        Rate::from_bytes_per_sec(u64::try_from(quotient).unwrap_or(u64::MAX))
+    };
+    if let Some(known) = &mut prior.history {
+        known.record.btl_bw = lowered(known.record.btl_bw);
+    }
+    if let Some(hint) = &mut prior.hint {
+        hint.bandwidth = lowered(hint.bandwidth);
     }
 }
 

@@ -215,7 +215,8 @@ impl Driver {
     /// The first round trip was measured: reads record and hint.
     pub fn read_inputs(&mut self, now: Time) {
         let rules = &self.connection.rules;
-        let mut prior = Prior::bare(now, self.sender.packet(), self.sender.rtt().min, Bytes::ZERO);
+        let bare = Prior::bare(now, self.sender.packet(), self.sender.rtt().min, Bytes::ZERO);
+        let mut prior = self.complete(&bare);
         prior.handshake_retransmitted = self.handshake_retransmitted;
         if !self.is_late {
             let inputs = Inputs {

@@ -2,9 +2,10 @@
 //!
 //! A hint is granted up to a cap, scaled by its address's credit. A first flight that loses more
 //! than a tenth of its bytes halves the credit, any other restores a tenth of the maximum; below a
-//! tenth the hint is ignored. So a client that always overstates soon starts with slow start. A
-//! grant is reserved until the first flight is over, so that many connections at once cannot claim
-//! the same capacity (Blitzstart §7).
+//! half the hint is ignored, for a start from a small part of a true hint is slower than slow start.
+//! So a client that always overstates soon starts with slow start. A grant is reserved from the
+//! beginning of the first flight until that is over, so that many connections at once cannot claim
+//! the same capacity (Blitzstart §7), and a connection that asks for nothing has none.
 //!
 //! A record is capped per connection as well: a peer that acknowledges data before it has received
 //! them makes its path appear as fast as the server can send.
@@ -71,12 +72,16 @@ struct Account {
     credit: u32,
 }
 
+impl Account {
+    const FRESH: Self = Self { in_use: Rate::ZERO, credit: FULL_CREDIT };
+}
+
 /// Full credit, in percent of the hint.
 const FULL_CREDIT: u32 = 100;
 /// Credit restored by a first flight without excess loss.
 const CREDIT_STEP: u32 = 10;
-/// Credit below which a hint is ignored.
-const MIN_CREDIT: u32 = 10;
+/// Credit below which a hint is ignored, and part of a hint less than which is not granted.
+const MIN_CREDIT: u32 = 50;
 /// Share of a first flight whose loss marks the hint as false, if exceeded.
 pub const TOLERATED_LOSS: Ratio = Ratio::new(1, 10);
 
@@ -125,27 +130,44 @@ impl Limits {
         Arc::new(Self { policy, accounts: Mutex::new(Accounts { in_use: Rate::ZERO, by_address }) })
     }
 
-    /// The part of `claimed` within the caps and the address's credit; `None` if that is zero.
+    /// What [`Self::grant`] would grant now.
+    #[must_use]
+    pub fn offer(&self, peer: IpAddr, claimed: Rate) -> Option<Rate> {
+        let accounts = locked(&self.accounts);
+        let known = accounts.by_address.peek(&client_key(peer)).copied();
+        self.part(accounts.in_use, &known.unwrap_or(Account::FRESH), claimed)
+    }
+
+    fn part(&self, in_use: Rate, account: &Account, claimed: Rate) -> Option<Rate> {
+        let capped = claimed.min(self.policy.per_connection);
+        let left = minus(self.policy.total, in_use).min(minus(self.policy.per_address, account.in_use));
+        let rate = (capped * Ratio::percent(account.credit)).min(left);
+        (!rate.is_zero() && rate >= capped * Ratio::percent(MIN_CREDIT)).then_some(rate)
+    }
+
+    /// The part of `claimed` within the caps and the address's credit; `None` if that is less than
+    /// half of it, beside the cap of one connection.
     #[must_use]
     pub fn grant(self: &Arc<Self>, peer: IpAddr, claimed: Rate) -> Option<Grant> {
         let address = client_key(peer);
         let mut accounts = locked(&self.accounts);
-        let left = minus(self.policy.total, accounts.in_use);
-        let fresh = Account { in_use: Rate::ZERO, credit: FULL_CREDIT };
-        let account = accounts.by_address.get_or_insert_mut(address, || fresh);
+        let in_use = accounts.in_use;
+        let account = accounts.by_address.get_or_insert_mut(address, || Account::FRESH);
         if account.credit < MIN_CREDIT {
             // Connections without a grant restore a little credit: no address is excluded for good.
             account.credit += 1;
             return None;
         }
-        let credited = claimed.min(self.policy.per_connection) * Ratio::percent(account.credit);
-        let rate = credited.min(minus(self.policy.per_address, account.in_use)).min(left);
-        if rate.is_zero() {
-            return None;
-        }
+        let rate = self.part(in_use, account, claimed)?;
         account.in_use = plus(account.in_use, rate);
         accounts.in_use = plus(accounts.in_use, rate);
         Some(Grant { limits: Arc::clone(self), address, rate, was_clean: None })
+    }
+
+    /// Cap on the pace of one connection's first flight.
+    #[must_use]
+    pub const fn fastest(&self) -> Rate {
+        self.policy.per_connection
     }
 
     /// The record, with its bottleneck bandwidth capped per connection.
@@ -195,14 +217,17 @@ mod tests {
     fn a_grant_is_limited_by_the_caps_and_returned_at_the_end() {
         let limits = limits();
         let claim = |number, mbit| limits.grant(peer(number), MBIT(mbit));
-        let held: Vec<_> = [(1, 20, 20), (1, 500, 50), (1, 50, 10), (2, 50, 40)]
-            .into_iter()
-            .map(|(number, mbit, expected)| {
-                let grant = claim(number, mbit).expect("something is left");
-                assert_eq!(grant.rate(), MBIT(expected), "address {number} asks for {mbit}");
-                grant
-            })
-            .collect();
+        let held: Vec<_> =
+            [(1, 20, Some(20)), (1, 500, Some(50)), (1, 50, None), (1, 20, Some(10)), (2, 50, Some(40))]
+                .into_iter()
+                .map(|(number, mbit, expected)| {
+                    let expected = expected.map(MBIT);
+                    assert_eq!(limits.offer(peer(number), MBIT(mbit)), expected, "{number} asks for {mbit}");
+                    let grant = claim(number, mbit);
+                    assert_eq!(grant.as_ref().map(Grant::rate), expected, "{number} asks for {mbit}");
+                    grant
+                })
+                .collect();
         assert!(claim(1, 1).is_none(), "the address has all it may have");
         assert!(claim(3, 1).is_none(), "everything is given away");
         drop(held);
@@ -218,7 +243,8 @@ mod tests {
             granted.push(grant.rate().as_bits_per_sec() / 1_000_000);
             grant.settle(false);
         }
-        assert_eq!(granted, [50, 25, 12, 6], "half each time, then nothing");
+        assert_eq!(granted, [50, 25], "half, then nothing");
+        assert_eq!(limits.offer(peer(1), MBIT(20)), None, "nor is a true hint used");
         assert!(limits.grant(peer(2), Rate::MAX).is_some(), "others are not concerned");
     }
 

@@ -41,11 +41,12 @@ pub trait Store: Send + Sync + Debug {
     /// Every packet of its first flight is acknowledged or lost.
     fn release(&self, lease: &mut Lease, revision: &Revision);
 
-    /// Its peer does not answer: it does not count as live until [`Self::resume`].
+    /// Its first flight has not begun, or its peer does not answer: it does not count as live until
+    /// [`Self::resume`].
     fn suspend(&self, lease: &mut Lease);
 
-    /// Its peer answers again.
-    fn resume(&self, lease: &mut Lease);
+    /// It counts as live again: the number of others that do.
+    fn resume(&self, lease: &mut Lease) -> u32;
 
     /// The connection is over: writes the outcome and releases the lease.
     fn close(&self, lease: Lease, outcome: RecordUpdate);
@@ -68,8 +69,8 @@ impl<S: history::Store + Send + Debug> Store for Mutex<S> {
         locked(self).suspend(lease);
     }
 
-    fn resume(&self, lease: &mut Lease) {
-        locked(self).resume(lease);
+    fn resume(&self, lease: &mut Lease) -> u32 {
+        locked(self).resume(lease)
     }
 
     fn close(&self, lease: Lease, outcome: RecordUpdate) {
@@ -151,8 +152,8 @@ impl Store for Sharded {
         history::Store::suspend(&mut *locked(self.shard(lease.peer())), lease);
     }
 
-    fn resume(&self, lease: &mut Lease) {
-        history::Store::resume(&mut *locked(self.shard(lease.peer())), lease);
+    fn resume(&self, lease: &mut Lease) -> u32 {
+        history::Store::resume(&mut *locked(self.shard(lease.peer())), lease)
     }
 
     fn close(&self, lease: Lease, outcome: RecordUpdate) {

@@ -175,9 +175,10 @@ impl Fleet {
         self.shared().local.suspend_connection(lease);
     }
 
-    /// As [`History::resume_connection`].
-    pub fn resume_connection(&self, lease: &mut Lease) {
-        self.shared().local.resume_connection(lease);
+    /// As [`History::resume_connection`]. A lease of another host counts as one connection more.
+    pub fn resume_connection(&self, lease: &mut Lease) -> u32 {
+        let (is_leased, _) = self.shared().state_of(lease.peer());
+        self.shared().local.resume_connection(lease) + u32::from(is_leased)
     }
 
     /// As [`History::close_connection`].

@@ -167,9 +167,9 @@ impl History {
     }
 
     /// As [`Store::resume`], shared.
-    pub fn resume_connection(&self, lease: &mut Lease) {
+    pub fn resume_connection(&self, lease: &mut Lease) -> u32 {
         let shard = self.owner.shared.shard(lease.peer());
-        locked(shard).table.resume(lease);
+        locked(shard).table.resume(lease)
     }
 
     /// As [`Store::close`], shared.

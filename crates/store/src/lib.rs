@@ -74,8 +74,8 @@ macro_rules! transport_store {
                 self.suspend_connection(lease);
             }
 
-            fn resume(&self, lease: &mut Lease) {
-                self.resume_connection(lease);
+            fn resume(&self, lease: &mut Lease) -> u32 {
+                self.resume_connection(lease)
             }
 
             fn close(&self, lease: Lease, outcome: RecordUpdate) {

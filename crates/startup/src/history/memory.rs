@@ -434,12 +434,11 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
         }
     }
 
-    fn resume(&mut self, lease: &mut Lease) {
-        if core::mem::take(&mut lease.is_suspended)
-            && let Some(entry) = self.entry_of(lease)
-        {
-            entry.live += 1;
-        }
+    fn resume(&mut self, lease: &mut Lease) -> u32 {
+        let was_suspended = core::mem::take(&mut lease.is_suspended);
+        let Some(entry) = self.entry_of(lease) else { return 0 };
+        entry.live += u32::from(was_suspended);
+        entry.live.saturating_sub(1)
     }
 
     fn close(&mut self, lease: Lease, outcome: RecordUpdate) {
