@@ -158,8 +158,8 @@ impl Account {
         plan
     }
 
-    /// The first flight begins: takes a share of the record and a grant of the hint. Others may have
-    /// begun since these were judged.
+    /// The first flight begins: takes a share of the record and a grant of the hint. Others may
+    /// have begun since these were judged.
     fn take_share(&mut self, store: Option<&dyn Store>, sender: &Sender, prior: &mut Prior) {
         let had_input = prior.history.is_some() || prior.hint.is_some();
         let Some((gates, limits)) = self.conditions.take() else { return };
@@ -298,7 +298,7 @@ impl Account {
         if let Some(record) = sender.record(now, used.map(|known| &known.record)) {
             return RecordUpdate::Replace(record);
         }
-        // A record of a path that is much shorter misleads every start that measures nothing itself.
+        // A record of a much shorter path misleads every start that measures nothing itself.
         let is_of_another_path = used.is_some_and(|known| known.record.rt_prop * 2 < sender.rtt().min);
         if is_of_another_path && self.report.source == Source::History {
             RecordUpdate::Remove

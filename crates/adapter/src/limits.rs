@@ -1,11 +1,11 @@
 //! Caps on hints: per connection, per address, and in total.
 //!
 //! A hint is granted up to a cap, scaled by its address's credit. A first flight that loses more
-//! than a tenth of its bytes halves the credit, any other restores a tenth of the maximum; below a
-//! half the hint is ignored, for a start from a small part of a true hint is slower than slow start.
-//! So a client that always overstates soon starts with slow start. A grant is reserved from the
-//! beginning of the first flight until that is over, so that many connections at once cannot claim
-//! the same capacity (Blitzstart §7), and a connection that asks for nothing has none.
+//! than a tenth of its bytes halves the credit, any other restores a tenth of the maximum. Below a
+//! half the hint is ignored: a start from a small part of a true hint is slower than slow start. So
+//! a client that always overstates soon starts with slow start. A grant is reserved from the
+//! beginning of the first flight until that is over. Many connections at once cannot claim the same
+//! capacity (Blitzstart §7), and one that asks for nothing has none.
 //!
 //! A record is capped per connection as well: a peer that acknowledges data before it has received
 //! them makes its path appear as fast as the server can send.
@@ -130,7 +130,7 @@ impl Limits {
         Arc::new(Self { policy, accounts: Mutex::new(Accounts { in_use: Rate::ZERO, by_address }) })
     }
 
-    /// What [`Self::grant`] would grant now.
+    /// The rate that [`Self::grant`] would grant now.
     #[must_use]
     pub fn offer(&self, peer: IpAddr, claimed: Rate) -> Option<Rate> {
         let accounts = locked(&self.accounts);

@@ -1,11 +1,11 @@
 //! Limits what goes to an address that is not validated (RFC 9000 §8) to three times what came
 //! from there.
 //!
-//! noq 1.4 begins a datagram while one byte of that is left, so that up to one datagram too many
-//! leaves; and it counts anew after each change of path, so that a client that forges another
-//! address again and again makes an amplifier of the server. Here the socket counts: it knows what
-//! came from an address, and the session's keys tell it which addresses are validated: by a packet
-//! of the handshake (§8.1), or by the PATH_RESPONSE to a PATH_CHALLENGE that went there (§8.2).
+//! noq 1.4 begins a datagram while one byte of that is left, so that one too many may leave. It
+//! counts anew after each change of path: a client that forges another address again and again
+//! makes an amplifier of the server. Here the socket counts, which knows what came from an address.
+//! The session's keys tell it which addresses are validated: by a packet of the handshake (§8.1),
+//! or by the PATH_RESPONSE to a PATH_CHALLENGE that went there (§8.2).
 //!
 //! Datagrams beyond the limit are held until the address is validated or has sent more. A few are;
 //! others are dropped, as the network might.
@@ -13,9 +13,9 @@
 //! # Deviations
 //!
 //! noq expands its first PATH_CHALLENGE to 1200 bytes or fills it with data, whatever came from the
-//! new address, and a client whose address changed while it received sends only small packets. So a
-//! connection may go beyond the limit by [`ADVANCES`] datagrams, and gets those back whose address is
-//! validated: no more than what its client sent for the handshake.
+//! new address. A client whose address changed while it received sends only small packets. So a
+//! connection may go beyond the limit by [`ADVANCES`] datagrams, no more than its client sent for
+//! the handshake. It gets those back whose address is validated.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -52,7 +52,7 @@ struct Account {
     sent: u64,
 }
 
-/// What came from each address, and what went there before it was validated. The addresses that
+/// Bytes from each address, and those that went there before it was validated. The addresses that
 /// were silent for longest are forgotten.
 #[derive(Debug, Default)]
 pub(crate) struct Accounts(Mutex<Generations>);
@@ -193,7 +193,7 @@ impl Paths {
         let answered = |token: &Token| {
             plaintext.windows(1 + token.len()).any(|it| it[0] == PATH_RESPONSE && it[1..] == token[..])
         };
-        // Whoever names the token has received the challenge, whatever frame it is in.
+        // A peer that names the token has received the challenge, whatever frame it is in.
         let Some(at) = state.challenges.iter().position(|(token, _)| answered(token)) else { return };
         let (_, address) = state.challenges[at];
         state.challenges.retain(|(_, other)| *other != address);
@@ -287,7 +287,7 @@ impl State {
         let mut context = Context::from_waker(Waker::noop());
         for held in self.held.drain(..).filter(|held| held.destination == address) {
             if let Some(late) = &mut self.late {
-                // What does not fit into the socket's buffer is lost, as it might be behind it.
+                // A datagram that does not fit into the socket's buffer is lost.
                 let _ = late.as_mut().poll_send(&held.transmit(), &mut context);
             }
         }
@@ -356,7 +356,7 @@ mod tests {
     const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)), 443);
     const VICTIM: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2)), 443);
 
-    /// What leaves of `bytes` in datagrams of 1200.
+    /// Bytes that leave of `bytes` in datagrams of 1200.
     fn send(paths: &Paths, accounts: &Accounts, destination: SocketAddr, bytes: usize) -> usize {
         let contents = vec![7; bytes];
         let transmit = Transmit {

@@ -23,9 +23,9 @@ const LONGEST_FRAME: u64 = MAX_FIELD_SECTION as u64 + 1024;
 /// Most bytes of one read: with more, a fast peer would monopolise one stream's reader.
 const READ_AT_ONCE: usize = 64 * 1024;
 
-/// Bytes of frames that are not whole, of all connections of a server: 64 MiB. A connection may have
-/// 1/256 of what is left of them: 256 KiB alone, 52 kB beside a thousand that take their part, 6 kB
-/// beside ten thousand.
+/// Bytes of frames that are not whole, of all connections of a server: 64 MiB. A connection may
+/// have 1/256 of those that are left: 256 KiB alone, 52 kB beside a thousand that take their part,
+/// 6 kB beside ten thousand.
 const MOST_UNFINISHED: u64 = 64 << 20;
 const PART_OF_A_CONNECTION: u64 = 256;
 

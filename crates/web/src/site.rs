@@ -194,15 +194,17 @@ impl Folder {
         answer
     }
 
-    /// Adds that the last N bytes of a shorter file are all of it (RFC 9110 §14.1.2), and that a range
-    /// of an empty file is ignored.
+    /// Adds that the last N bytes of a shorter file are all of it (RFC 9110 §14.1.2), and that a
+    /// range of an empty file is ignored.
     async fn read_range(&self, peer: IpAddr, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
         let Some(range) = request.headers().get(RANGE) else { return self.read(peer, request, path).await };
         let is_suffix = is_suffix(range);
         let mut all = request.clone();
         let answer = self.read(peer, request, path).await;
-        let is_empty = answer.headers().get(CONTENT_RANGE).is_some_and(|range| range == "bytes */0");
-        if answer.status() != StatusCode::RANGE_NOT_SATISFIABLE || !(is_suffix || is_empty) {
+        let is_empty =
+            answer.headers().get(CONTENT_RANGE).is_some_and(|range| range.as_bytes().ends_with(b"/0"));
+        let is_beyond = answer.status() == StatusCode::RANGE_NOT_SATISFIABLE && is_suffix;
+        if !is_empty && !is_beyond {
             return answer;
         }
         if is_empty {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use headstart_startup::history::{FlightOutcome, Record};
 use headstart_startup::prior::{Access, Hint};
-use headstart_units::Span;
+use headstart_units::{Ratio, Span};
 use noq_proto::Side;
 use noq_proto::congestion::Controller as _;
 use proptest::prelude::*;
@@ -461,4 +461,70 @@ fn a_connection_whose_client_is_gone_takes_no_share_until_it_answers() {
     crate::Handle(Arc::clone(&shared)).finish();
     drop(adapter);
     assert_eq!(live(), 0, "its share is given back once");
+}
+
+/// Connections that ask for nothing take nothing.
+#[test]
+fn a_share_of_a_record_and_of_hints_begins_with_the_first_flight() {
+    use headstart_adapter::limits::Policy;
+    let (rate, rtt) = (Rate::from_mbit_per_sec(25), Duration::from_millis(50));
+    for scheme in ["wise-start", "blitzstart"] {
+        let (shared, mut adapter, now) = after_handshake(scheme, Gates::default(), rate, rtt);
+        let (rules, key) = (&shared.connection.rules, shared.connection.key);
+        let store = rules.store().expect("it keeps records");
+        let live = || {
+            let (known, lease) = store.open(key);
+            store.close(lease, headstart_startup::history::RecordUpdate::Keep);
+            known.expect("a record").live
+        };
+        assert_eq!((live(), rules.limits.in_use()), (0, Rate::ZERO), "{scheme}: idle");
+        // Another connection begins meanwhile.
+        let (_, other) = store.open(key);
+        crate::Handle(Arc::clone(&shared)).expect(500_000);
+        adapter.on_packet_sent(now, 1200, 1);
+        assert_eq!(live(), 2, "{scheme}: both have begun");
+        let pace = shared.connection.report().pace.expect("it is paced");
+        if scheme == "wise-start" {
+            assert_eq!(pace.as_bytes_per_sec(), rate.as_bytes_per_sec(), "twice of a half");
+        } else {
+            assert_eq!(rules.limits.in_use(), rate);
+            assert!(pace <= Policy::default().per_connection);
+        }
+        store.close(other, headstart_startup::history::RecordUpdate::Keep);
+        crate::Handle(Arc::clone(&shared)).finish();
+        drop(adapter);
+        assert_eq!((live(), rules.limits.in_use()), (0, Rate::ZERO), "{scheme}: given back");
+    }
+}
+
+#[test]
+fn no_first_flight_is_paced_beyond_the_cap_of_a_connection() {
+    let cap = headstart_adapter::limits::Policy::default().per_connection;
+    for scheme in ["wise-start", "s-cubic", "blitzstart"] {
+        let rate = Rate::from_mbit_per_sec(5_000);
+        let (shared, mut adapter, now) =
+            after_handshake(scheme, Gates::default(), rate, Duration::from_millis(20));
+        crate::Handle(Arc::clone(&shared)).expect(50_000_000);
+        adapter.on_packet_sent(now, 1200, 1);
+        let Some(pace) = shared.connection.report().pace else {
+            panic!("{scheme}: {}", shared.connection.report())
+        };
+        assert!(pace <= cap && pace >= cap * Ratio::percent(90), "{scheme}: {pace}");
+    }
+}
+
+/// Headstart leaves paths below 10 ms to slow start.
+#[test]
+fn a_connection_that_headstart_leaves_to_slow_start_is_not_treated() {
+    use crate::gates::{Arm, NothingToGain};
+    for (millis, is_treated) in [(5, false), (9, false), (11, true), (50, true)] {
+        let rate = Rate::from_mbit_per_sec(25);
+        let (shared, mut adapter, now) =
+            after_handshake("headstart", Gates::default(), rate, Duration::from_millis(millis));
+        crate::Handle(Arc::clone(&shared)).expect(500_000);
+        adapter.on_packet_sent(now, 1200, 1);
+        let report = shared.connection.report();
+        assert_eq!(report.arm == Arm::Treatment, is_treated, "{millis} ms: {report}");
+        assert_eq!(report.nothing_to_gain == Some(NothingToGain::ShortPath), !is_treated, "{millis} ms");
+    }
 }
