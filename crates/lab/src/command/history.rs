@@ -1,15 +1,17 @@
 //! `headstart history`: the records of a file or of a fleet's server.
 
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use headstart_host::unix_now;
 use headstart_startup::history::{FlightOutcome, Record};
+use headstart_store::error::Reason;
 use headstart_store::file::MAX_SLOTS;
 use headstart_store::fleet::{self, Remote};
-use headstart_store::{History, Options};
+use headstart_store::{Error, History, Loaded, Options};
 use headstart_units::{Bytes, Span, Time};
 use serde::Serialize;
 
@@ -74,6 +76,29 @@ enum ExportFormat {
 /// Time for an answer of a fleet's server.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Use of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    Read,
+    Change,
+    /// To change it, and to make a file if there is none.
+    Make,
+}
+
+/// Opens a copy of a file that a server writes meanwhile: each record has a checksum. The copy is
+/// gone when it is closed.
+fn open_copy(file: &Path, options: Options) -> Result<std::result::Result<(History, Loaded), Error>> {
+    let name = format!("headstart-history-{}-{}", std::process::id(), unix_now().as_nanos());
+    let copy = std::env::temp_dir().join(name);
+    let make = || {
+        let mut to = std::fs::OpenOptions::new().write(true).create_new(true).open(&copy)?;
+        std::io::copy(&mut std::fs::File::open(file)?, &mut to)
+    };
+    let opened = make().map(|_| History::open(&copy, options));
+    let _ = std::fs::remove_file(&copy);
+    opened.with_context(|| format!("cannot copy it to {}", copy.display()))
+}
+
 enum OpenStore {
     File(History),
     Server(Box<Remote>),
@@ -81,17 +106,23 @@ enum OpenStore {
 
 impl OpenStore {
     /// Opens a store; a file that is not there is made only to be written.
-    fn open(place: &HistoryLocation, makes: bool) -> Result<Self> {
+    fn open(place: &HistoryLocation, access: Access) -> Result<Self> {
         match place {
             HistoryLocation::File(file) => {
-                if !makes && !file.exists() {
+                if access != Access::Make && !file.exists() {
                     bail!(
                         "history file {}: found none, expected one of `headstart serve --history`",
                         file.display()
                     );
                 }
                 let options = Options { capacity: MAX_SLOTS, ..Options::default() };
-                let (history, loaded) = History::open(file, options)?;
+                let opened = match History::open(file, options) {
+                    Err(error) if access == Access::Read && matches!(error.reason, Reason::InUse) => {
+                        open_copy(file, options)?
+                    }
+                    opened => opened,
+                };
+                let (history, loaded) = opened?;
                 if let Some(notice) = loaded.notice() {
                     eprintln!("headstart: {}: {notice}", file.display());
                 }
@@ -152,14 +183,15 @@ impl OpenStore {
 pub fn run(args: &HistoryArgs) -> Result<()> {
     match &args.action {
         Action::Show { store } => {
-            print_table(&summary(&OpenStore::open(store, false).or_refuse()?.records()?))
+            print_table(&summary(&OpenStore::open(store, Access::Read).or_refuse()?.records()?))
         }
         Action::Export { store, format } => {
-            export(&OpenStore::open(store, false).or_refuse()?.records()?, *format)
+            export(&OpenStore::open(store, Access::Read).or_refuse()?.records()?, *format)
         }
         Action::Merge { from, into } => {
-            let sources: Result<Vec<_>> = from.iter().map(|place| OpenStore::open(place, false)).collect();
-            let mut target = OpenStore::open(into, true).or_refuse()?;
+            let sources: Result<Vec<_>> =
+                from.iter().map(|place| OpenStore::open(place, Access::Read)).collect();
+            let mut target = OpenStore::open(into, Access::Make).or_refuse()?;
             for (place, mut source) in from.iter().zip(sources.or_refuse()?) {
                 let records = source.records()?;
                 target.put(&records)?;
@@ -168,7 +200,7 @@ pub fn run(args: &HistoryArgs) -> Result<()> {
             Ok(())
         }
         Action::Prune { store, older_than } => {
-            let mut store = OpenStore::open(store, false).or_refuse()?;
+            let mut store = OpenStore::open(store, Access::Change).or_refuse()?;
             let now = unix_now();
             let mut old = store.records()?;
             let all = old.len();

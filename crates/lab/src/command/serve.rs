@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -126,6 +127,10 @@ pub struct OperationOptions {
     /// Do not stop by itself
     #[arg(long, conflicts_with_all = ["guard_slower", "guard_loss"])]
     pub no_guard: bool,
+    /// Port at which clients reach this server over UDP, for Alt-Svc, if a port mapping or a
+    /// balancer changes it
+    #[arg(long, value_name = "PORT")]
+    pub public_port: Option<NonZeroU16>,
     /// While this file exists, every new connection runs slow start
     #[arg(long, value_name = "FILE")]
     pub kill_switch: Option<PathBuf>,
@@ -211,8 +216,14 @@ pub fn serve(args: ServeArgs) -> Result<()> {
     #[cfg(target_os = "linux")]
     raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run(args))
+    let done = runtime.block_on(run(args));
+    // A file system that does not answer must not keep the process.
+    runtime.shutdown_background();
+    done
 }
+
+/// Time for the stack to tell its clients of the end, after the grace: three probe timeouts.
+const SETTLING: Duration = Duration::from_secs(5);
 
 /// As many open files as the system allows this process: the usual limit, 1024, is for programs
 /// that call select(2).
@@ -265,6 +276,7 @@ async fn run(args: ServeArgs) -> Result<()> {
         ..ServerConfig::default()
     };
 
+    let grace = server_config.grace;
     let address = endpoint.local_addr()?;
     let mut tasks = tokio::task::JoinSet::new();
     if let Some(at) = args.operation.metrics {
@@ -304,7 +316,7 @@ async fn run(args: ServeArgs) -> Result<()> {
             listener,
             tls,
             Arc::clone(&site),
-            address.port(),
+            args.operation.public_port.map_or(address.port(), NonZeroU16::get),
             server_config.clone(),
             shutdown.clone(),
         );
@@ -324,6 +336,7 @@ async fn run(args: ServeArgs) -> Result<()> {
     tokio::select! {
         _ = tasks.join_all() => {}
         () = end.wait() => eprintln!("headstart: a second signal ends open connections"),
+        () = tokio::time::sleep(grace + SETTLING) => eprintln!("headstart: what is left is given up"),
     }
     if let Some(log) = access_log {
         log.finish(Duration::from_secs(1));
@@ -356,6 +369,12 @@ fn checked(
              some would be assigned to the control arm",
             args.scheme.name()
         );
+    }
+    if let Some(file) = &args.operation.kill_switch {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if folder.is_some_and(|folder| !folder.is_dir()) {
+            bail!("--kill-switch {}: found no folder for it, expected one", file.display());
+        }
     }
     if let Some(folder) = &args.operation.qlog {
         let name = || format!("--qlog {}", folder.display());
