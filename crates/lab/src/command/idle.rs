@@ -72,10 +72,10 @@ pub fn of_serve(args: &ServeArgs) -> Vec<Rule> {
     let is_chosen = args.operation.allow_scheme_choice;
     let share = args.operation.rollout.as_f64();
     let has_control = share > 0.0 && share < 1.0;
-    let takes_hints = args.scheme.needs() == Needs::Hint;
+    let is_capped = matches!(args.scheme.needs(), Needs::Hint | Needs::History);
     let is_slow_start = matches!(args.scheme.scheme(), None | Some(Scheme::SlowStart(_)));
     vec![
-        ("hint-cap", "without a scheme that takes hints", is_chosen || takes_hints),
+        ("hint-cap", "without a scheme that takes hints or draws on a history", is_chosen || is_capped),
         ("guard-slower", "without a control arm: --rollout below 100 %", has_control),
         ("guard-loss", "without a control arm: --rollout below 100 %", has_control),
         ("no-guard", "without a control arm: --rollout below 100 %", has_control),
