@@ -81,7 +81,9 @@ pub(super) struct Answers {
     pub records: Vec<Answer>,
     /// Peers whose record was not written.
     pub unwritten: Vec<IpAddr>,
-    /// Writes of these that the server refused: the node of the others is away.
+    /// Writes to keys that hold no text: of somebody else.
+    pub damaged: u64,
+    /// Writes of `unwritten` that the server refused: the node of the others is away.
     pub refused: u64,
     /// Its reason.
     pub full: Option<String>,
@@ -206,6 +208,7 @@ impl Remote {
                 // Without its lease, while its slot moves.
                 Some(Ok(Value::Nil)) => Answer::None,
                 Some(Ok(bytes @ Value::BulkString(_))) => answer(*peer, &[bytes, Value::Int(0)]),
+                Some(Ok(Value::ServerError(error))) if is_of_another_type(&error) => Answer::Damaged,
                 Some(Ok(Value::ServerError(error))) => return Err(self.unexpected(&error)),
                 Some(Err(_)) => Answer::Away,
                 _ => Answer::Damaged,
@@ -214,6 +217,8 @@ impl Remote {
         }
         for (peer, _) in writes {
             match replies.next() {
+                // Somebody else's key is left as it is, and does not keep the others waiting.
+                Some(Ok(Value::ServerError(error))) if is_of_another_type(&error) => answers.damaged += 1,
                 Some(Ok(Value::ServerError(error))) => {
                     if !matches!(error.code(), "OOM" | "READONLY" | "MISCONF") {
                         return Err(self.unexpected(&error));
@@ -343,6 +348,11 @@ fn is_of_a_cluster(shown: &str) -> LinkError {
     LinkError(format!(
         "{shown}: found a node of a cluster, expected an address as `valkey+cluster://HOST:PORT/`"
     ))
+}
+
+/// The key holds a list or another structure: an answer of the server, or of its script.
+fn is_of_another_type(error: &redis::ServerError) -> bool {
+    error.code() == "WRONGTYPE" || error.details().is_some_and(|details| details.contains("WRONGTYPE"))
 }
 
 fn get(key: &str) -> Cmd {

@@ -463,7 +463,8 @@ impl Shared {
         counters.asked += (answers.records.len() - skipped) as u64;
         counters.skipped += skipped as u64;
         counters.refused += answers.refused;
-        counters.written += (writes - answers.unwritten.len()) as u64;
+        counters.damaged += answers.damaged;
+        counters.written += (writes - answers.unwritten.len()) as u64 - answers.damaged;
         let before = counters.state;
         if let Some(reason) = &answers.full {
             (counters.state, counters.last_error) = (State::Full, Some(reason.clone()));

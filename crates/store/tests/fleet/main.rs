@@ -267,6 +267,16 @@ fn what_others_put_there_is_no_record() {
     fleet.prefetch(peer(8));
     until("an answer", || fleet.flush(Duration::from_millis(100)).is_ok());
     assert_eq!(fleet.peek(peer(8)), None);
+    // Nor does it keep the records of others from being written.
+    for number in [8, 9] {
+        visit(&fleet, peer(number), RecordUpdate::Replace(record(1)));
+    }
+    fleet.flush(TIMEOUT).expect("written");
+    let counters = fleet.counters();
+    assert_eq!((counters.failures, counters.waiting), (0, 0), "{counters:?}");
+    assert!(counters.damaged >= 5, "{counters:?}");
+    assert_eq!(found(&host(&server, quick()), peer(9)).map(|known| known.record), Some(record(1)));
+    assert_eq!(server.command("LLEN headstart:{10.0.0.8}"), ":1", "it is left as it is");
 }
 
 #[test]
