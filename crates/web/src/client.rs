@@ -67,7 +67,7 @@ pub enum FetchError {
     Tls(#[from] rustls::Error),
     /// The URL does not identify a page.
     #[error(
-        "found `{found}`, expected an https URL (HTTP/3 has no other) with a port of 1 to 65535 or none, such as https://example.org/page"
+        "found `{found}`, expected an https URL (HTTP/3 has no other), such as https://example.org/page, with a port of 1 to 65535 if any"
     )]
     Url {
         /// The URL.
