@@ -66,6 +66,8 @@ _UNITS = {
 }
 # Options whose values contain commas: a list of them is separated by semicolons in a sweep.
 _WITH_COMMAS = {"schemes", "burst_loss", "rcp_gains", "policer", "flows", "plan"}
+# Steps of units: a double is taken for the nearest multiple of one.
+_STEPS = {"bit/s": "1", "ns": "1", "%": "0.0001"}
 # Their own names end as if in a unit: as a number they are shares.
 _SHARES = {"long_share", "router_share"}
 # A call has results where the command has files and output.
@@ -122,25 +124,41 @@ def _is_scheme(value: object) -> TypeGuard[type[Scheme]]:
     return isinstance(value, type) and issubclass(value, Scheme)
 
 
+def _listed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with every sequence as a list: generators are read once."""
+    listed = {}
+    for name, value in options.items():
+        if isinstance(value, (set, frozenset)):
+            raise ValueError(f"{name}: found a set, whose order changes from run to run, expected a list")
+        is_sequence = isinstance(value, Iterable) and not isinstance(value, str) and not _is_scheme(value)
+        listed[name] = list(value) if is_sequence and getattr(value, "ndim", 1) else value
+    return listed
+
+
 def _classes(*values: object) -> list[type[Scheme]]:
     """The classes among values and sequences of values, each once."""
     flat = [one for value in values for one in (value if isinstance(value, (list, tuple)) else [value])]
     return list(dict.fromkeys(one for one in flat if _is_scheme(one)))
 
 
-def _text(name: str, value: object, factor: int = 1) -> str:
+def _text(name: str, value: object, factor: int = 1, unit: str = "") -> str:
     """One value as the command spells it."""
     if isinstance(value, str):
         return value
     if _is_scheme(value):
         return value.name
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        # A scalar of numpy, as a number of Python.
+        value = value.item()
     if isinstance(value, bool) or value is None:
         raise ValueError(f"{name}: found {value!r}, expected text or a number")
     if hasattr(value, "__fspath__"):
         return str(value)
     try:
-        # The shortest decimal number that is this double: 0.06 s is 60 ms, not 59.999 ms.
-        number = Decimal(repr(value) if isinstance(value, float) else str(value)) * factor
+        # Fifteen digits: 0.06 s is 60 ms, and so are 0.05 * 3 s 150 ms, which are a little more.
+        number = Decimal(f"{value:.15g}" if isinstance(value, float) else str(value)) * factor
+        if isinstance(value, float) and number.is_finite() and (step := _STEPS.get(unit)):
+            number = number.quantize(Decimal(step)) or number
     except ArithmeticError:
         raise ValueError(f"{name}: found {value!r}, expected text or a number") from None
     if not number.is_finite():
@@ -169,13 +187,13 @@ def _words(options: Mapping[str, Any], is_sweep: bool = False) -> list[str]:
             words.append(option)
             continue
         if isinstance(value, Iterable) and not isinstance(value, str):
-            items = [_text(name, one, factor) + unit for one in value]
+            items = [_text(name, one, factor, unit) + unit for one in value]
             if not items:
                 raise ValueError(f"{name}: found an empty list, expected at least one value")
             separator = ";" if is_sweep and name in _WITH_COMMAS - {"schemes"} else ","
             words.append(f"{option}={separator.join(items)}")
         else:
-            words.append(f"{option}={_text(name, value, factor)}{unit}")
+            words.append(f"{option}={_text(name, value, factor, unit)}{unit}")
     return words
 
 
@@ -205,6 +223,7 @@ def race(*, progress: bool | Progress = False, **options: Any) -> Results:
 
     >>> headstart.race(rate="15 Mbit/s", rtt_s=0.06, schemes=["iw10", "halfback"])
     """
+    options = _listed(options)
     with reported(progress) as report:
         found = _called("race", _words(options), report, _classes(*options.values()))
     flows = options.get("flows")
@@ -227,6 +246,7 @@ def sweep(*, executor: Executor | None = None, progress: bool | Progress = False
 
     >>> headstart.sweep(load_share=[0.05, 0.25], rtt=["20 ms", "60 ms"], schemes=["halfback"])
     """
+    options = _listed(options)
     words, classes = _words(options, is_sweep=True), _classes(*options.values())
     with reported(progress) as report:
         if executor is None:
@@ -248,6 +268,7 @@ def trace(scheme: str | type[Scheme], *, progress: bool | Progress = False, **op
     name = scheme.name if _is_scheme(scheme) else scheme
     if not isinstance(name, str) or name.startswith("-"):
         raise ValueError(f"scheme: found {scheme!r}, expected the name of a scheme")
+    options = _listed(options)
     with reported(progress) as report:
         return _called("trace", [name, *_words(options)], report, _classes(scheme, *options.values()))
 
@@ -260,6 +281,7 @@ def capacity(*, progress: bool | Progress = False, **options: Any) -> Results:
 
     >>> headstart.capacity(schemes=["iw10", "halfback"], duration="600 s")
     """
+    options = _listed(options)
     words = _words({**options, "capacity": True})
     with reported(progress) as report:
         found = _called("race", words, report, _classes(*options.values()))
@@ -282,5 +304,6 @@ def reproduce(paper: str | None = None, *, progress: bool | Progress = False, **
     """
     if paper is not None and (not isinstance(paper, str) or paper.startswith("-")):
         raise ValueError(f"paper: found {paper!r}, expected the name of a paper or a folder")
+    options = _listed(options)
     with reported(progress) as report:
         return _called("reproduce", [*([paper] if paper else []), *_words(options)], report, [])

@@ -27,7 +27,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyType};
 
-use crate::scheme::{Call, PythonSchemes};
+use crate::scheme::{Call, PythonSchemes, is_within_scheme};
 
 /// Time between two reports of progress, and until a signal is seen.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -154,6 +154,9 @@ fn work<R: Send + 'static>(
     classes: &[Bound<'_, PyType>],
     work: impl FnOnce(&[&'static Entry]) -> R + Send + 'static,
 ) -> PyResult<R> {
+    if is_within_scheme() {
+        return Err(failed("found a call of headstart within a scheme, expected one outside of it"));
+    }
     let call = Arc::new(Call::default());
     let monitor = &call.monitor;
     let schemes = PythonSchemes::new(classes, &call)?;

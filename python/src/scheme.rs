@@ -294,6 +294,12 @@ thread_local! {
     static IDENT: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
+/// True on a thread that runs schemes of Python: a call of the package from there would wait for
+/// itself.
+pub fn is_within_scheme() -> bool {
+    IDENT.get().is_some()
+}
+
 impl Call {
     pub fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);

@@ -2,11 +2,13 @@
 
 import csv
 import json
+import multiprocessing
 import os
 import shlex
 import signal
 import threading
 
+import numpy
 import pyarrow
 import pytest
 
@@ -242,3 +244,56 @@ def test_papers_are_listed_and_others_refused(command):
             headstart.reproduce(**options)
     done = command("reproduce", "nobody")
     assert done.returncode == 2 and "found the paper `nobody`" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "schemes",
+    [
+        lambda: (one for one in ["iw10", "halfback"]),
+        lambda: map(str.lower, ["IW10", "Halfback"]),
+        lambda: filter(None, ["iw10", "halfback"]),
+        lambda: dict.fromkeys(["iw10", "halfback"]).keys(),
+    ],
+)
+def test_an_iterable_that_can_be_read_once_is_read_whole(schemes):
+    found = headstart.race(**{**SMALL, "schemes": schemes()})
+    assert [row["scheme"] for row in pyarrow.table(found).to_pylist()] == ["iw10", "halfback"]
+
+
+def test_a_set_is_refused_since_its_order_changes():
+    with pytest.raises(ValueError, match="schemes: found a set"):
+        headstart.race(**{**SMALL, "schemes": {"iw10", "halfback"}})
+
+
+@pytest.mark.parametrize("value", [0.05 * 3, 1 / 30, numpy.float64(0.06), numpy.float32(0.0625), numpy.linspace(0.1, 0.3, 3)[1]])
+def test_doubles_and_scalars_of_numpy_are_numbers(value):
+    found = headstart.race(**{**SMALL, "repeats": 1}, rtt_s=value, load_share=0.1)
+    assert found.json
+    assert headstart.race(**{**SMALL, "repeats": 1}, load_share=value).json
+
+
+def forked(_):
+    return pyarrow.table(headstart.race(**SMALL)).num_rows
+
+
+def test_a_forked_process_runs_with_several_threads():
+    headstart.race(**SMALL)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.map_async(forked, [1]).get(60) == [2]
+
+
+def test_a_scheme_that_calls_the_package_is_refused():
+    class Caller(headstart.Scheme):
+        """Races within a race."""
+
+        def establish(self, prior):
+            headstart.race(**SMALL)
+
+        def on_ack(self, ack):
+            return None
+
+        def allowance(self):
+            return headstart.Allowance(14480)
+
+    with pytest.raises(RuntimeError, match="within a scheme"):
+        headstart.race(**{**SMALL, "schemes": ["iw10", Caller]})

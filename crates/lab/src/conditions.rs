@@ -203,7 +203,7 @@ fn of_path(setup: &Setup, path: &PathOptions, add: Add<'_>) {
         "ip_options",
         Value::Text(path.ip_options.map_or_else(String::new, |it| it.to_string())),
     );
-    let back = path.up_rate.unwrap_or(path.rate);
+    let back = path.way_back();
     add("up-rate", "up_rate_bits_per_s", Value::Count(back.as_bits_per_sec()));
     add("up-trace", "up_trace", file(&path.up_trace));
     add("trace-offset", "trace_offset_s", optional(path.trace_offset.map(Span::as_secs_f64)));

@@ -67,7 +67,7 @@ impl Harm {
     }
 
     /// The number of seeds with which the interval would not reach over the margin any more, if the
-    /// number stays and the interval shrinks with the root of the seeds. `None` without an interval.
+    /// number stays and the interval shrinks with the root of the seeds. `None` without interval.
     #[must_use]
     pub fn seeds_to_tell(&self, most: f64, seeds: usize) -> Option<f64> {
         let distance = (self.interval.value - 1.0 - most).abs();

@@ -35,8 +35,7 @@ const fn row(
 /// only if the table claims it.
 #[rustfmt::skip]
 pub static DEPENDENCIES: &[Dependency] = &[
-    row("rate", "with --trace and --up-rate", |setup| !is_traced(setup), "--rate 3mbit",
-        ["--trace TRACE --up-rate 9mbit", "--up-rate 9mbit"]),
+    row("rate", "with --trace", |setup| setup.path.trace.is_none(), "--rate 3mbit", ["--trace TRACE", ""]),
     row("up-rate", "with --up-trace", |setup| setup.path.up_trace.is_none(), "--up-rate 300kbit", ["--up-trace TRACE", ""]),
     row("trace-offset", "without --trace or --up-trace", |setup| setup.path.trace.is_some() || setup.path.up_trace.is_some(),
         "--trace-offset 1s", ["", "--trace TRACE"]),
@@ -138,11 +137,6 @@ pub fn idle(setup: &Setup, asked: &[String], is_alone: bool) -> Vec<String> {
         .iter()
         .filter(|row| is_asked(row.option) && !is_told(row.option) && !(row.counts)(setup));
     alone.chain(rows.map(|row| format!("--{} has no effect {}", row.option, row.idle))).collect()
-}
-
-fn is_traced(setup: &Setup) -> bool {
-    let path = &setup.path;
-    path.trace.is_some() && (path.up_rate.is_some() || path.up_trace.is_some())
 }
 
 fn is_model(setup: &Setup) -> bool {

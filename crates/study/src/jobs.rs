@@ -91,14 +91,11 @@ where
         Ok((*number, result))
     };
     let work = || left.par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>>>();
-    let pool = match threads {
-        None => None,
-        Some(threads) => {
-            let threads = useful_threads(threads, left.len());
-            Some(rayon::ThreadPoolBuilder::new().num_threads(threads).build()?)
-        }
-    };
-    let found = progress.during(|| pool.as_ref().map_or_else(work, |pool| pool.install(work)));
+    // A pool for each call: threads of a pool that stays are not there in a forked process, which
+    // would wait for them for ever.
+    let threads = useful_threads(threads.unwrap_or_else(all_threads), left.len());
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+    let found = progress.during(|| pool.install(work));
     for (number, result) in found? {
         results[number] = Some(result);
     }
@@ -111,7 +108,7 @@ where
 /// Number of threads without a choice: one for each core.
 #[must_use]
 pub fn all_threads() -> usize {
-    rayon::current_num_threads()
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// The threads that have work, of the given number.

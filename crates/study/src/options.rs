@@ -25,6 +25,7 @@ pub use address::address;
 pub use carrier::{CryptoName, TransportName};
 pub use choices::{
     AckName, BaseName, DetectionName, LaterName, OpenerName, PacingName, ProbeName, RouterName, discipline,
+    usual_buffer,
 };
 pub use environment::Environment;
 pub use path::UpOptions;
@@ -60,7 +61,8 @@ pub struct PathOptions {
     /// Round-trip time without queues; several hosts' times as `20ms+60ms+120ms`
     #[arg(long, default_value = "60 ms", value_name = "TIME")]
     pub rtt: Rtts,
-    /// Buffer before the bottleneck: bytes, packets, time at the link's rate, or BDP
+    /// Buffer before the bottleneck: bytes, packets, time at the link's rate, or BDP [CoDel: 1000
+    /// packets; FQ-CoDel: 10240 packets, RFC 8290]
     #[arg(long, alias = "down-buffer", default_value = "115 kB", value_name = "SIZE")]
     pub buffer: Buffer,
     /// Queue discipline of that buffer
@@ -96,7 +98,7 @@ pub struct PathOptions {
     /// for each seed; of a link the beginning]
     #[arg(long, value_name = "TIME")]
     pub trace_offset: Option<Span>,
-    /// Rate of the way back [default: that of the way there]
+    /// Rate of the way back [default: that of the way there; of a trace its mean]
     #[arg(long, value_name = "RATE")]
     pub up_rate: Option<Rate>,
     /// Buffer of the way back [default: that of the way there]

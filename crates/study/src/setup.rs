@@ -1,5 +1,7 @@
 //! Conversion of options to scenarios: path, workload and settings become a run here.
 
+mod limits;
+
 use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
@@ -185,27 +187,9 @@ impl Setup {
         let mut setup = Self { path, transport, workload, run, pages, fetches, notes, carrier, sizes };
         setup.load_of_arrivals()?;
         carrier.check(&setup)?;
-        setup.notes.extend(setup.limit_of_receive_window());
+        let limits = setup.limits();
+        setup.notes.extend(limits);
         Ok(setup)
-    }
-
-    /// The receive window keeps flows below the rate of the path: a note on it, if it does.
-    fn limit_of_receive_window(&self) -> Option<String> {
-        let (window, rtt) = (self.transport.receive_window, self.rtt());
-        let has_larger = if let Some(file) = &self.workload.arrivals {
-            file.arrivals.iter().any(|(_, bytes)| *bytes > window)
-        } else {
-            self.pages.is_empty() && self.sizes.share_of_flows(window) < 1.0 - 1e-9
-        };
-        let bdp = self.bottleneck() * rtt;
-        (has_larger && bdp > window).then(|| {
-            format!(
-                "--receive-window: {window} keeps flows of more than that below {} of the path's {}; {} does not",
-                window / rtt,
-                self.bottleneck(),
-                bdp * 2
-            )
-        })
     }
 
     /// The load that a file of arrivals makes.
@@ -634,26 +618,6 @@ mod tests {
         assert_eq!(drawn, offsets(&setup("--schemes iw2 --peers 3")), "the same for all schemes");
         let given = Some(Span::from_secs(7));
         assert!(offsets(&setup("--trace-offset 7s")).iter().all(|offset| *offset == given));
-    }
-
-    #[test]
-    fn a_receive_window_that_limits_flows_is_told_of() {
-        let limit = |options: &str| {
-            let setup = Settings::parse(Carriers::MODEL, options.split_whitespace()).expect("fine");
-            setup.notes.into_iter().find(|note| note.starts_with("--receive-window"))
-        };
-        let long = "--rate 1gbit --rtt 200ms --size";
-        assert_eq!(
-            limit(&format!("{long} 20MB")).as_deref(),
-            Some(
-                "--receive-window: 141 kB keeps flows of more than that below 5.64 Mbit/s of the path's 1 Gbit/s; \
-                 50 MB does not"
-            )
-        );
-        assert!(limit(&format!("{long} internet")).is_some(), "some of its flows");
-        for fine in ["", &format!("{long} 100kB"), &format!("{long} 20MB --receive-window 50MB")] {
-            assert_eq!(limit(fine), None, "{fine}");
-        }
     }
 
     #[test]

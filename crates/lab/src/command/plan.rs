@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
+use headstart_net::QueueDiscipline;
 use toml::Value;
 
 use super::words::{self, format_value};
 use crate::errors::Refuse as _;
-use crate::options::PathPreset;
+use crate::options::{PathPreset, usual_buffer};
 use crate::sweep::WITH_COMMAS;
 
 const MAX_BYTES: u64 = 1 << 20;
@@ -48,14 +49,21 @@ pub fn planned(command: &Command, typed: &[String]) -> Result<Vec<String>> {
     Ok(planned)
 }
 
-/// The words of the preset among `words`, without the options that they set themselves.
+/// The words of the preset among `words`, and the usual buffer of an active queue, without the
+/// options that they set themselves.
 #[must_use]
 pub fn of_preset(words: &[String]) -> Vec<String> {
     let names = words::names(words);
     // One that does not exist is refused where all options are read.
     let preset = last(words, "path").and_then(|name| PathPreset::from_str(name, true).ok());
-    let options = preset.into_iter().flat_map(PathPreset::options);
-    options.map(|(option, value)| format!("--{option}={value}")).filter(|word| is_new(&names, word)).collect()
+    let mut options: Vec<(&str, &str)> = preset.into_iter().flat_map(PathPreset::options).collect();
+    let queue: Option<QueueDiscipline> = last(words, "queue").and_then(|name| name.parse().ok());
+    if let Some(packets) = queue.and_then(usual_buffer) {
+        options.retain(|(option, _)| *option != "buffer");
+        options.push(("buffer", packets));
+    }
+    let new = options.into_iter().map(|(option, value)| format!("--{option}={value}"));
+    new.filter(|word| is_new(&names, word)).collect()
 }
 
 fn last<'a>(words: &'a [String], name: &str) -> Option<&'a str> {

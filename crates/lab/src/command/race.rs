@@ -123,6 +123,7 @@ pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
     let mut flows = Flows::open(args.flows.as_ref(), &setup, &store).or_refuse()?;
     terminal::install_interrupt_notice(&store);
     eprintln!("headstart: {estimate}");
+    eprintln!("headstart: {}", setup.describe_path());
     let (mut result, capacities) = measure(&setup, args.capacity, &mut flows, &store)?;
     result.most_harm = args.most_harm.as_f64();
     // The results are printed before anything is written: a full disk loses none of them.

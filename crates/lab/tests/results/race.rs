@@ -78,7 +78,7 @@ fn the_title_has_the_conditions_and_the_sample() {
     ] {
         assert!(title.contains(part), "{part}: {title}");
     }
-    assert!(said.contains("2 seeds: intervals are wide; take --repeats 8"), "{said}");
+    assert!(said.contains("Only 2 seeds, hence no intervals: use --repeats 8"), "{said}");
     assert!(file("title", "report.html").contains("queue codel"), "the report says the same");
 }
 

@@ -22,6 +22,17 @@ pub fn discipline() -> impl TypedValueParser<Value = QueueDiscipline> {
     PossibleValuesParser::new(names).try_map(|name| name.parse::<QueueDiscipline>())
 }
 
+/// The buffer with which an active queue is used: the limit of RFC 8290 §5.2.3, and of CoDel that
+/// of Linux. They hold the delay low themselves; a small limit makes a drop-tail queue of them.
+#[must_use]
+pub const fn usual_buffer(discipline: QueueDiscipline) -> Option<&'static str> {
+    match discipline {
+        QueueDiscipline::CoDel => Some("1000 packets"),
+        QueueDiscipline::FqCoDel => Some("10240 packets"),
+        _ => None,
+    }
+}
+
 /// Signals that routers support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RouterName {

@@ -77,6 +77,13 @@ impl PathOptions {
         self.plan(up)
     }
 
+    /// Rate of the way back: that of the way there, of a trace its mean, unless one is given.
+    #[must_use]
+    pub fn way_back(&self) -> Rate {
+        let there = || self.trace.as_ref().map_or(self.rate, |file| file.trace.mean_rate());
+        self.up_rate.unwrap_or_else(there)
+    }
+
     /// The path of these options, which have been checked.
     #[must_use]
     pub fn unchecked_plan(&self, up: &UpOptions) -> PathPlan {
@@ -92,7 +99,7 @@ impl PathOptions {
         let mut there = vec![link(self.trace.as_ref(), self.rate, rtt / 2, self.buffer, self.queue)];
         there.splice(0..0, self.policer.map(ElementPlan::Policer));
         there.splice(0..0, self.ip_options.map(|filter| ElementPlan::OptionFilter(filter.params())));
-        let (up_rate, up_buffer) = (self.up_rate.unwrap_or(self.rate), self.up_buffer.unwrap_or(self.buffer));
+        let (up_rate, up_buffer) = (self.way_back(), self.up_buffer.unwrap_or(self.buffer));
         let mut back = vec![link(self.up_trace.as_ref(), up_rate, rtt / 2, up_buffer, up.up_queue)];
         for hop in &self.hops {
             for direction in [&mut there, &mut back] {

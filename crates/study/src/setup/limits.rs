@@ -1,0 +1,157 @@
+//! Limits of a set-up other than the start: receive window, acknowledgements, the queue's buffer.
+
+use headstart_units::{Rate, Span};
+
+use super::Setup;
+use crate::options::{Buffer, usual_buffer};
+
+impl Setup {
+    /// Notes on what may limit flows in place of their start.
+    pub(super) fn limits(&self) -> Vec<String> {
+        let limits = [self.limit_of_receive_window(), self.limit_of_acks(), self.limit_of_queue()];
+        limits.into_iter().flatten().collect()
+    }
+
+    /// The receive window keeps flows below the rate of the path: a note on it, if it does.
+    fn limit_of_receive_window(&self) -> Option<String> {
+        let (window, rtt) = (self.transport.receive_window, self.rtt());
+        let has_larger = if let Some(file) = &self.workload.arrivals {
+            file.arrivals.iter().any(|(_, bytes)| *bytes > window)
+        } else {
+            self.pages.is_empty() && self.sizes.share_of_flows(window) < 1.0 - 1e-9
+        };
+        let bdp = self.bottleneck() * rtt;
+        (has_larger && bdp > window).then(|| {
+            format!(
+                "--receive-window: {window} keeps flows of more than that below {} of the path's {}; {} does not",
+                window / rtt,
+                self.bottleneck(),
+                bdp * 2
+            )
+        })
+    }
+
+    /// The rate that the acknowledgements of a flow at the bottleneck's rate need on the way back.
+    fn rate_of_acks(&self) -> Rate {
+        let tcp = self.tcp();
+        let segments =
+            u128::from(self.bottleneck().as_bits_per_sec()) / u128::from(self.transport.mtu.get() * 8);
+        let acks = segments / u128::from(tcp.delayed_ack.every.max(1));
+        Rate::from_bits_per_sec((acks * u128::from(tcp.header.get()) * 8) as u64)
+    }
+
+    fn rate_back(&self) -> Rate {
+        self.path.up_trace.as_ref().map_or(self.path.way_back(), |file| file.trace.mean_rate())
+    }
+
+    /// The way back cannot carry the acknowledgements of a flow at the path's rate: a note on it.
+    fn limit_of_acks(&self) -> Option<String> {
+        let (needed, back) = (self.rate_of_acks(), self.rate_back());
+        (needed > back).then(|| {
+            format!(
+                "--up-rate: acks of a flow at {} need {needed} of the {back} on the way back: they are its limit, and not \
+                 the start",
+                self.bottleneck()
+            )
+        })
+    }
+
+    /// An active queue has a smaller buffer than it is used with: a note on it.
+    fn limit_of_queue(&self) -> Option<String> {
+        let queue = self.path.queue;
+        let usual = usual_buffer(queue)?;
+        let of = |buffer: Buffer| {
+            let limit = buffer.limit(self.bottleneck(), self.rtt());
+            limit.packets.min(limit.bytes.get().div_ceil(self.transport.mtu.get()))
+        };
+        let (found, most) = (of(self.path.buffer), of(usual.parse().ok()?));
+        (found < most).then(|| {
+            format!(
+                "--buffer: {} has room for {found} packets, where {usual} are usual: it drops what it would mark or let \
+                 wait",
+                queue.name()
+            )
+        })
+    }
+
+    /// Bandwidth-delay product, buffer, acknowledgements and receive window in one line: what this
+    /// set-up can measure.
+    #[must_use]
+    pub fn describe_path(&self) -> String {
+        let (rate, rtt) = (self.bottleneck(), self.rtt());
+        let bdp = rate * rtt;
+        let limit = self.path.buffer.limit(rate, rtt);
+        let bytes = if limit.packets == u64::MAX {
+            limit.bytes.get() as f64
+        } else {
+            limit.packets as f64 * self.transport.mtu.get() as f64
+        };
+        let window = self.transport.receive_window / rtt.max(Span::from_micros(1));
+        format!(
+            "BDP {bdp}; buffer {:.2} BDP, {:.0} ms; acks need up to {} of {} on the way back; the receive window allows a \
+             flow {}",
+            bytes / bdp.get().max(1) as f64,
+            bytes / rate.as_bytes_per_sec().max(1) as f64 * 1000.0,
+            self.rate_of_acks(),
+            self.rate_back(),
+            if window >= rate { "all of the rate".to_owned() } else { window.to_string() }
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::carrier::Carriers;
+    use crate::settings::Settings;
+
+    #[test]
+    fn a_receive_window_that_limits_flows_is_told_of() {
+        let limit = |options: &str| {
+            let setup = Settings::parse(Carriers::MODEL, options.split_whitespace()).expect("fine");
+            setup.notes.into_iter().find(|note| note.starts_with("--receive-window"))
+        };
+        let long = "--rate 1gbit --rtt 200ms --size";
+        assert_eq!(
+            limit(&format!("{long} 20MB")).as_deref(),
+            Some(
+                "--receive-window: 141 kB keeps flows of more than that below 5.64 Mbit/s of the path's 1 Gbit/s; \
+                 50 MB does not"
+            )
+        );
+        assert!(limit(&format!("{long} internet")).is_some(), "some of its flows");
+        for fine in ["", &format!("{long} 100kB"), &format!("{long} 20MB --receive-window 50MB")] {
+            assert_eq!(limit(fine), None, "{fine}");
+        }
+    }
+
+    #[test]
+    fn a_way_back_without_room_for_acks_and_a_short_active_queue_are_told_of() {
+        let notes = |options: &str| -> Vec<String> {
+            let setup = Settings::parse(Carriers::MODEL, options.split_whitespace()).expect("fine");
+            let is_limit = |note: &String| note.starts_with("--up-rate") || note.starts_with("--buffer");
+            setup.notes.into_iter().filter(is_limit).collect()
+        };
+        let found = notes("--rate 100mbit --up-rate 1mbit");
+        assert!(
+            found.len() == 1 && found[0].contains("need 3.466") && found[0].contains("of the 1 Mbit/s"),
+            "{found:?}"
+        );
+        let found = notes("--queue fq-codel");
+        assert!(found.len() == 1 && found[0].contains("room for 77 packets, where 10240"), "{found:?}");
+        for fine in [
+            "",
+            "--rate 100mbit --up-rate 20mbit",
+            "--queue fq-codel --buffer 10240p",
+            "--queue codel --buffer 2000p",
+        ] {
+            assert!(notes(fine).is_empty(), "{fine}");
+        }
+    }
+
+    #[test]
+    fn the_line_on_a_set_up_has_its_products() {
+        let options = ["--rate", "20mbit", "--rtt", "50ms", "--buffer", "1BDP"];
+        let line = Settings::parse(Carriers::MODEL, options.into_iter()).expect("fine").describe_path();
+        assert!(line.starts_with("BDP 125 kB; buffer 1.00 BDP, 50 ms; acks need up to 693"), "{line}");
+    }
+}
