@@ -1,6 +1,6 @@
 //! Why records in a server's log: a line for each connection, whatever stands before it.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -43,7 +43,7 @@ pub(super) struct Log {
     peers: BTreeMap<IpAddr, usize>,
     schemes: Vec<String>,
     /// Hashes of the lines that say when a connection began: two equal ones are one connection.
-    seen: HashSet<u64>,
+    seen: BTreeSet<u64>,
     /// Lines that were there before, in another file or the same one.
     pub duplicates: u64,
 }
