@@ -494,10 +494,13 @@ fn a_rollout_is_judged_from_its_log() {
     let file = folder.path().join("headstart.log");
     let name = file.to_str().expect("a plain path");
     std::fs::write(&file, rollout_log(2_000)).expect("written");
-    let table = headstart(&["ab", name]);
+    // The log says nothing of harm to others.
+    let careful = headstart(&["ab", name]);
+    assert!(words(&careful.stdout).contains("\nkeep testing: "), "{}", words(&careful.stdout));
+    let table = headstart(&["ab", name, "--accept-unknown-harm"]);
     assert!(table.status.success(), "{}", words(&table.stderr));
     assert!(words(&table.stdout).contains("\nturn on: first answers take "), "{}", words(&table.stdout));
-    let json = headstart(&["ab", name, "--format", "json"]);
+    let json = headstart(&["ab", name, "--accept-unknown-harm", "--format", "json"]);
     let document: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
     assert_eq!(document["verdict"], "turn on");
     assert_eq!(document["treatment"]["connections"], 1_000.0);
