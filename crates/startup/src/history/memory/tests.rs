@@ -356,7 +356,11 @@ proptest! {
                     let connection = connection % open.len();
                     model.suspended[connection] = is_suspended;
                     let (_, lease) = &mut open[connection];
-                    if is_suspended { store.suspend(lease) } else { store.resume(lease) }
+                    if is_suspended {
+                        store.suspend(lease);
+                    } else {
+                        store.resume(lease);
+                    }
                 }
                 Step::Close { .. } | Step::Suspend { .. } => {}
             }
