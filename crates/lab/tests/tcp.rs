@@ -936,14 +936,14 @@ fn paper_points(place: &Place) -> Outcome {
         csv::Reader::from_reader(claims.as_bytes()).records().collect();
     let rows = rows.map_err(|error| error.to_string())?;
     let of = |variant: &str| {
-        rows.iter().filter(|row| &row[3] == variant).map(|row| row[8].to_owned()).collect::<Vec<_>>()
+        rows.iter().filter(|row| &row[3] == variant).map(|row| row[9].to_owned()).collect::<Vec<_>>()
     };
     println!(
         "tcp: JumpStart of 50, 100 and 150 kB against virtual time: over the kernel's TCP {:?}, over QUIC {:?}",
         of("kernel"),
         of("quic")
     );
-    let holds = rows.iter().all(|row| row[9].starts_with("holds") || &row[3] == "quic");
+    let holds = rows.iter().all(|row| row[10].starts_with("holds") || &row[3] == "quic");
     ensure(holds && of("kernel").len() == 3 && of("quic").len() == 3, || claims.clone())?;
     let data = std::fs::read_to_string(out.join("halfback-tcp/jump-start-completion-kernel.csv"))
         .map_err(|error| error.to_string())?;
