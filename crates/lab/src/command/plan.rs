@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
-use headstart_net::QueueDiscipline;
+use headstart_sim::QueueDiscipline;
 use toml::Value;
 
 use super::words::{self, format_value};
