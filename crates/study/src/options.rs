@@ -15,11 +15,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use headstart_net::{QueueDiscipline, policer};
+use headstart_net::policer;
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use crate::workload::files::ArrivalFile;
 use crate::workload::web::front_pages::PageStatistics;
+
+pub use headstart_net::QueueDiscipline;
 
 pub use address::address;
 pub use carrier::{CryptoName, TransportName};

@@ -9,12 +9,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
-use headstart_sim::QueueDiscipline;
 use toml::Value;
 
 use super::words::{self, format_value};
 use crate::errors::Refuse as _;
-use crate::options::{PathPreset, usual_buffer};
+use crate::options::{PathPreset, QueueDiscipline, usual_buffer};
 use crate::sweep::WITH_COMMAS;
 
 const MAX_BYTES: u64 = 1 << 20;
