@@ -131,7 +131,9 @@ def _listed(options: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, (set, frozenset)):
             raise ValueError(f"{name}: found a set, whose order changes from run to run, expected a list")
         is_sequence = isinstance(value, Iterable) and not isinstance(value, str) and not _is_scheme(value)
-        listed[name] = list(value) if is_sequence and getattr(value, "ndim", 1) else value
+        # An array without a dimension is a number.
+        is_number = getattr(value, "ndim", None) == 0
+        listed[name] = list(value) if is_sequence and not is_number else value
     return listed
 
 
