@@ -46,7 +46,7 @@ fuzz_target!(|text: &str| {
         let Ok(claims) = claim::read(parts.clone().next().unwrap_or(""), &plan) else { continue };
         for claim in &claims {
             assert!(!claim.paper().is_empty());
-            let _ = (claim.recorded(is_quick), claim.compares());
+            let _ = (claim.recorded(is_quick), claim.paper(), claim.bound());
         }
         if plan.points.len() <= 16 {
             let _ = plan.setups(headstart_carriers::ALL);
