@@ -41,11 +41,11 @@ pub trait Store: Send + Sync + Debug {
     /// Every packet of its first flight is acknowledged or lost.
     fn release(&self, lease: &mut Lease, revision: &Revision);
 
-    /// Its first flight has not begun, or its peer does not answer: it does not count as live until
+    /// A flight not begun, or a peer that does not answer: the lease does not count as live until
     /// [`Self::resume`].
     fn suspend(&self, lease: &mut Lease);
 
-    /// It counts as live again: the number of others that do.
+    /// The lease counts as live again; returns the number of others that do.
     fn resume(&self, lease: &mut Lease) -> u32;
 
     /// The connection is over: writes the outcome and releases the lease.

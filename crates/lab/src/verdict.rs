@@ -130,7 +130,7 @@ pub struct Verdict {
     /// Of those that are harmless, those that may be the fastest. Empty for one or two seeds, which
     /// say nothing about harm.
     pub harmless: Vec<usize>,
-    /// Those whose harm is not known, and that may be faster than all harmless ones.
+    /// Schemes of unknown harm that may be faster than all harmless ones.
     pub not_known: Vec<usize>,
     /// Schemes that gave the same runs, packet for packet.
     pub identical: Vec<IdenticalSchemes>,

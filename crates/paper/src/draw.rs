@@ -437,7 +437,7 @@ impl Drawing {
 }
 
 impl PrintedMark {
-    /// Its place in a figure with these data; `None` where ours, which it lacks, was not run.
+    /// The mark in a figure with these data; `None` where ours, which it lacks, was not run.
     fn point(&self, data: &[Datum]) -> Option<Point> {
         let nearest = |name: &str| {
             let distance = |datum: &&Datum| match (self.x, self.y) {

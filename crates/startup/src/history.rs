@@ -212,7 +212,7 @@ pub trait Store {
     /// reservation of its first flight ends for good: those packets have left the path.
     fn suspend(&mut self, lease: &mut Lease);
 
-    /// It counts as live again: the number of others that do.
+    /// The lease counts as live again; returns the number of others that do.
     fn resume(&mut self, lease: &mut Lease) -> u32;
 
     /// The connection closes: writes the outcome and releases everything, the first flight's

@@ -314,7 +314,7 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
 pub struct BidiStream<B: Buf> {
     send: SendStream<B>,
     receive: RecvStream,
-    /// It is a client's, to a server.
+    /// The connection is a client's, to a server.
     is_request: bool,
 }
 

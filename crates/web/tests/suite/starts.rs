@@ -24,7 +24,7 @@ pub fn start(usual: &str, rollout: Rollout) -> (Running, Reports) {
     (Running { keys, ..server }, reports)
 }
 
-/// The same with another certificate.
+/// An endpoint with another certificate.
 pub fn start_as(usual: &str, rollout: Rollout, identity: &Identity) -> (Running, Reports) {
     let keys = tempfile::tempdir().expect("a folder for keys");
     let identity = identity.current().expect("a key");
