@@ -173,63 +173,6 @@ fn sighup_reads_the_certificate_again() {
     assert!(is_trusted_with(&new));
 }
 
-/// Processor time of a process, in hundredths of a second (proc_pid_stat(5)).
-#[cfg(target_os = "linux")]
-fn ticks(process: u32) -> u64 {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs");
-    let (_, fields) = stat.rsplit_once(") ").expect("the name's end");
-    fields.split(' ').skip(11).take(2).map(|field| field.parse::<u64>().expect("ticks")).sum()
-}
-
-/// The download is stopped in the middle until the successor has served others.
-#[test]
-#[cfg(target_os = "linux")]
-fn a_successor_takes_over_the_port_and_no_connection_is_dropped() {
-    const DOWNLOAD: usize = 1_000_000_000;
-    let folder = tempfile::tempdir().expect("a folder");
-    let logs =
-        ["before", "successor"].map(|name| folder.path().join(name).to_str().expect("a path").to_owned());
-    let lines = |log: &String| std::fs::read_to_string(log).unwrap_or_default();
-    let mut before = Server::start(&["--take-over", "--grace", "60 s", "--access-log", &logs[0]]);
-    let idle = ticks(before.child.id());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
-    command.args(["get", &before.page(&format!("bytes/{DOWNLOAD}")), "--insecure", "--timeout", "5 min"]);
-    let mut download = command.stdout(Stdio::null()).spawn().expect("the program runs");
-    let signal = |name: &str, process: u32| {
-        let sent = Command::new("kill").args([name, &process.to_string()]).status();
-        assert!(sent.expect("kill runs").success());
-    };
-    // A tenth of a second of the server's work: less than it takes.
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while ticks(before.child.id()) < idle + 10 {
-        assert!(Instant::now() < deadline, "the download does not begin");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    signal("-STOP", download.id());
-
-    let address = before.url.trim_start_matches("https://").trim_end_matches('/').to_owned();
-    let and = |log| Server::start(&["--listen", &address, "--take-over", "--access-log", log]);
-    let successor = and(&logs[1]);
-    signal("-TERM", before.child.id());
-    // Each on a connection of its own. The client that is stopped has 30 s until it counts as gone.
-    let got = headstart(&["get", &successor.page("bytes/1000"), "--insecure", "--repeat", "10"]);
-    assert!(got.status.success(), "{}", words(&got.stderr));
-    let third = headstart(&["serve", "--generate", "--listen", &address, "--take-over"]);
-    assert!(words(&third.stderr).contains("found 2 servers at it"), "{}", words(&third.stderr));
-
-    assert_eq!(lines(&logs[0]), "", "the download goes on");
-    signal("-CONT", download.id());
-    assert!(download.wait().expect("it ends").success());
-    assert!(before.child.wait().expect("it ends").success());
-    assert!(lines(&logs[0]).contains(&format!("\"GET /bytes/{DOWNLOAD} HTTP/3.0\" 200 {DOWNLOAD} ")));
-    assert_eq!(lines(&logs[0]).lines().count(), 1);
-    assert_eq!(lines(&logs[1]).lines().count(), 10);
-    // The filter is still there, and its number for this server is beyond the last one.
-    let got = headstart(&["get", &successor.page("bytes/100000"), "--insecure"]);
-    assert!(got.status.success(), "{}", words(&got.stderr));
-    TcpStream::connect(&address).expect("TCP is taken over, too");
-}
-
 /// As logrotate does it: the file is renamed, and nothing more is written to it after the signal.
 #[test]
 #[cfg(unix)]

@@ -7,15 +7,13 @@ use std::sync::Arc;
 
 use headstart_quic::server::SetupError;
 use headstart_quic::{Choice, Gates, Guard, Policy, PreciseRuntime, Rollout, ServerSetup, Sharded, Store};
+use noq::Endpoint;
 use noq::crypto::rustls::QuicServerConfig;
-use noq::{Endpoint, EndpointConfig};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::identity::CurrentIdentity;
 use crate::server;
 use crate::start::FastStartAdmission;
-#[cfg(target_os = "linux")]
-use crate::steering::Tag;
 
 /// Settings of a server.
 #[derive(Clone, Debug)]
@@ -80,20 +78,6 @@ const PEERS: usize = 4096;
 ///
 /// If the address cannot be bound.
 pub fn socket(address: SocketAddr) -> io::Result<UdpSocket> {
-    bind(address, false)
-}
-
-/// The same, beside other sockets at this address that were opened by this function.
-///
-/// # Errors
-///
-/// If the address cannot be bound.
-#[cfg(target_os = "linux")]
-pub fn shared_socket(address: SocketAddr) -> io::Result<UdpSocket> {
-    bind(address, true)
-}
-
-fn bind(address: SocketAddr, is_shared: bool) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6() {
         socket.set_only_v6(false)?;
@@ -101,10 +85,6 @@ fn bind(address: SocketAddr, is_shared: bool) -> io::Result<UdpSocket> {
     // A larger buffer helps; the system's limit is acceptable.
     let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
     let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
-    #[cfg(target_os = "linux")]
-    socket.set_reuse_port(is_shared)?;
-    #[cfg(not(target_os = "linux"))]
-    let _ = is_shared;
     socket.bind(&address.into())?;
     Ok(socket.into())
 }
@@ -122,23 +102,6 @@ pub fn open(
     open_on(plan, socket)
 }
 
-/// The same beside a server that was opened so, whose successor this one is: it gets the new
-/// connections, and the one before completes its own ([`crate::steering`]).
-///
-/// # Errors
-///
-/// As [`open`], and if two servers are there already.
-#[cfg(target_os = "linux")]
-pub fn open_shared(
-    plan: ServerSettings<'_>,
-    address: SocketAddr,
-) -> Result<(Endpoint, FastStartAdmission), OpenError> {
-    let failed = |source| OpenError::Socket { address, source };
-    let (socket, tag) = (shared_socket(address).map_err(failed)?, Tag::random().map_err(failed)?);
-    tag.attach(&socket).map_err(failed)?;
-    open_with(plan, socket, tag.endpoint_config())
-}
-
 /// The same on a socket that is bound already.
 ///
 /// # Errors
@@ -147,14 +110,6 @@ pub fn open_shared(
 pub fn open_on(
     plan: ServerSettings<'_>,
     socket: UdpSocket,
-) -> Result<(Endpoint, FastStartAdmission), OpenError> {
-    open_with(plan, socket, server::endpoint_config())
-}
-
-fn open_with(
-    plan: ServerSettings<'_>,
-    socket: UdpSocket,
-    config: EndpointConfig,
 ) -> Result<(Endpoint, FastStartAdmission), OpenError> {
     let tls = Arc::new(server::tls(plan.identity)?);
     let unsuited = |_| rustls::Error::General("it has no cipher suite that QUIC begins with".into());
@@ -183,7 +138,7 @@ fn open_with(
     let others: Vec<ServerSetup> = others.collect::<Result<_, _>>()?;
 
     let address = socket.local_addr().unwrap_or(UNKNOWN);
-    let endpoint = Endpoint::new(config, Some(base.clone()), socket, runtime)
+    let endpoint = Endpoint::new(server::endpoint_config(), Some(base.clone()), socket, runtime)
         .map_err(|source| OpenError::Socket { address, source })?;
     Ok((endpoint, FastStartAdmission::new(usual).with_choices(others)))
 }

@@ -15,25 +15,18 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use futures_util::stream;
 use http::header::{
-    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HOST, IF_RANGE, LAST_MODIFIED,
-    RANGE, VARY,
+    CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HOST, IF_RANGE, LAST_MODIFIED, RANGE, VARY,
 };
 use http::request::Parts;
 use http::uri::Authority;
-use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
-use http_body::{Body as _, Frame, SizeHint};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
+use http_body::{Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use tower::{ServiceExt, service_fn};
-use tower_http::CompressionLevel;
-use tower_http::compression::Compression;
-use tower_http::compression::predicate::{DefaultPredicate, Predicate as _};
 use tower_http::services::ServeDir;
 
-use crate::compression::{Budget, CompressedBody, CompressionCounters, is_accepted};
 use crate::places::{ConnectionCounters, Kind, Places};
-use crate::small_files::{Key, LARGEST, SmallFiles};
 
 /// The body of an answer.
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
@@ -55,9 +48,7 @@ pub enum Site {
 pub struct Folder {
     root: PathBuf,
     files: ServeDir,
-    small: Arc<SmallFiles>,
     places: Arc<Places>,
-    compression: Option<Arc<Budget>>,
 }
 
 /// Most answers that hold a file, of all clients together: each has a descriptor and 64 KiB.
@@ -82,24 +73,15 @@ impl Folder {
             .precompressed_gzip();
         let places =
             Places::new(MOST_FILES, MOST_FILES_PER_ADDRESS, Kind::File, ConnectionCounters::default());
-        Ok(Self { root: root.to_owned(), files, small: Arc::default(), places, compression: None })
+        Ok(Self { root: root.to_owned(), files, places })
     }
 
     /// Limits on answers that hold a file, in all and of one address, counted in `counters`; beyond
     /// them requests are answered with 503. [`MOST_FILES`] and [`MOST_FILES_PER_ADDRESS`] by
-    /// default. Small files are answered from memory, within its bounds.
+    /// default.
     #[must_use]
     pub fn with_limits(self, most: usize, most_per_address: usize, counters: ConnectionCounters) -> Self {
         Self { places: Places::new(most, most_per_address, Kind::File, counters), ..self }
-    }
-
-    /// With compression of files that are not there compressed, as the client accepts it: Brotli or
-    /// gzip at the fastest level, within half of the processors. Images, answers to range requests
-    /// and those of less than 32 bytes stay as they are. The size of a compressed answer is unknown
-    /// when it starts.
-    #[must_use]
-    pub fn with_compression(self, counters: CompressionCounters) -> Self {
-        Self { compression: Some(Arc::new(Budget::new(counters))), ..self }
     }
 }
 
@@ -122,10 +104,7 @@ impl Site {
             Self::Folder(_) if is_hidden(&path) => plain(StatusCode::NOT_FOUND, "not found"),
             Self::Folder(folder) => {
                 let request = Request::from_parts(head, Empty::<Bytes>::new());
-                match &folder.compression {
-                    Some(budget) => folder.compressed(budget, peer, request, &path).await,
-                    None => folder.answer(peer, request, &path).await,
-                }
+                folder.answer(peer, request, &path).await
             }
             Self::Generated if matches!(head.method, Method::GET | Method::HEAD) => generated(&path),
             Self::Generated => plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD"),
@@ -135,44 +114,6 @@ impl Site {
 }
 
 impl Folder {
-    async fn compressed(
-        &self,
-        budget: &Arc<Budget>,
-        peer: IpAddr,
-        request: Request<Empty<Bytes>>,
-        path: &str,
-    ) -> Response<Body> {
-        let (has_room, is_accepted) = (budget.has_room(), is_accepted(request.headers()));
-        let counted = Arc::clone(budget);
-        // Asked last, of an answer that could be compressed.
-        let is_within = move |_: StatusCode, _: Version, _: &HeaderMap, _: &Extensions| {
-            if !has_room && is_accepted {
-                counted.skip();
-            }
-            has_room
-        };
-        let files = service_fn(async |request| Ok::<_, Infallible>(self.answer(peer, request, path).await));
-        let compression = Compression::new(files)
-            .quality(CompressionLevel::Fastest)
-            .compress_when(DefaultPredicate::new().and(is_within));
-        let Ok(answer) = compression.oneshot(request).await;
-        let answer = answer.map(|body| body.map_err(io::Error::other).boxed_unsync());
-        let is_compressed_here =
-            answer.headers().contains_key(CONTENT_ENCODING) && !answer.headers().contains_key(CONTENT_LENGTH);
-        if !is_compressed_here {
-            return answer;
-        }
-        let mut answer = answer.map(|body| CompressedBody::new(body, Arc::clone(budget)).boxed_unsync());
-        // RFC 9110 §8.8.1: a strong tag stands for bytes that were not compressed here.
-        let headers = answer.headers_mut();
-        if let Some(tag) = headers.get(ETAG).filter(|tag| tag.as_bytes().starts_with(b"\""))
-            && let Ok(weak) = HeaderValue::from_bytes(&[b"W/", tag.as_bytes()].concat())
-        {
-            headers.insert(ETAG, weak);
-        }
-        answer
-    }
-
     /// Adds to `tower-http` that a range is ignored if its unit is unknown, if there are several
     /// (RFC 9110 §14.2), or if `If-Range` names another version of the file (§13.1.5).
     async fn answer(&self, peer: IpAddr, mut request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
@@ -216,33 +157,24 @@ impl Folder {
     }
 
     async fn read(&self, peer: IpAddr, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
-        let key = SmallFiles::key(&request);
-        if let Some(answer) = key.as_ref().and_then(|key| self.small.get(key)) {
-            return answer;
-        }
         let Some(place) = self.places.take(peer, self.places.open()) else {
             return plain(StatusCode::SERVICE_UNAVAILABLE, "too many requests are in progress");
         };
-        let answer = self.found(request, key, path).await;
-        match answer.body().size_hint().exact() {
-            // In memory, and the file is closed.
-            Some(length) if length <= LARGEST => answer,
-            // The body has the place of the file that it holds.
-            _ => answer.map(|body| {
-                body.inspect_frame(move |_| {
-                    let _held = &place;
-                })
-                .boxed_unsync()
-            }),
-        }
+        // The body has the place of the file that it holds.
+        self.found(request, path).await.map(|body| {
+            body.inspect_frame(move |_| {
+                let _held = &place;
+            })
+            .boxed_unsync()
+        })
     }
 
-    async fn found(&self, request: Request<Empty<Bytes>>, key: Option<Key>, path: &str) -> Response<Body> {
+    async fn found(&self, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         if !self.has_only_files(path).await {
             return plain(StatusCode::NOT_FOUND, "not found");
         }
-        let answer = match self.open_file(request, key).await {
+        let answer = match self.open_file(request).await {
             Ok(answer) => answer,
             Err(error) if is_absent(&error) => plain(StatusCode::NOT_FOUND, "not found"),
             Err(error) => {
@@ -279,12 +211,7 @@ impl Folder {
         tokio::task::spawn_blocking(look).await.unwrap_or(false)
     }
 
-    async fn open_file(
-        &self,
-        request: Request<Empty<Bytes>>,
-        key: Option<Key>,
-    ) -> io::Result<Response<Body>> {
-        let key = key.filter(|_| request.method() == Method::GET);
+    async fn open_file(&self, request: Request<Empty<Bytes>>) -> io::Result<Response<Body>> {
         let is_head = request.method() == Method::HEAD;
         let answer = self.files.clone().try_call(request).await?;
         let mut answer = answer.map(|body| body.map_err(io::Error::other).boxed_unsync());
@@ -297,10 +224,7 @@ impl Folder {
         if let Some(left) = length.filter(|_| is_body) {
             answer = answer.map(|inner| Measured { inner, left }.boxed_unsync());
         }
-        match key {
-            Some(key) => self.small.keep(key, answer).await,
-            None => Ok(answer),
-        }
+        Ok(answer)
     }
 
     /// Lists names in a folder without `index.html`; `None` if `path` is no folder below the root.
@@ -369,7 +293,8 @@ impl http_body::Body for Measured {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left == 0 && self.inner.is_end_stream()
+        // Without another read, which would find the file's end.
+        self.left == 0
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -510,12 +435,7 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
 }
 
 fn full(text: String) -> Body {
-    whole(text.into())
-}
-
-/// A body of these bytes.
-pub(crate) fn whole(contents: Bytes) -> Body {
-    Full::new(contents).map_err(|never: Infallible| match never {}).boxed_unsync()
+    Full::new(text.into()).map_err(|never: Infallible| match never {}).boxed_unsync()
 }
 
 fn empty() -> Body {
@@ -553,50 +473,5 @@ mod tests {
         }
         // The target counts, whatever the field says (RFC 9112 §3.2.2).
         assert!(named(Version::HTTP_11, "https://a.example/", &["b.example"]));
-    }
-
-    /// On one thread, so that its processor time is that of compression and of this test.
-    #[tokio::test]
-    #[cfg(target_os = "linux")]
-    async fn compression_takes_its_share_of_the_processors_and_what_is_beyond_is_sent_as_it_is() {
-        use rustix::time::{ClockId, clock_gettime};
-        use std::time::Duration;
-        const LENGTH: usize = 4_000_000;
-        let files = tempfile::tempdir().expect("a folder");
-        let text: String = (0_u64..)
-            .map(|n| format!("{:x}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
-            .take(LENGTH / 16)
-            .collect();
-        std::fs::write(files.path().join("large.txt"), &text).expect("a file");
-        let counters = CompressionCounters::default();
-        let budget = Arc::new(Budget::of(0.1, counters.clone()));
-        let folder = Folder::open(files.path()).expect("a folder");
-        let site = Site::Folder(Folder { compression: Some(budget), ..folder });
-        let ask = async || {
-            let request =
-                Request::builder().uri("https://localhost/large.txt").header("accept-encoding", "gzip");
-            let request = request.version(Version::HTTP_2).body(Empty::<Bytes>::new()).expect("a request");
-            site.answer(IpAddr::from([192, 0, 2, 1]), request).await
-        };
-        let mut answers = vec![];
-        for _ in 0..20 {
-            answers.push(ask().await);
-        }
-        assert!(answers.iter().all(|answer| answer.headers().contains_key(CONTENT_ENCODING)), "all at once");
-        let spent = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).expect("it goes forward");
-        let begun = spent();
-        let bodies = answers.into_iter().map(|answer| answer.into_body().collect());
-        let bodies = futures_util::future::join_all(bodies);
-        let ended = tokio::time::timeout(Duration::from_secs(2), bodies).await;
-        let took = spent() - begun;
-        assert!(ended.is_err(), "they wait");
-        assert!(
-            (Duration::from_millis(20)..Duration::from_secs(1)).contains(&took),
-            "{took:?} of two seconds"
-        );
-        let answer = ask().await;
-        assert!(!answer.headers().contains_key(CONTENT_ENCODING), "{:?}", answer.headers());
-        assert_eq!(answer.into_body().collect().await.expect("a file").to_bytes(), text);
-        assert!(counters.render().ends_with("skipped_total 1\n"), "{}", counters.render());
     }
 }

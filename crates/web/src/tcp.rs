@@ -109,31 +109,6 @@ async fn run(
     let _ = tokio::time::timeout(server_config.grace, connections.wait()).await;
 }
 
-/// A listener beside others at this address that were made by this function: each connection goes
-/// to one of them.
-///
-/// # Errors
-///
-/// If the address cannot be bound.
-#[cfg(target_os = "linux")]
-pub fn shared_listener(address: SocketAddr) -> io::Result<std::net::TcpListener> {
-    use socket2::{Domain, Protocol, Socket, Type};
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    if address.is_ipv6() {
-        socket.set_only_v6(false)?;
-    }
-    socket.set_reuse_address(true)?;
-    socket.set_reuse_port(true)?;
-    socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
-    Ok(socket.into())
-}
-
-/// Connections that wait to be accepted; the standard library's number.
-#[cfg(target_os = "linux")]
-const BACKLOG: i32 = 128;
-
 /// A connection whose packets leave at once: the end of a small answer would wait for the ack of
 /// its beginning, which Linux delays by 40 ms. The kernel closes it when its peer takes nothing for
 /// `stall`.

@@ -18,7 +18,6 @@ use headstart_store::fleet::{self, Address, AddressError, Fleet};
 use headstart_store::{History, Options};
 use headstart_units::{Rate, Ratio, Span};
 use headstart_web::access_log::{AccessLog, Destination, Format};
-use headstart_web::compression::CompressionCounters;
 use headstart_web::identity::{self, CurrentIdentity, Identity};
 use headstart_web::open::ServerSettings;
 use headstart_web::places::ConnectionCounters;
@@ -144,10 +143,6 @@ pub struct OperationOptions {
     /// Fields of these lines: common, combined, or timed (with seconds and scheme)
     #[arg(long, default_value_t, value_name = "FORMAT", requires = "access_log")]
     pub access_log_format: Format,
-    /// Compress files for clients that accept it, unless page.html.br, .zst or .gz is there; the
-    /// server then does not know the size of an answer when it starts
-    #[arg(long, conflicts_with = "generate")]
-    pub compress: bool,
     /// Write a qlog of every connection into this folder
     #[arg(long, value_name = "FOLDER")]
     pub qlog: Option<PathBuf>,
@@ -177,11 +172,6 @@ pub struct OperationOptions {
     /// Time for open connections to finish after SIGTERM or Ctrl-C; a second one ends them
     #[arg(long, default_value = "3 s", value_name = "TIME")]
     pub grace: Span,
-    /// Take over from a server that has the same address and this option: new connections are this
-    /// one's, and SIGTERM lets the former complete its own (docs/serving.md)
-    #[cfg(target_os = "linux")]
-    #[arg(long)]
-    pub take_over: bool,
     /// Do not print a line for each connection; warnings are still printed
     #[arg(long)]
     pub quiet: bool,
@@ -238,9 +228,8 @@ fn raise_open_files() {
 async fn run(args: ServeArgs) -> Result<()> {
     log_connections(args.operation.quiet);
     let connections = ConnectionCounters::default();
-    let compression = args.operation.compress.then(CompressionCounters::default);
     let CheckedOptions { site, identity, history, history_counters, access_log, percent } =
-        checked(&args, &connections, compression.as_ref()).or_refuse()?;
+        checked(&args, &connections).or_refuse()?;
     let (rollout, choice_rollout) = (Arc::new(Rollout::new(percent)), Arc::new(Rollout::default()));
 
     let has_control = percent > 0.0 && percent < 100.0;
@@ -288,7 +277,6 @@ async fn run(args: ServeArgs) -> Result<()> {
             render(
                 Arc::clone(&starts),
                 server_config.connections.clone(),
-                compression,
                 history_counters,
                 access_log.clone(),
                 guard.clone(),
@@ -357,11 +345,7 @@ struct CheckedOptions {
 type RenderHistory = Box<dyn Fn() -> String + Send + Sync>;
 
 /// Checks the options: site, identity, history and percentage of the rollout.
-fn checked(
-    args: &ServeArgs,
-    connections: &ConnectionCounters,
-    compression: Option<&CompressionCounters>,
-) -> Result<CheckedOptions> {
+fn checked(args: &ServeArgs, connections: &ConnectionCounters) -> Result<CheckedOptions> {
     let percent = percent(args.operation.rollout)?;
     if args.operation.allow_scheme_choice && percent < 100.0 {
         bail!(
@@ -387,11 +371,7 @@ fn checked(
         Some(folder) => {
             let opened = Folder::open(folder).with_context(|| format!("folder {}", folder.display()))?;
             let (all, one) = (args.operation.most_connections, args.operation.most_per_address);
-            let opened = opened.with_limits(all, one, connections.clone());
-            Site::Folder(match compression {
-                Some(counters) => opened.with_compression(counters.clone()),
-                None => opened,
-            })
+            Site::Folder(opened.with_limits(all, one, connections.clone()))
         }
         None => Site::Generated,
     };
@@ -597,7 +577,6 @@ fn percent(share: Ratio) -> Result<f64> {
 fn render(
     starts: Arc<FastStartAdmission>,
     connections: ConnectionCounters,
-    compression: Option<CompressionCounters>,
     history: RenderHistory,
     access_log: Option<AccessLog>,
     guard: Option<Arc<Guard>>,
@@ -606,7 +585,6 @@ fn render(
         let starts = metrics::merged(starts.counted().map(|(scheme, counted)| counted.render(&scheme)));
         let others = [
             connections.render(),
-            compression.as_ref().map(CompressionCounters::render).unwrap_or_default(),
             history(),
             access_log.as_ref().map(AccessLog::render).unwrap_or_default(),
             guard.as_ref().map(|guard| guard.render()).unwrap_or_default(),

@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use crate::common::{Running, TIMEOUT, folder, start};
 use headstart_web::client::{self, Trust, tls};
-use headstart_web::compression::CompressionCounters;
 use headstart_web::identity::Identity;
 use headstart_web::server::ServerConfig;
-use headstart_web::site::{Folder, Site};
+use headstart_web::site::Site;
 use rustls::pki_types::ServerName;
-use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -265,39 +263,6 @@ async fn a_compressed_file_is_for_clients_that_accept_it() {
         assert_eq!(header(&plain, "vary"), Some("accept-encoding"), "{plain}");
         assert_ne!(header(&plain, "etag"), header(&compressed, "etag"));
         assert!(plain.ends_with("<h1>home</h1>"), "{plain}");
-    }
-    server.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_folder_with_compression_sends_less_to_clients_that_accept_it() {
-    let folder = |files: &TempDir| {
-        std::fs::write(files.path().join("long.txt"), "compressed ".repeat(1_000)).expect("a file");
-        Site::Folder(
-            Folder::open(files.path())
-                .expect("the folder is there")
-                .with_compression(CompressionCounters::default()),
-        )
-    };
-    let server = start(ServerConfig::default(), folder).await;
-    let get =
-        |fields: &str| format!("GET /long.txt HTTP/1.1\r\nHost: h\r\n{fields}Connection: close\r\n\r\n");
-    let plain = ask(&server, &get("")).await;
-    assert_eq!(header(&plain, "content-encoding"), None, "{plain}");
-    assert_eq!(header(&plain, "content-length"), Some("11000"), "{plain}");
-    assert_eq!(header(&plain, "vary"), Some("accept-encoding"), "{plain}");
-    for coding in ["br", "gzip"] {
-        let accept = format!("Accept-Encoding: {coding}\r\n");
-        let compressed = ask(&server, &get(&accept)).await;
-        assert_eq!(header(&compressed, "content-encoding"), Some(coding), "{compressed}");
-        assert!(compressed.len() < 1_000, "{coding}: {} bytes", compressed.len());
-        // RFC 9110 §8.8.1: its bytes are others than those of the strong tag.
-        let tag = header(&compressed, "etag").expect("a tag");
-        assert_eq!(tag, format!("W/{}", header(&plain, "etag").expect("a tag")));
-        let again = ask(&server, &get(&format!("{accept}If-None-Match: {tag}\r\n"))).await;
-        assert!(again.starts_with("HTTP/1.1 304"), "{again}");
-        let range = ask(&server, &get(&format!("{accept}Range: bytes=0-99\r\n"))).await;
-        assert!(range.starts_with("HTTP/1.1 206") && header(&range, "content-encoding").is_none(), "{range}");
     }
     server.stop().await;
 }

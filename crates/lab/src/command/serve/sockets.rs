@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use anyhow::{Context, Result, anyhow, bail};
 use headstart_web::open::{self, OpenError, ServerSettings};
 use headstart_web::start::FastStartAdmission;
-use headstart_web::tcp;
 use noq::Endpoint;
 use tokio::net::TcpListener;
 
@@ -27,15 +26,6 @@ pub async fn listen(
         return Ok((listener.map(TcpListener::from_std).transpose()?, endpoint, starts));
     }
     let at = args.listen;
-    #[cfg(target_os = "linux")]
-    if args.operation.take_over {
-        // UDP first: a third server ends here, before it gets connections of TCP.
-        let (endpoint, starts) = open::open_shared(plan.clone(), at).map_err(|error| not_open(error, at))?;
-        let listen = || TcpListener::from_std(tcp::shared_listener(endpoint.local_addr()?)?);
-        let listener = (!args.operation.no_tcp).then(listen).transpose();
-        let listener = listener.map_err(|error| refused(&error, "--listen", at, "TCP"))?;
-        return Ok((listener, endpoint, starts));
-    }
     if args.operation.no_tcp {
         let (endpoint, starts) = open::open(plan.clone(), at).map_err(|error| not_open(error, at))?;
         return Ok((None, endpoint, starts));
