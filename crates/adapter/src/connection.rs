@@ -1,46 +1,16 @@
 //! A connection's state outside of its congestion controller: set-up, announced sizes, account.
 
-use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use headstart_host::locked;
-use headstart_startup::catalogue::{Entry, Name, Needs};
-use headstart_startup::history::FixedHash;
 use headstart_startup::prior::Hint;
-use headstart_startup::{Allowance, Scheme, Startup as _, base};
+use headstart_startup::{Allowance, base};
 use headstart_units::{Bytes, Time};
 
 use crate::store::client_key;
-use crate::{Account, Gates, Guard, Limits, Metrics, Policy, Rollout, StartReport, Store};
-
-/// A scheme that the stack carries.
-#[derive(Clone, Copy, Debug)]
-pub struct Choice {
-    /// Its name in the catalogue.
-    pub name: Name,
-    /// The input that it cannot do without.
-    pub needs: Needs,
-    /// The scheme.
-    pub scheme: Scheme,
-}
-
-/// A congestion controller cannot ask for copies.
-const NO_COPIES: &str =
-    "it sends packets again that are not lost, and a congestion controller cannot ask for that";
-
-impl Choice {
-    /// A catalogue entry on a stack with a congestion controller and nothing else.
-    ///
-    /// # Errors
-    /// The reason why no such stack carries it.
-    pub fn of(entry: &Entry) -> Result<Self, &'static str> {
-        let (about, scheme) = (entry.about(), entry.scheme());
-        let reason = about.not_over_udp.or(scheme.repair().is_active().then_some(NO_COPIES));
-        reason.map_or(Ok(Self { name: entry.name, needs: entry.needs, scheme }), Err)
-    }
-}
+use crate::{Account, Choice, Draws, Gates, Guard, Limits, Metrics, Policy, Rollout, StartReport, Store};
 
 /// Settings common to all connections of an endpoint.
 #[derive(Clone, Debug)]
@@ -95,32 +65,6 @@ impl Rules {
     #[must_use]
     pub fn store(&self) -> Option<&dyn Store> {
         self.store.as_deref()
-    }
-}
-
-/// Draws a number for each connection: a secret keeps clients from choosing their arm, a seed makes
-/// runs repeatable.
-#[derive(Debug, Default)]
-pub struct Draws {
-    secret: RandomState,
-    seed: Option<u64>,
-    accepted: AtomicU64,
-}
-
-impl Draws {
-    /// Draws from a seed.
-    #[must_use]
-    pub fn of_seed(seed: u64) -> Self {
-        Self { seed: Some(seed), ..Self::default() }
-    }
-
-    /// The number of the next connection.
-    pub fn next(&self) -> u64 {
-        let serial = self.accepted.fetch_add(1, Ordering::Relaxed);
-        match self.seed {
-            None => self.secret.hash_one(serial),
-            Some(seed) => FixedHash::default().hash_one((seed, serial)),
-        }
     }
 }
 
@@ -286,18 +230,27 @@ impl Connection {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The application's handle of a connection: flow sizes in, report out.
+#[derive(Clone, Debug)]
+pub struct Handle(pub Arc<Connection>);
 
-    /// Two processes agree on half of the connections, as by chance: with a standard deviation of
-    /// 16.
-    #[test]
-    fn a_client_that_knows_the_arms_of_one_process_cannot_tell_those_of_another() {
-        let arms = |draws: Draws| (0..1000).map(|_| draws.next() % 10_000 < 5_000).collect::<Vec<_>>();
-        let (one, other) = (arms(Draws::default()), arms(Draws::default()));
-        let alike = one.iter().zip(&other).filter(|(a, b)| a == b).count();
-        assert!((400..=600).contains(&alike), "{alike} of 1000");
-        assert_eq!(arms(Draws::of_seed(1)), arms(Draws::of_seed(1)), "a run is repeatable");
+impl Handle {
+    /// Announces `bytes` further bytes of application data, for schemes that plan with the flow's
+    /// size (JumpStart). To be called for each answer, before it is written: the sizes add up.
+    pub fn expect(&self, bytes: u64) {
+        self.0.expect(bytes);
+    }
+
+    /// The report so far: up to the last change of the scheme's phase, or complete after the end of
+    /// the connection.
+    #[must_use]
+    pub fn report(&self) -> StartReport {
+        self.0.report()
+    }
+
+    /// Ends the account without a record: of a peer that broke the protocol, which may have
+    /// acknowledged data that it never received.
+    pub fn abandon(&self) {
+        self.0.abandon();
     }
 }

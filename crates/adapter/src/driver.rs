@@ -200,14 +200,15 @@ impl Driver {
     }
 
     /// A part of the flight has not left, and the window has room for no more than that part. The
-    /// rest may be smaller than a packet, and a stack may require the room of a full one.
+    /// rest may be smaller than a packet, and a stack may require the room of a full one. With
+    /// `is_estimated` a flow may be larger on the wire than announced.
     #[must_use]
-    pub fn has_rest(&self, largest: Bytes) -> bool {
+    pub fn has_rest(&self, largest: Bytes, is_estimated: bool) -> bool {
         let (sent, flight) = (self.sender.ledger().sent(), self.sender.first_flight());
         let controller = self.sender.controller();
         let ends_with_flight = || !controller.is_handed_over() && controller.scheme().ends_with_flight();
-        // The size on the wire is an estimate.
-        let is_rest_of_flow = || self.is_whole_flow && sent < flight + flight / ESTIMATED;
+        let excess = if is_estimated { flight / ESTIMATED } else { Bytes::ZERO };
+        let is_rest_of_flow = || self.is_whole_flow && sent < flight + excess;
         let is_rest_of_flight = || sent < flight && ends_with_flight() && flight - sent < largest;
         self.is_started() && (is_rest_of_flow() || is_rest_of_flight())
     }

@@ -38,6 +38,7 @@
 //! |---|---|
 //! | [`account`] | one connection: judges its inputs, keeps its report, writes its record |
 //! | [`announced`] | announced data compared with a plan |
+//! | [`choice`], [`draws`] | schemes by name, and those that a stack refuses; the draw of an arm |
 //! | [`connection`] | settings of an endpoint; a connection's state outside of its controller |
 //! | [`driver`] | one path's scheme: when it begins, further flights, what is published |
 //! | [`publication`] | the events after which the account is brought up to date |
@@ -54,7 +55,9 @@
 
 pub mod account;
 pub mod announced;
+pub mod choice;
 pub mod connection;
+pub mod draws;
 pub mod driver;
 pub mod epoch;
 pub mod gates;
@@ -70,7 +73,9 @@ pub mod start_report;
 pub mod store;
 
 pub use account::{Account, Inputs};
-pub use connection::{Choice, Connection, Rules};
+pub use choice::{Choice, ChoiceError, ChoiceOn, Stack};
+pub use connection::{Connection, Handle, Rules};
+pub use draws::Draws;
 pub use driver::Driver;
 pub use epoch::{Epoch, EpochCache};
 pub use gates::{Gates, Rollout};
@@ -83,6 +88,8 @@ pub use store::{Sharded, Store};
 
 #[doc(hidden)]
 pub use headstart_startup::base::Kind as BaseKind;
+#[doc(hidden)]
+pub use headstart_startup::catalogue::Needs;
 #[doc(hidden)]
 pub use headstart_units::Bytes;
 

@@ -65,3 +65,43 @@ macro_rules! rule_setters {
         }
     };
 }
+
+/// The methods of a server's set-up with the fields `rules` and `draws`, whose schemes are of the
+/// type `Choice`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! setup_methods {
+    () => {
+        fn rules_mut(&mut self) -> &mut $crate::Rules {
+            ::std::sync::Arc::make_mut(&mut self.rules)
+        }
+
+        $crate::rule_setters!();
+
+        /// The control arm's scheme. Slow start from ten packets by default.
+        #[must_use]
+        pub fn control(mut self, choice: Choice) -> Self {
+            self.rules_mut().control = choice.choice();
+            self
+        }
+
+        /// Draws the arms from a seed instead of a secret: for repeatable runs.
+        #[must_use]
+        pub fn seed(mut self, seed: u64) -> Self {
+            self.draws = ::std::sync::Arc::new($crate::Draws::of_seed(seed));
+            self
+        }
+
+        /// The counters.
+        #[must_use]
+        pub fn counted(&self) -> &::std::sync::Arc<$crate::Metrics> {
+            &self.rules.metrics
+        }
+
+        /// The input that the scheme cannot do without.
+        #[must_use]
+        pub fn needs(&self) -> $crate::Needs {
+            self.rules.choice.needs
+        }
+    };
+}

@@ -182,7 +182,7 @@ impl Adapter {
         }
         let controller = next_flight.map_or(self.driver.sender.controller(), |next| &next.controller);
         // The stack requires room for a full packet even for the flow's last bytes.
-        let is_last = next_flight.is_some() || self.has_rest();
+        let is_last = next_flight.is_some() || self.driver.has_rest(self.largest, false);
         let rest = if is_last { self.largest } else { Bytes::ZERO };
         let least = if self.driver.is_small() { initial } else { Bytes::ZERO };
         self.with_unmanaged_in_flight(controller.allowance().window.max(least) + rest)
@@ -210,14 +210,6 @@ impl Adapter {
         let ends_with_flight =
             || !sender.controller().is_handed_over() && sender.controller().scheme().ends_with_flight();
         sender.ledger().sent() < sender.first_flight() && (self.driver.is_whole_flow() || ends_with_flight())
-    }
-
-    /// The rest of the flight may be smaller than a packet because the data end there. If a limit
-    /// cut the flight short, the path may carry larger packets than those it was planned in. In the
-    /// second case up to a packet more than the flight leaves.
-    fn has_rest(&self) -> bool {
-        let left = self.driver.sender.first_flight().saturating_sub(self.driver.sender.ledger().sent());
-        self.is_flight_leaving() && (self.driver.is_whole_flow() || left < self.largest)
     }
 
     /// If the peer's port changes the stack goes on with a clone: same path, other address.

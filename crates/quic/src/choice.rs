@@ -4,7 +4,9 @@
 //! transport cannot carry is refused by name, never replaced by another.
 
 use headstart_startup::catalogue::{self, Entry, Name, Native, Needs};
-use headstart_startup::{Scheme, Startup as _, parameters};
+use headstart_startup::{Scheme, Startup as _};
+
+use crate::ChoiceError;
 
 /// A scheme, or the stack's own controller.
 #[derive(Clone, Copy, Debug)]
@@ -29,22 +31,6 @@ pub enum Stack {
     Bbr,
     /// CUBIC with an initial window of ten packets: the stack's default.
     Cubic,
-}
-
-/// Reasons to refuse a scheme.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ChoiceError {
-    /// The catalogue has no such scheme, or the scheme no such parameters.
-    #[error(transparent)]
-    Unknown(#[from] parameters::Error),
-    /// The scheme exists, but not on this transport.
-    #[error("`{name}` is not available over QUIC: {reason}")]
-    Unsupported {
-        /// The scheme requested.
-        name: String,
-        /// The part that is missing.
-        reason: &'static str,
-    },
 }
 
 /// Name of the stack's own CUBIC, which the catalogue does not have.
@@ -79,7 +65,8 @@ impl Choice {
     /// [`ChoiceError::Unsupported`] if this transport cannot carry it.
     pub fn own(entry: &Entry) -> Result<Self, ChoiceError> {
         if let Some(reason) = entry.about().not_over_udp {
-            return Err(ChoiceError::Unsupported { name: entry.name.to_string(), reason });
+            let name = entry.name.to_string();
+            return Err(ChoiceError::Unsupported { name, stack: "QUIC", reason });
         }
         let scheme = entry.scheme();
         let summary = if scheme.requires_tail_probe() {

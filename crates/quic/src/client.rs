@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use headstart_adapter::Draws;
 use headstart_startup::hint::Steps;
 use headstart_startup::prior::Hint;
 use noq_proto::{Side, TokenMemoryCache, TokenStore, TransportConfig};
@@ -20,7 +21,7 @@ use crate::copies::{CopyPolicy, DuplicateSender};
 use crate::epoch::Epoch;
 use crate::metrics::Metrics;
 use crate::pending_connection::PendingConnection;
-use crate::server::{ArmAssignment, SetupError, common_setters, install};
+use crate::server::{SetupError, common_setters, install};
 use crate::session::{ClientTls, CustomCrypto, SessionFactory, tls};
 use crate::shared::{Handle, Rules, Shared};
 use crate::store::server_key;
@@ -33,7 +34,7 @@ pub struct ClientSetup {
     tokens: Arc<dyn TokenStore>,
     announce: Option<Hint>,
     rules: Arc<Rules>,
-    arms: ArmAssignment,
+    draws: Arc<Draws>,
     connections: Arc<AtomicU64>,
     #[cfg(feature = "qlog")]
     qlog: Option<Arc<crate::qlog::Directory>>,
@@ -67,7 +68,7 @@ impl ClientSetup {
             tokens: Arc::new(TokenMemoryCache::default()),
             announce: None,
             rules: Arc::new(Rules::new(Side::Client, crate::choice::slow_start())),
-            arms: ArmAssignment::default(),
+            draws: Arc::default(),
             connections: Arc::default(),
             #[cfg(feature = "qlog")]
             qlog: None,
@@ -100,7 +101,7 @@ impl ClientSetup {
     /// Configuration and handle for one connection to `remote`.
     #[must_use]
     pub fn configure(&self, remote: SocketAddr, server_name: &str) -> (noq::ClientConfig, Handle) {
-        let number = self.arms.draw(&self.connections.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+        let number = self.draws.of(&self.connections.fetch_add(1, Ordering::Relaxed).to_be_bytes());
         let key = server_key(remote.ip(), server_name);
         #[cfg(feature = "qlog")]
         let (factory, log) = self.qlog.as_ref().map(|it| it.of_connection(&self.rules)).unzip();

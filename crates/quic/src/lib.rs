@@ -104,12 +104,13 @@ mod unvalidated;
 
 pub use headstart_adapter::{epoch, gates, guard, limits, metrics, sequential, start_report, store};
 
-pub use choice::{Choice, ChoiceError};
+pub use choice::Choice;
 pub use client::ClientSetup;
 pub use copies::{CopyPolicy, DuplicateSender};
 pub use epoch::Epoch;
 pub use gates::{Gates, Rollout};
 pub use guard::Guard;
+pub use headstart_adapter::ChoiceError;
 pub use headstart_startup::prior::{Access, Hint};
 pub use limits::{Limits, Policy};
 pub use metrics::Metrics;

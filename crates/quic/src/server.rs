@@ -23,12 +23,11 @@
 //! # Ok(()) }
 //! ```
 
-use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use headstart_adapter::Draws;
 use headstart_startup::hint::Steps;
-use headstart_startup::history::FixedHash;
 use headstart_startup::prior::Hint;
 use noq_proto::congestion::{Bbr3Config, CubicConfig};
 use noq_proto::crypto::rustls::NoInitialCipherSuite;
@@ -68,31 +67,9 @@ pub struct ServerSetup {
     crypto: Crypto,
     announce: Option<Hint>,
     rules: Arc<Rules>,
-    arms: ArmAssignment,
+    draws: Arc<Draws>,
     #[cfg(feature = "qlog")]
     qlog: Option<Arc<crate::qlog::Directory>>,
-}
-
-/// Draws a number for each connection.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ArmAssignment {
-    secret: RandomState,
-    seed: Option<u64>,
-}
-
-impl ArmAssignment {
-    pub fn seeded(seed: u64) -> Self {
-        Self { seed: Some(seed), ..Self::default() }
-    }
-
-    /// The same number for the same bytes: a secret key keeps clients from choosing their arm, a
-    /// seed makes runs repeatable.
-    pub fn draw(&self, bytes: &[u8]) -> u64 {
-        match self.seed {
-            None => self.secret.hash_one(bytes),
-            Some(seed) => FixedHash::default().hash_one((seed, bytes)),
-        }
-    }
 }
 
 /// Source of sessions.
@@ -142,7 +119,7 @@ macro_rules! common_setters {
         /// Draws the arms from a seed instead of a secret: for repeatable runs.
         #[must_use]
         pub fn seed(mut self, seed: u64) -> Self {
-            self.arms = crate::server::ArmAssignment::seeded(seed);
+            self.draws = Arc::new(headstart_adapter::Draws::of_seed(seed));
             self
         }
 
@@ -233,7 +210,7 @@ impl ServerSetup {
             crypto,
             announce: None,
             rules: Arc::new(Rules::new(Side::Server, choice)),
-            arms: ArmAssignment::default(),
+            draws: Arc::default(),
             #[cfg(feature = "qlog")]
             qlog: None,
         }
@@ -276,7 +253,7 @@ impl ServerSetup {
         local: Option<IpAddr>,
         id: ConnectionId,
     ) -> (Arc<noq::ServerConfig>, Handle) {
-        let number = self.arms.draw(&id);
+        let number = self.draws.of(&id);
         let key = client_key(remote.ip());
         if let Some(store) = self.rules.common.store() {
             store.prefetch(key);
@@ -316,26 +293,4 @@ pub(crate) fn install(transport: &mut TransportConfig, shared: &Arc<Shared>) {
         Some(Stack::Bbr) => transport.congestion_controller_factory(Arc::new(Bbr3Config::default())),
         Some(Stack::Cubic) => transport.congestion_controller_factory(Arc::new(CubicConfig::default())),
     };
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The arms of 1000 connection IDs that a client may choose, at a rollout of a half.
-    fn arms(assignment: &ArmAssignment) -> Vec<bool> {
-        (0..1000_u64).map(|id| assignment.draw(&id.to_be_bytes()) % 10_000 < 5_000).collect()
-    }
-
-    /// Two processes agree on half of the IDs, as by chance: with a standard deviation of 16.
-    #[test]
-    fn a_client_that_knows_the_arms_of_one_process_cannot_tell_those_of_another() {
-        let (one, other) = (ArmAssignment::default(), ArmAssignment::default());
-        assert_eq!(arms(&one), arms(&one.clone()), "clones of a set-up draw alike");
-        let alike = arms(&one).iter().zip(arms(&other)).filter(|(a, b)| **a == *b).count();
-        assert!((400..=600).contains(&alike), "{alike} of 1000");
-        let treated = arms(&one).iter().filter(|is_treated| **is_treated).count();
-        assert!((400..=600).contains(&treated), "{treated} of 1000");
-        assert_eq!(arms(&ArmAssignment::seeded(1)), arms(&ArmAssignment::seeded(1)), "a run is repeatable");
-    }
 }

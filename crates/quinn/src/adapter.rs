@@ -155,7 +155,7 @@ impl Adapter {
     fn compute_window(&self) -> u64 {
         let (allowance, burst_left) = self.driver.allowance();
         let in_flight = self.driver.sender.ledger().in_flight();
-        let rest = if self.driver.has_rest(self.largest) { self.largest * REST } else { Bytes::ZERO };
+        let rest = if self.driver.has_rest(self.largest, true) { self.largest * REST } else { Bytes::ZERO };
         let state =
             pacing::State { allowance, in_flight, burst_left, smoothed: self.smoothed, packet: self.largest };
         self.for_quinn(pacing::window(&state) + rest)

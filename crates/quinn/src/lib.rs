@@ -62,10 +62,10 @@ pub mod handle;
 pub mod pacing;
 pub mod setup;
 
-pub use choice::{Choice, ChoiceError};
+pub use choice::Choice;
 pub use handle::Handle;
 pub use headstart_adapter::{
-    Epoch, Gates, Guard, Limits, Metrics, Policy, Rollout, Sharded, StartReport, Store,
+    ChoiceError, Epoch, Gates, Guard, Limits, Metrics, Policy, Rollout, Sharded, StartReport, Store,
 };
 pub use headstart_startup::prior::{Access, Hint};
 pub use setup::ServerSetup;

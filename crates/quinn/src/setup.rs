@@ -4,15 +4,13 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use headstart_adapter::connection::Draws;
-use headstart_adapter::{Connection, Epoch, Metrics, Rules};
-use headstart_startup::catalogue;
+use headstart_adapter::{ChoiceError, Connection, Draws, Epoch, Rules};
 use headstart_startup::prior::Hint;
 use quinn_proto::congestion::ControllerFactory;
 use quinn_proto::{ServerConfig, TransportConfig};
 
 use crate::adapter::Factory;
-use crate::choice::{Choice, ChoiceError};
+use crate::choice::Choice;
 use crate::handle::Handle;
 
 /// Settings for the connections that a server accepts. Setters consume and return it; clones share
@@ -38,7 +36,7 @@ impl ServerSetup {
     /// # Errors
     /// [`ChoiceError`] if the catalogue does not have the scheme or quinn cannot carry it.
     pub fn new(base: ServerConfig, scheme: &str) -> Result<Self, ChoiceError> {
-        let rules = Rules::new(Choice::find(scheme)?.0, Choice::find("iw10")?.0);
+        let rules = Rules::new(Choice::find(scheme)?.choice(), Choice::find("iw10")?.choice());
         Ok(Self {
             base,
             transport: Arc::new(TransportConfig::default),
@@ -48,11 +46,7 @@ impl ServerSetup {
         })
     }
 
-    fn rules_mut(&mut self) -> &mut Rules {
-        Arc::make_mut(&mut self.rules)
-    }
-
-    headstart_adapter::rule_setters!();
+    headstart_adapter::setup_methods!();
 
     /// Makes the transport configuration of a connection, whose congestion controller is then set;
     /// quinn cannot copy one. [`TransportConfig::default`] by default.
@@ -62,31 +56,11 @@ impl ServerSetup {
         self
     }
 
-    /// The control arm's scheme. Slow start from ten packets by default.
-    #[must_use]
-    pub fn control(mut self, choice: Choice) -> Self {
-        self.rules_mut().control = choice.0;
-        self
-    }
-
     /// Maps quinn's clock to the time of records, for virtual time. By default ns since 1970.
     #[must_use]
     pub fn epoch(mut self, epoch: Epoch) -> Self {
         self.epoch = epoch;
         self
-    }
-
-    /// Draws the arms from a seed instead of a secret: for repeatable runs.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.draws = Arc::new(Draws::of_seed(seed));
-        self
-    }
-
-    /// The counters.
-    #[must_use]
-    pub fn counted(&self) -> &Arc<Metrics> {
-        &self.rules.metrics
     }
 
     /// The configuration for a connection of that peer, for `quinn::Incoming::accept_with`.
@@ -116,12 +90,6 @@ impl ServerSetup {
         hint: Option<Hint>,
     ) -> (Arc<dyn ControllerFactory + Send + Sync>, Handle) {
         let connection = Connection::accepted(&self.rules, &self.draws, peer, hint);
-        (Factory::new(Arc::clone(&connection), self.epoch), Handle(connection))
-    }
-
-    /// The input that the scheme cannot do without.
-    #[must_use]
-    pub fn needs(&self) -> catalogue::Needs {
-        self.rules.choice.needs
+        (Factory::new(Arc::clone(&connection), self.epoch), Handle(headstart_adapter::Handle(connection)))
     }
 }

@@ -133,7 +133,7 @@ impl Adapter {
 
     fn compute_window(&self) -> Bytes {
         let (Allowance { window, .. }, _) = self.driver.allowance();
-        let rest = if self.driver.has_rest(self.largest) { self.largest * REST } else { Bytes::ZERO };
+        let rest = if self.driver.has_rest(self.largest, true) { self.largest * REST } else { Bytes::ZERO };
         let least = self.driver.sender.packet() * MINIMUM_PACKETS;
         (window + rest).max(least) + self.unmanaged_in_flight()
     }

@@ -28,7 +28,6 @@
 //! | [`choice`] | schemes by name; those refused, with reasons |
 //! | [`setup`] | a server's set-up: one per endpoint |
 //! | [`controller`] | s2n-quic's congestion controller, from a scheme and a base controller |
-//! | [`shared`] | the application's handle of a connection |
 //!
 //! Store, gates, rollout, limits, report and counters are those of [`headstart_adapter`].
 //!
@@ -46,13 +45,14 @@ pub mod choice;
 pub mod controller;
 mod pacer;
 pub mod setup;
-pub mod shared;
+mod shared;
 
-pub use choice::{Choice, ChoiceError};
-pub use headstart_adapter::{Gates, Guard, Limits, Metrics, Policy, Rollout, Sharded, StartReport, Store};
+pub use choice::Choice;
+pub use headstart_adapter::{
+    ChoiceError, Gates, Guard, Handle, Limits, Metrics, Policy, Rollout, Sharded, StartReport, Store,
+};
 pub use headstart_startup::prior::{Access, Hint};
 pub use setup::ServerSetup;
-pub use shared::Handle;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -4,17 +4,15 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use headstart_adapter::connection::Draws;
-use headstart_adapter::{Connection, Metrics, Rules};
-use headstart_startup::catalogue;
+use headstart_adapter::{ChoiceError, Connection, Draws, Handle, Rules};
 use headstart_startup::prior::Hint;
 use headstart_units::Time;
 use s2n_quic_core::event::api::SocketAddress;
 use s2n_quic_core::recovery::congestion_controller::{Endpoint, PathInfo};
 
-use crate::choice::{Choice, ChoiceError};
+use crate::choice::Choice;
 use crate::controller::Adapter;
-use crate::shared::{Clock, Connections, Handle};
+use crate::shared::{Clock, Connections};
 
 /// Settings for the connections that a server accepts, and the provider of their congestion
 /// controllers. Setters consume and return it; clones share history, rollout, counters and the
@@ -40,7 +38,7 @@ impl ServerSetup {
     /// # Errors
     /// [`ChoiceError`] if the catalogue does not have the scheme or s2n-quic cannot carry it.
     pub fn new(scheme: &str) -> Result<Self, ChoiceError> {
-        let rules = Rules::new(Choice::find(scheme)?.0, Choice::find("iw10")?.0);
+        let rules = Rules::new(Choice::find(scheme)?.choice(), Choice::find("iw10")?.choice());
         Ok(Self {
             rules: Arc::new(rules),
             hints: None,
@@ -50,18 +48,7 @@ impl ServerSetup {
         })
     }
 
-    fn rules_mut(&mut self) -> &mut Rules {
-        Arc::make_mut(&mut self.rules)
-    }
-
-    headstart_adapter::rule_setters!();
-
-    /// The control arm's scheme. Slow start from ten packets by default.
-    #[must_use]
-    pub fn control(mut self, choice: Choice) -> Self {
-        self.rules_mut().control = choice.0;
-        self
-    }
+    headstart_adapter::setup_methods!();
 
     /// Hints of the peers' access links, known from elsewhere: s2n-quic has no place for a
     /// transport parameter of one's own.
@@ -79,30 +66,11 @@ impl ServerSetup {
         self
     }
 
-    /// Draws the arms from a seed instead of a secret: for repeatable runs.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.draws = Arc::new(Draws::of_seed(seed));
-        self
-    }
-
-    /// The counters.
-    #[must_use]
-    pub fn counted(&self) -> &Arc<Metrics> {
-        &self.rules.metrics
-    }
-
     /// The handle of the connection with that peer: its latest, if there are several. `None` if
     /// there is none, also after its end.
     #[must_use]
     pub fn handle(&self, peer: SocketAddr) -> Option<Handle> {
         self.connections.find(peer).map(Handle)
-    }
-
-    /// The input that the scheme cannot do without.
-    #[must_use]
-    pub fn needs(&self) -> catalogue::Needs {
-        self.rules.choice.needs
     }
 
     /// The controller of a path to that peer.

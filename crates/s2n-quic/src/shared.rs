@@ -1,4 +1,4 @@
-//! State outside of congestion controllers: the clock, live connections and their handles.
+//! State outside of congestion controllers: the clock and live connections.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use headstart_adapter::epoch::span;
-use headstart_adapter::{Connection, Epoch, StartReport};
+use headstart_adapter::{Connection, Epoch};
 use headstart_host::locked;
 use headstart_units::Time;
 use s2n_quic_core::time::Timestamp;
@@ -73,30 +73,5 @@ impl Connections {
         if connections.get(&connection.peer).is_some_and(|it| std::ptr::eq(it.as_ptr(), connection)) {
             connections.remove(&connection.peer);
         }
-    }
-}
-
-/// The application's handle of a connection: flow sizes in, report out.
-#[derive(Clone, Debug)]
-pub struct Handle(pub(crate) Arc<Connection>);
-
-impl Handle {
-    /// Announces `bytes` further bytes of application data, for schemes that plan with the flow's
-    /// size (JumpStart). To be called for each answer, before it is written: the sizes add up.
-    pub fn expect(&self, bytes: u64) {
-        self.0.expect(bytes);
-    }
-
-    /// The report so far: up to the last change of the scheme's phase, or complete after the end of
-    /// the connection.
-    #[must_use]
-    pub fn report(&self) -> StartReport {
-        self.0.report()
-    }
-
-    /// Ends the account without a record: of a peer that broke the protocol, which may have
-    /// acknowledged data that it never received.
-    pub fn abandon(&self) {
-        self.0.abandon();
     }
 }

@@ -281,7 +281,7 @@ fn a_record_is_written_when_the_last_controller_is_dropped() {
 
 /// Connections that share the record of the peer.
 fn live(handle: &Handle) -> u32 {
-    let store = handle.0.rules.store().expect("a store");
+    let store = handle.0.0.rules.store().expect("a store");
     let (known, lease) = store.open(client_key(PEER.into()));
     store.close(lease, RecordUpdate::Keep);
     known.expect("a record").live

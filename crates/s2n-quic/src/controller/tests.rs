@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use headstart_adapter::start_report::RecordOutcome;
 use headstart_adapter::store::client_key;
-use headstart_adapter::{Gates, Sharded, Store};
+use headstart_adapter::{Gates, Handle, Sharded, Store};
 use headstart_startup::catalogue;
 use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
 use headstart_startup::prior::{Access, Hint};
@@ -19,7 +19,6 @@ use s2n_quic_core::time::{Clock as _, NoopClock};
 use super::*;
 use crate::choice::Choice;
 use crate::setup::ServerSetup;
-use crate::shared::Handle;
 
 const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const SIZE: u16 = 1_200;
