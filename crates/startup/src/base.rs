@@ -124,6 +124,9 @@ pub(crate) mod testing {
     use crate::path::{RateSample, Rtt};
     use headstart_units::{Span, Time};
 
+    /// Size of segments in tests.
+    pub const MSS: Bytes = Bytes::new(1000);
+
     /// An ack of `bytes` at `now`, window-limited and outside recovery, on a path of 100 ms.
     pub fn acked(now: Time, bytes: Bytes) -> Ack {
         let rtt = Span::from_millis(100);

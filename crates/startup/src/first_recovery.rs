@@ -96,10 +96,8 @@ impl FirstRecovery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::testing::{acked, lost};
+    use crate::base::testing::{MSS, acked, lost};
     use headstart_units::Time;
-
-    const MSS: Bytes = Bytes::new(1000);
 
     fn ack(delivered: u64, in_flight: u64, in_recovery: bool) -> Ack {
         let first_flight_acked = MSS * delivered;

@@ -224,10 +224,9 @@ const LOW_WINDOW: u64 = 16;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::{MSS, acked};
     use crate::path::{RateSample, Rtt};
     use headstart_units::Time;
-
-    const MSS: Bytes = Bytes::new(1000);
 
     /// Plays rounds of `per_round` acks with the given RTTs in milliseconds; returns the window.
     fn play(growth: &mut Growth, rounds: &[u64], per_round: u64) -> (Bytes, Decision) {
@@ -237,20 +236,11 @@ mod tests {
             for _ in 0..per_round {
                 delivered += MSS;
                 let ack = Ack {
-                    now: Time::ZERO,
-                    newest_sent_at: Time::ZERO,
-                    newly_acked: MSS,
-                    first_flight_acked: Bytes::ZERO,
                     rtt_sample: Some(Span::from_millis(rtt)),
                     rtt: Rtt::default(),
-                    in_flight: MSS,
                     delivered,
                     rate: RateSample { prior_delivered: sent_after, ..RateSample::default() },
-                    is_window_limited: true,
-                    in_recovery: false,
-                    is_all_sent: false,
-                    marked: Bytes::ZERO,
-                    stamped: None,
+                    ..acked(Time::ZERO, MSS)
                 };
                 verdict = growth.on_ack(&mut window, &ack);
             }
@@ -297,7 +287,7 @@ mod tests {
                     rtt: Rtt { min: Span::from_millis(smallest), ..Rtt::default() },
                     delivered,
                     rate: RateSample { prior_delivered: sent_after, ..RateSample::default() },
-                    ..crate::base::testing::acked(Time::ZERO, MSS)
+                    ..acked(Time::ZERO, MSS)
                 };
                 if growth.on_ack(&mut window, &ack) == Decision::Exit {
                     return (window, Decision::Exit);

@@ -297,10 +297,8 @@ fn cube_root(of: u128) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{acked, lost, timed_out};
+    use super::super::testing::{MSS, acked, lost, timed_out};
     use super::*;
-
-    const MSS: Bytes = Bytes::new(1000);
 
     #[test]
     fn cube_roots_are_exact_at_their_edges() {

@@ -92,11 +92,9 @@ impl Reno {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{acked, lost, timed_out};
+    use super::super::testing::{MSS, acked, lost, timed_out};
     use super::*;
     use headstart_units::Time;
-
-    const MSS: Bytes = Bytes::new(1000);
 
     fn at_ten() -> Reno {
         let mut reno = Reno::new(MSS);

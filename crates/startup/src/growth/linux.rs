@@ -92,9 +92,8 @@ impl Linux {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::testing::{MSS, acked};
     use crate::path::{RateSample, Rtt};
-
-    const MSS: Bytes = Bytes::new(1000);
 
     /// Acks of one round at these times (us) with this RTT (us): the first that ends slow start.
     fn round(
@@ -109,20 +108,12 @@ mod tests {
         for at in times {
             *delivered += MSS;
             let ack = Ack {
-                now: Time::from_nanos(at * 1000),
                 newest_sent_at: Time::ZERO,
-                newly_acked: MSS,
-                first_flight_acked: Bytes::ZERO,
                 rtt_sample: Some(Span::from_micros(rtt)),
                 rtt: Rtt::default(),
-                in_flight: MSS,
                 delivered: *delivered,
                 rate: RateSample { prior_delivered: prior, ..RateSample::default() },
-                is_window_limited: true,
-                in_recovery: false,
-                is_all_sent: false,
-                marked: Bytes::ZERO,
-                stamped: None,
+                ..acked(Time::from_nanos(at * 1000), MSS)
             };
             if hystart.on_ack(window, &ack) {
                 over = over.or(Some(at));

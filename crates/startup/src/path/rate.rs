@@ -177,8 +177,7 @@ impl RateEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const MSS: Bytes = Bytes::new(1000);
+    use crate::base::testing::MSS;
 
     /// Ten packets sent at once over a path of 1 MB/s and 100 ms: acks come 1 ms apart.
     #[test]

@@ -145,10 +145,8 @@ mod tests {
     use headstart_units::{Bytes, Span, Time};
 
     use super::*;
-    use crate::base::testing::{acked, lost};
+    use crate::base::testing::{MSS, acked, lost};
     use crate::catalogue::{Entry, Needs};
-
-    const MSS: Bytes = Bytes::new(1000);
 
     /// Grows by each acknowledgement and ends at a loss; notes the connections that have ended.
     #[derive(Debug, Default)]

@@ -120,10 +120,8 @@ impl Startup for GoogleQuic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::testing::{acked, lost};
+    use crate::base::testing::{MSS, acked, lost};
     use headstart_units::{Rate, Time};
-
-    const MSS: Bytes = Bytes::new(1000);
 
     fn prior() -> Prior {
         Prior::bare(Time::ZERO, MSS, Span::from_millis(100), Bytes::new(141_000))

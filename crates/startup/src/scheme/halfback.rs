@@ -292,11 +292,9 @@ impl Flights for Halfback {
 mod tests {
     use super::super::steps::{Event, Expected, play};
     use super::*;
-    use crate::base::testing::{acked, lost, timed_out};
+    use crate::base::testing::{MSS, acked, lost, timed_out};
     use crate::history::{FlightOutcome, Record, SharedRecord};
     use headstart_units::Rate;
-
-    const MSS: Bytes = Bytes::new(1000);
 
     /// A flow of unknown size, a receive window of ten segments, an RTT of 100 ms.
     fn prior() -> Prior {

@@ -193,10 +193,9 @@ impl Flights for JumpStart {
 mod tests {
     use super::super::steps::{Event, Expected, play};
     use super::*;
-    use crate::base::testing::{acked, lost, timed_out};
+    use crate::base::testing::{MSS, acked, lost, timed_out};
     use headstart_units::{Rate, Span, Time};
 
-    const MSS: Bytes = Bytes::new(1000);
     const RTT: Span = Span::from_millis(100);
 
     /// 100 segments to send, a receive window of 141.

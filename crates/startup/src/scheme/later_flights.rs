@@ -264,11 +264,10 @@ mod tests {
     use super::super::{Halfback, JumpStart, Scheme, halfback, jump_start};
     use super::*;
     use crate::base;
-    use crate::base::testing::{acked, lost};
+    use crate::base::testing::{MSS, acked, lost};
     use crate::controller::Controller;
     use headstart_units::Time;
 
-    const MSS: Bytes = Bytes::new(1000);
     const RTT: Span = Span::from_millis(100);
 
     /// A connection with an initial window of ten segments, `segments` to send, and a limit of 141

@@ -6,13 +6,11 @@
 //!  slow start ---- loss or CE, or HyStart's exit ----> hand over
 //! ```
 
-use headstart_units::Bytes;
-
 use super::Startup;
-use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
+use super::slow_start::{SlowStart, as_slow_start};
+use crate::allowance::FlightPlan;
 use crate::catalogue::{About, Native, Needs};
-use crate::event::{Ack, Congestion};
-use crate::growth::{Decision, Growth};
+use crate::growth::Growth;
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
@@ -34,15 +32,14 @@ crate::parameters! {
 #[derive(Clone, Copy, Debug)]
 pub struct Linux {
     params: Params,
-    growth: Growth,
-    window: Bytes,
+    slow_start: SlowStart,
 }
 
 impl Linux {
     /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
-        Self { params, growth: Growth::new(false), window: Bytes::ZERO }
+        Self { params, slow_start: SlowStart::from_segments(params.initial_window) }
     }
 
     /// The parameters it was made with.
@@ -54,31 +51,10 @@ impl Linux {
 
 impl Startup for Linux {
     fn establish(&mut self, prior: &Prior) -> FlightPlan {
-        self.growth = Growth::linux(prior.mss);
-        self.window = prior.mss * self.params.initial_window;
-        FlightPlan::burst(self.window)
+        self.slow_start.establish_with(Growth::linux(prior.mss), prior)
     }
 
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) -> Next {
-        match self.growth.on_ack(&mut self.window, ack) {
-            Decision::Continue => Next::Stay,
-            Decision::Exit => Next::HandOver(HandOver::avoiding(self.window)),
-        }
-    }
-
-    fn on_congestion(&mut self, _: &Congestion) -> Next {
-        Next::HandOver(HandOver::to_be_cut(self.window))
-    }
-
-    #[inline]
-    fn allowance(&self) -> Allowance {
-        Allowance::window(self.window)
-    }
-
-    fn phase(&self) -> &'static str {
-        self.growth.phase()
-    }
+    as_slow_start!();
 
     fn initial_segments(&self) -> Option<u64> {
         Some(self.params.initial_window)

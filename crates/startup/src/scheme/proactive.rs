@@ -14,10 +14,9 @@
 //! - Copies are not counted against the window: hence the additional 100 % of Halfback §5.
 
 use super::Startup;
-use super::slow_start::{self, SlowStart};
-use crate::allowance::{Allowance, FlightPlan, Next};
+use super::slow_start::{SlowStart, as_slow_start};
+use crate::allowance::FlightPlan;
 use crate::catalogue::{About, Needs};
-use crate::event::{Ack, Congestion};
 use crate::prior::Prior;
 use crate::repair::{self, Repair};
 
@@ -43,9 +42,7 @@ impl Proactive {
     /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
-        let initial_window = params.initial_window;
-        let slow_start = slow_start::Params { initial_window, ..slow_start::Params::default() };
-        Self { params, slow_start: SlowStart::new(slow_start) }
+        Self { params, slow_start: SlowStart::from_segments(params.initial_window) }
     }
 
     /// The parameters it was made with.
@@ -60,23 +57,7 @@ impl Startup for Proactive {
         self.slow_start.establish(prior)
     }
 
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) -> Next {
-        self.slow_start.on_ack(ack)
-    }
-
-    fn on_congestion(&mut self, signal: &Congestion) -> Next {
-        self.slow_start.on_congestion(signal)
-    }
-
-    #[inline]
-    fn allowance(&self) -> Allowance {
-        self.slow_start.allowance()
-    }
-
-    fn phase(&self) -> &'static str {
-        self.slow_start.phase()
-    }
+    as_slow_start!();
 
     /// Every packet is duplicated right after it was sent.
     fn repair(&self) -> Repair {
@@ -88,10 +69,8 @@ impl Startup for Proactive {
 mod tests {
     use super::super::steps::{Event, Expected, play};
     use super::*;
-    use crate::base::testing::{acked, lost};
-    use headstart_units::{Bytes, Span, Time};
-
-    const MSS: Bytes = Bytes::new(1000);
+    use crate::base::testing::{MSS, acked, lost};
+    use headstart_units::{Span, Time};
 
     #[test]
     fn two_segments_double_and_each_has_a_copy() {

@@ -306,10 +306,8 @@ mod tests {
     use super::super::steps::{Event, Expected, play};
     use super::super::timeline::apply;
     use super::*;
-    use crate::base::testing::{acked, lost, timed_out};
+    use crate::base::testing::{MSS, acked, lost, timed_out};
     use crate::event::Signal;
-
-    const MSS: Bytes = Bytes::new(1000);
 
     /// A path of 100 ms with a grant in bytes per second; without headers 1 kB/s is 0.1 segments.
     fn prior(granted: Option<u64>) -> Prior {

@@ -173,10 +173,8 @@ impl Startup for Rcp {
 mod tests {
     use super::super::steps::{Event, Expected, play};
     use super::*;
-    use crate::base::testing::{acked, lost, timed_out};
+    use crate::base::testing::{MSS, acked, lost, timed_out};
     use headstart_units::Time;
-
-    const MSS: Bytes = Bytes::new(1000);
 
     fn prior(granted: Option<u64>) -> Prior {
         let bare = Prior::bare(Time::ZERO, MSS, Span::from_millis(100), MSS * 141);

@@ -14,10 +14,9 @@
 //!   ([`Startup::requires_tail_probe`]), and a transport without a probe timer must refuse it.
 
 use super::Startup;
-use super::slow_start::{self, SlowStart};
-use crate::allowance::{Allowance, FlightPlan, Next};
+use super::slow_start::{SlowStart, as_slow_start};
+use crate::allowance::FlightPlan;
 use crate::catalogue::{About, Needs};
-use crate::event::{Ack, Congestion};
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
@@ -43,9 +42,7 @@ impl Reactive {
     /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
-        let initial_window = params.initial_window;
-        let slow_start = slow_start::Params { initial_window, ..slow_start::Params::default() };
-        Self { params, slow_start: SlowStart::new(slow_start) }
+        Self { params, slow_start: SlowStart::from_segments(params.initial_window) }
     }
 
     /// The parameters it was made with.
@@ -60,23 +57,7 @@ impl Startup for Reactive {
         self.slow_start.establish(prior)
     }
 
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) -> Next {
-        self.slow_start.on_ack(ack)
-    }
-
-    fn on_congestion(&mut self, signal: &Congestion) -> Next {
-        self.slow_start.on_congestion(signal)
-    }
-
-    #[inline]
-    fn allowance(&self) -> Allowance {
-        self.slow_start.allowance()
-    }
-
-    fn phase(&self) -> &'static str {
-        self.slow_start.phase()
-    }
+    as_slow_start!();
 
     fn requires_tail_probe(&self) -> bool {
         true
@@ -88,11 +69,9 @@ mod tests {
     use super::super::Scheme;
     use super::super::steps::{Event, Expected, play};
     use super::*;
-    use crate::base::testing::{acked, lost};
+    use crate::base::testing::{MSS, acked, lost};
     use crate::repair::Repair;
-    use headstart_units::{Bytes, Span, Time};
-
-    const MSS: Bytes = Bytes::new(1000);
+    use headstart_units::{Span, Time};
 
     #[test]
     fn two_segments_double_and_the_tail_is_probed() {

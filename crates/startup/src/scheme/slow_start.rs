@@ -78,7 +78,42 @@ pub struct SlowStart {
     window: Bytes,
 }
 
+/// The methods of a scheme whose field `slow_start` decides.
+macro_rules! as_slow_start {
+    () => {
+        #[inline]
+        fn on_ack(&mut self, ack: &$crate::event::Ack) -> $crate::allowance::Next {
+            self.slow_start.on_ack(ack)
+        }
+
+        fn on_congestion(&mut self, signal: &$crate::event::Congestion) -> $crate::allowance::Next {
+            self.slow_start.on_congestion(signal)
+        }
+
+        #[inline]
+        fn allowance(&self) -> $crate::allowance::Allowance {
+            self.slow_start.allowance()
+        }
+
+        fn phase(&self) -> &'static str {
+            self.slow_start.phase()
+        }
+    };
+}
+pub(super) use as_slow_start;
+
 impl SlowStart {
+    /// From a window of so many segments, with the other defaults.
+    pub(super) fn from_segments(initial_window: u64) -> Self {
+        Self::new(Params { initial_window, ..Params::default() })
+    }
+
+    /// Establishes it with another rule of growth.
+    pub(super) fn establish_with(&mut self, growth: Growth, prior: &Prior) -> FlightPlan {
+        self.growth = growth;
+        self.establish(prior)
+    }
+
     /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
@@ -127,10 +162,8 @@ impl Startup for SlowStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::testing::{acked, lost};
+    use crate::base::testing::{MSS, acked, lost};
     use headstart_units::{Span, Time};
-
-    const MSS: Bytes = Bytes::new(1000);
 
     fn prior() -> Prior {
         Prior::bare(Time::ZERO, MSS, Span::from_millis(100), Bytes::new(141_000))

@@ -12,7 +12,7 @@ use crate::event::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
 use crate::path::Rtt;
 use crate::prior::Prior;
 
-pub const MSS: Bytes = Bytes::new(1000);
+pub use crate::base::testing::MSS;
 
 /// An event of a scheme.
 #[derive(Clone, Copy, Debug)]

@@ -1,13 +1,12 @@
 use super::super::steps::{Event, Expected, play};
 use super::*;
-use crate::base::testing::{acked, lost, timed_out};
+use crate::base::testing::{MSS, acked, lost, timed_out};
 use crate::event::Transmission;
 use crate::history::{FlightOutcome, Record, SharedRecord};
 use crate::path::{RateEstimator, Rtt, SendStamp};
 use alloc::collections::VecDeque;
 use headstart_units::Time;
 
-const MSS: Bytes = Bytes::new(1000);
 const RTT: Span = Span::from_millis(100);
 
 fn prior() -> Prior {
