@@ -27,9 +27,8 @@ use tokio::time::Instant;
 use crate::adapter;
 use crate::choice;
 
-mod any_certificate;
+mod certificates;
 mod endpoint;
-mod own_certificate;
 
 pub use endpoint::ClientEndpoint;
 
@@ -190,7 +189,7 @@ pub fn tls(
     let mut config = match trust {
         Trust::AnyCertificate => builder
             .dangerous()
-            .with_custom_certificate_verifier(any_certificate::AnyCertificate::new())
+            .with_custom_certificate_verifier(certificates::Certificates::any())
             .with_no_client_auth(),
         Trust::File(path) => {
             let failed = |source| FetchError::Trust { path: path.clone(), source };
@@ -202,7 +201,7 @@ pub fn tls(
             }
             builder
                 .dangerous()
-                .with_custom_certificate_verifier(own_certificate::OwnCertificate::new(certificates)?)
+                .with_custom_certificate_verifier(certificates::Certificates::of(certificates)?)
                 .with_no_client_auth()
         }
         Trust::System { also } => {
