@@ -17,7 +17,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use headstart_host::locked;
+use headstart_host::{Exposition, locked};
 
 use crate::gates::{Arm, Rollout};
 use crate::metrics::SIZES;
@@ -181,18 +181,15 @@ impl Guard {
     #[must_use]
     pub fn render(&self) -> String {
         let state = locked(&self.state);
-        let mut text = "# HELP headstart_guard_stopped Fast starts were stopped by the guard, by reason.\n\
-                        # TYPE headstart_guard_stopped gauge\n"
-            .to_owned();
+        let mut metrics = Exposition::default();
+        metrics.family("guard_stopped", "gauge", "Fast starts were stopped by the guard, by reason.");
         for reason in ["slower", "lossier"] {
             let is_stopped = u8::from(state.stop.is_some_and(|stop| stop.name() == reason));
-            text += &format!("headstart_guard_stopped{{reason=\"{reason}\"}} {is_stopped}\n");
+            metrics.sample(&[("reason", reason)], is_stopped);
         }
-        text + &format!(
-            "# HELP headstart_guard_comparisons_total Comparisons of the arms that ended without a stop.\n\
-             # TYPE headstart_guard_comparisons_total counter\nheadstart_guard_comparisons_total {}\n",
-            state.ended
-        )
+        let help = "Comparisons of the arms that ended without a stop.";
+        metrics.family("guard_comparisons_total", "counter", help).sample(&[], state.ended);
+        metrics.take()
     }
 }
 

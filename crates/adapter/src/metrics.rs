@@ -3,14 +3,13 @@
 //! All counters are by arm, so that the control arm can be compared with the treatment. A
 //! connection is counted at its end. Serve [`Metrics::render`] at the scrape endpoint.
 
-use std::fmt::{self, Write as _};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::gates::{self, Arm, NothingToGain};
 use crate::sequential::Moments;
 use crate::start_report::{RecordOutcome, Source, StartReport};
-use headstart_host::locked;
+use headstart_host::{Exposition, locked};
 use headstart_startup::history::Refusal;
 
 /// Upper bounds of the classes of first answers, in bytes with headers; one more has no bound.
@@ -168,130 +167,95 @@ impl Metrics {
     /// All counters in Prometheus' text format, labelled with `scheme`.
     #[must_use]
     pub fn render(&self, scheme: &str) -> String {
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = self.write(&mut text, scheme);
-        text
-    }
-
-    fn write(&self, out: &mut String, scheme: &str) -> fmt::Result {
+        let mut out = Exposition::default();
         let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let arms = || Arm::ALL.iter().zip(&self.arms);
         for (name, help, counter) in ROWS {
-            head(out, name, "counter", help)?;
-            for (arm, of) in Arm::ALL.iter().zip(&self.arms) {
-                let arm = arm.name();
-                writeln!(
-                    out,
-                    "headstart_{name}_total{{scheme=\"{scheme}\",arm=\"{arm}\"}} {}",
-                    value(counter(of))
-                )?;
+            out.family(&format!("{name}_total"), "counter", help);
+            for (arm, of) in arms() {
+                out.sample(&[("scheme", scheme), ("arm", arm.name())], value(counter(of)));
             }
         }
-        head(out, "starts", "counter", "Connections that ended, by what their first flight was made from.")?;
-        for (arm, of) in Arm::ALL.iter().zip(&self.arms) {
+        let help = "Connections that ended, by what their first flight was made from.";
+        out.family("starts_total", "counter", help);
+        for (arm, of) in arms() {
             for (source, counter) in Source::ALL.iter().zip(&of.sources) {
-                let (arm, source) = (arm.name(), source.name());
-                let labels = format!("scheme=\"{scheme}\",arm=\"{arm}\",source=\"{source}\"");
-                writeln!(out, "headstart_starts_total{{{labels}}} {}", value(counter))?;
+                let labels = [("scheme", scheme), ("arm", arm.name()), ("source", source.name())];
+                out.sample(&labels, value(counter));
             }
         }
         // A sum that may shrink is a gauge.
-        let name = "headstart_rounds_saved";
-        writeln!(out, "# HELP {name} Round trips saved against slow start from ten packets, summed up.")?;
-        writeln!(out, "# TYPE {name} gauge")?;
-        for (arm, of) in Arm::ALL.iter().zip(&self.arms) {
-            let (arm, saved) = (arm.name(), of.rounds_saved.load(Ordering::Relaxed));
-            writeln!(out, "{name}{{scheme=\"{scheme}\",arm=\"{arm}\"}} {saved}")?;
+        let help = "Round trips saved against slow start from ten packets, summed up.";
+        out.family("rounds_saved", "gauge", help);
+        for (arm, of) in arms() {
+            let saved = of.rounds_saved.load(Ordering::Relaxed);
+            out.sample(&[("scheme", scheme), ("arm", arm.name())], saved);
         }
-        head(out, "records_refused", "counter", "Records not used, by the gate that they did not pass.")?;
+        let help = "Records not used, by the gate that they did not pass.";
+        out.family("records_refused_total", "counter", help);
         for (refusal, counter) in REFUSALS.into_iter().zip(&self.refusals) {
-            let reason = gates::name(refusal);
-            writeln!(out, "headstart_records_refused_total{{reason=\"{reason}\"}} {}", value(counter))?;
+            out.sample(&[("reason", gates::name(refusal))], value(counter));
         }
-        head(out, "nothing_to_gain", "counter", "Connections that began as slow start does, by reason.")?;
+        let help = "Connections that began as slow start does, by reason.";
+        out.family("nothing_to_gain_total", "counter", help);
         for (reason, counter) in NothingToGain::ALL.into_iter().zip(&self.nothing_to_gain) {
-            let reason = reason.name();
-            writeln!(out, "headstart_nothing_to_gain_total{{reason=\"{reason}\"}} {}", value(counter))?;
+            out.sample(&[("reason", reason.name())], value(counter));
         }
-        head(out, "hints", "counter", "Hints of clients, by outcome.")?;
-        for (name, counter) in [
-            ("received", &self.hints_received),
-            ("capped", &self.hints_capped),
-            ("malformed", &self.hints_malformed),
-        ] {
-            writeln!(out, "headstart_hints_total{{outcome=\"{name}\"}} {}", value(counter))?;
-        }
-        self.write_comparable(out, scheme)
+        out.family("hints_total", "counter", "Hints of clients, by outcome.")
+            .sample(&[("outcome", "received")], value(&self.hints_received))
+            .sample(&[("outcome", "capped")], value(&self.hints_capped))
+            .sample(&[("outcome", "malformed")], value(&self.hints_malformed));
+        self.render_comparable(&mut out, scheme);
+        out.take()
     }
 
     /// Classes of sizes without an answer are left out.
-    fn write_comparable(&self, out: &mut String, scheme: &str) -> fmt::Result {
+    fn render_comparable(&self, out: &mut Exposition, scheme: &str) {
         let comparable = locked(&self.comparable);
         let arms = || Arm::ALL.iter().zip(comparable.iter());
         let classes = || {
             arms().flat_map(|(arm, of)| {
                 let counted = SIZE_NAMES.iter().zip(&of.answers).filter(|(_, it)| it.logarithms.count > 0);
                 counted.map(move |(size, answers)| {
-                    (format!("scheme=\"{scheme}\",arm=\"{}\",size=\"{size}\"", arm.name()), answers)
+                    ([("scheme", scheme), ("arm", arm.name()), ("size", *size)], answers)
                 })
             })
         };
-        let name = "headstart_answer_seconds";
-        writeln!(out, "# HELP {name} Time of first answers, by their size.\n# TYPE {name} histogram")?;
+        out.family("answer_seconds", "histogram", "Time of first answers, by their size.");
         for (labels, answers) in classes() {
             let mut sum = 0;
             for (at, count) in answers.times.iter().enumerate() {
                 sum += count;
-                let bound = if at < TIME_BOUNDS {
-                    format!("{}", 0.001 * f64::from(1_u32 << at))
-                } else {
-                    "+Inf".into()
-                };
-                writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {sum}")?;
+                let is_bound = at < TIME_BOUNDS;
+                let bound =
+                    if is_bound { format!("{}", 0.001 * f64::from(1_u32 << at)) } else { "+Inf".into() };
+                let [scheme, arm, size] = labels;
+                out.part("_bucket", &[scheme, arm, size, ("le", &bound)], sum);
             }
-            writeln!(out, "{name}_sum{{{labels}}} {}", answers.seconds)?;
-            writeln!(out, "{name}_count{{{labels}}} {sum}")?;
+            out.part("_sum", &labels, answers.seconds).part("_count", &labels, sum);
         }
-        head(
-            out,
-            "answer_logarithms",
-            "counter",
-            "Sum of the natural logarithms of these times in microseconds.",
-        )?;
+        let help = "Sum of the natural logarithms of these times in microseconds.";
+        out.family("answer_logarithms_total", "counter", help);
         for (labels, answers) in classes() {
-            writeln!(out, "headstart_answer_logarithms_total{{{labels}}} {}", answers.logarithms.sum)?;
+            out.sample(&labels, answers.logarithms.sum);
         }
-        head(out, "answer_squared_logarithms", "counter", "Sum of their squares.")?;
+        out.family("answer_squared_logarithms_total", "counter", "Sum of their squares.");
         for (labels, answers) in classes() {
-            writeln!(
-                out,
-                "headstart_answer_squared_logarithms_total{{{labels}}} {}",
-                answers.logarithms.squares
-            )?;
+            out.sample(&labels, answers.logarithms.squares);
         }
         type Value = fn(&Moments) -> f64;
         let rows: [(&str, &str, Value); 3] = [
-            ("senders", "Connections that sent data.", |it| it.count as f64),
-            ("loss_shares", "Sum of the shares that they lost of their bytes.", |it| it.sum),
-            ("squared_loss_shares", "Sum of their squares.", |it| it.squares),
+            ("senders_total", "Connections that sent data.", |it| it.count as f64),
+            ("loss_shares_total", "Sum of the shares that they lost of their bytes.", |it| it.sum),
+            ("squared_loss_shares_total", "Sum of their squares.", |it| it.squares),
         ];
         for (name, help, value) in rows {
-            head(out, name, "counter", help)?;
+            out.family(name, "counter", help);
             for (arm, of) in arms() {
-                let arm = arm.name();
-                writeln!(
-                    out,
-                    "headstart_{name}_total{{scheme=\"{scheme}\",arm=\"{arm}\"}} {}",
-                    value(&of.losses)
-                )?;
+                out.sample(&[("scheme", scheme), ("arm", arm.name())], value(&of.losses));
             }
         }
-        Ok(())
     }
-}
-
-fn head(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
-    writeln!(out, "# HELP headstart_{name}_total {help}\n# TYPE headstart_{name}_total {kind}")
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
-use headstart_host::unix_now;
+use headstart_host::{Exposition, unix_now};
 use http::header::{HeaderName, REFERER, USER_AGENT};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Frame;
@@ -157,11 +157,11 @@ impl AccessLog {
     /// Its counter, in Prometheus' text format.
     #[must_use]
     pub fn render(&self) -> String {
-        format!(
-            "# HELP headstart_access_log_dropped_total Requests without a line in the access log.\n\
-             # TYPE headstart_access_log_dropped_total counter\nheadstart_access_log_dropped_total {}\n",
-            self.dropped()
-        )
+        let mut metrics = Exposition::default();
+        metrics
+            .family("access_log_dropped_total", "counter", "Requests without a line in the access log.")
+            .sample(&[], self.dropped());
+        metrics.take()
     }
 
     fn put(&self, entry: Entry) {

@@ -4,12 +4,11 @@
 //! the address from which it opened them, until the stack has forgotten them.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use headstart_host::locked;
+use headstart_host::{Exposition, locked};
 use headstart_quic::store::client_key;
 
 /// Kinds of places.
@@ -43,41 +42,29 @@ impl ConnectionCounters {
     /// In Prometheus' text format.
     #[must_use]
     pub fn render(&self) -> String {
-        let mut text = "# HELP headstart_open_connections Connections that count for the limits.\n\
-                        # TYPE headstart_open_connections gauge\n"
-            .to_owned();
+        let mut metrics = Exposition::default();
+        metrics.family("open_connections", "gauge", "Connections that count for the limits.");
         let transports = || TRANSPORTS.iter().zip(&*self.0);
         for (transport, counters) in transports() {
-            let open = counters.open.load(Ordering::Relaxed);
-            let _ = writeln!(text, "headstart_open_connections{{transport=\"{transport}\"}} {open}");
+            metrics.sample(&[("transport", transport)], counters.open.load(Ordering::Relaxed));
         }
-        text += "# HELP headstart_refused_connections_total Connections beyond a limit: that of all, or of \
-                 one address.\n\
-                 # TYPE headstart_refused_connections_total counter\n";
+        let help = "Connections beyond a limit: that of all, or of one address.";
+        metrics.family("refused_connections_total", "counter", help);
         for (transport, counters) in transports() {
             for (limit, refused) in LIMITS.iter().zip(&counters.refused) {
-                let refused = refused.load(Ordering::Relaxed);
-                let _ = writeln!(
-                    text,
-                    "headstart_refused_connections_total{{transport=\"{transport}\",limit=\"{limit}\"}} {refused}"
-                );
+                let labels = [("transport", *transport), ("limit", *limit)];
+                metrics.sample(&labels, refused.load(Ordering::Relaxed));
             }
         }
         let files = &self.0[Kind::File as usize];
         let open = files.open.load(Ordering::Relaxed);
-        let _ = write!(
-            text,
-            "# HELP headstart_open_files Answers that hold a file.\n\
-             # TYPE headstart_open_files gauge\n\
-             headstart_open_files {open}\n\
-             # HELP headstart_refused_files_total Requests of files beyond a limit: that of all, or of one address.\n\
-             # TYPE headstart_refused_files_total counter\n"
-        );
+        metrics.family("open_files", "gauge", "Answers that hold a file.").sample(&[], open);
+        let help = "Requests of files beyond a limit: that of all, or of one address.";
+        metrics.family("refused_files_total", "counter", help);
         for (limit, refused) in LIMITS.iter().zip(&files.refused) {
-            let refused = refused.load(Ordering::Relaxed);
-            let _ = writeln!(text, "headstart_refused_files_total{{limit=\"{limit}\"}} {refused}");
+            metrics.sample(&[("limit", limit)], refused.load(Ordering::Relaxed));
         }
-        text
+        metrics.take()
     }
 }
 

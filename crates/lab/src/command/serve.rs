@@ -530,11 +530,10 @@ async fn tell_of_history(history: History) {
 }
 
 fn render_history(history: &History) -> String {
-    format!(
-        "# HELP headstart_history_unwritten The history's file cannot be written; 0 if it can.\n\
-         # TYPE headstart_history_unwritten gauge\nheadstart_history_unwritten {}\n",
-        u8::from(history.last_error().is_some())
-    )
+    let mut metrics = headstart_host::Exposition::default();
+    let help = "The history's file cannot be written; 0 if it can.";
+    metrics.family("history_unwritten", "gauge", help).sample(&[], u8::from(history.last_error().is_some()));
+    metrics.take()
 }
 
 /// Prints why the history's server is away, and when it is back.

@@ -8,7 +8,7 @@ use std::hash::RandomState;
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
-use headstart_host::{Deadline, locked, unix_now};
+use headstart_host::{Deadline, Exposition, locked, unix_now};
 use headstart_startup::history::Record;
 
 use super::address::Address;
@@ -83,18 +83,13 @@ impl Counters {
     /// In Prometheus' text format.
     #[must_use]
     pub fn render(&self) -> String {
-        use core::fmt::Write as _;
-        let mut text = String::new();
+        let mut metrics = Exposition::default();
         let mut family = |name: &str, kind: &str, help: &str, samples: &[(&str, u64)]| {
-            let _ =
-                write!(text, "# HELP headstart_fleet_{name} {help}\n# TYPE headstart_fleet_{name} {kind}\n");
+            metrics.family(&format!("fleet_{name}"), kind, help);
+            let label = if kind == "gauge" { "state" } else { "outcome" };
             for (value, count) in samples {
-                let label = match (value.is_empty(), kind) {
-                    (true, _) => String::new(),
-                    (false, "gauge") => format!("{{state=\"{value}\"}}"),
-                    (false, _) => format!("{{outcome=\"{value}\"}}"),
-                };
-                let _ = writeln!(text, "headstart_fleet_{name}{label} {count}");
+                let labels = [(label, *value)];
+                metrics.sample(if value.is_empty() { &[] } else { &labels }, count);
             }
         };
         let is = |state| u64::from(self.state == state);
@@ -130,7 +125,7 @@ impl Counters {
         family("damaged_total", "counter", "Values that are no records.", &[("", self.damaged)]);
         family("failures_total", "counter", "Connections that failed or broke.", &[("", self.failures)]);
         family("waiting", "gauge", "Records that wait to be written.", &[("", self.waiting as u64)]);
-        text
+        metrics.take()
     }
 }
 
