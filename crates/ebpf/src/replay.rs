@@ -9,6 +9,23 @@ use crate::Error;
 use crate::load::{failed, open, program, refused};
 use crate::needs::Level;
 
+/// Bytes of the parts of `struct hs_replay`, in order: the parameters.
+pub const PARAMS: usize = 40;
+/// Numbers of eight bytes at the beginning of the start; ten of four follow.
+pub const LONGS: usize = 26;
+/// The start.
+pub const START: usize = LONGS * 8 + 10 * 4;
+/// The prior of the start.
+pub const PRIOR: usize = 14 * 8;
+/// A departure.
+pub const SENT: usize = 3 * 8;
+/// An acknowledgement.
+pub const ACK: usize = 9 * 8 + 8;
+/// A congestion signal or a timeout.
+pub const CONGESTION: usize = 4 * 8 + 8;
+/// All of them, and the number of the event.
+pub const ALL: usize = PARAMS + START + PRIOR + SENT + ACK + CONGESTION + 8;
+
 /// The decisions of the loaded object alone, for the test vectors.
 #[derive(Debug)]
 pub struct Replay {

@@ -1,7 +1,8 @@
 //! Counters as Prometheus text, and why records as lines, with the QUIC server's names.
 
-use core::fmt::{self, Write as _};
+use core::fmt;
 
+use headstart_host::Exposition;
 use headstart_units::{Rate, Span};
 
 use crate::layout::{ARMS, ArmCounters, Counters, RECORD_OUTCOMES, REFUSALS, Report, SOURCES};
@@ -28,50 +29,40 @@ const ROWS: [Row; 11] = [
 /// All counters in Prometheus' text format, labelled with `scheme`.
 #[must_use]
 pub fn render(counters: &Counters, scheme: &str) -> String {
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = write(counters, &mut text, scheme);
-    text
-}
-
-fn write(counters: &Counters, out: &mut String, scheme: &str) -> fmt::Result {
+    let mut out = Exposition::default();
     let arms = || ARMS.iter().zip(&counters.arms);
     for (name, help, counter) in ROWS {
-        head(out, name, help)?;
+        out.family(&format!("{name}_total"), "counter", help);
         for (arm, of) in arms() {
-            writeln!(out, "headstart_{name}_total{{scheme=\"{scheme}\",arm=\"{arm}\"}} {}", counter(of))?;
+            out.sample(&[("scheme", scheme), ("arm", arm)], counter(of));
         }
     }
-    head(out, "starts", "Connections by what their first flight was made from.")?;
+    out.family("starts_total", "counter", "Connections by what their first flight was made from.");
     for (arm, of) in arms() {
         for (source, count) in SOURCES.iter().zip(of.sources) {
-            let labels = format!("scheme=\"{scheme}\",arm=\"{arm}\",source=\"{source}\"");
-            writeln!(out, "headstart_starts_total{{{labels}}} {count}")?;
+            out.sample(&[("scheme", scheme), ("arm", arm), ("source", source)], count);
         }
     }
     // A sum that may shrink is no counter.
-    let name = "headstart_rounds_saved";
-    writeln!(out, "# HELP {name} Round trips saved against slow start from ten packets, summed up.")?;
-    writeln!(out, "# TYPE {name} gauge")?;
+    let help = "Round trips saved against slow start from ten packets, summed up.";
+    out.family("rounds_saved", "gauge", help);
     for (arm, of) in arms() {
-        writeln!(out, "{name}{{scheme=\"{scheme}\",arm=\"{arm}\"}} {}", of.rounds_saved)?;
+        out.sample(&[("scheme", scheme), ("arm", arm)], of.rounds_saved);
     }
-    head(out, "records_refused", "Records not used, by the gate that they did not pass.")?;
+    let help = "Records not used, by the gate that they did not pass.";
+    out.family("records_refused_total", "counter", help);
     for (reason, count) in REFUSALS.iter().zip(counters.refusals).skip(1) {
-        writeln!(out, "headstart_records_refused_total{{reason=\"{reason}\"}} {count}")?;
+        out.sample(&[("reason", reason)], count);
     }
-    head(out, "hints", "Hints of clients, by outcome.")?;
+    out.family("hints_total", "counter", "Hints of clients, by outcome.");
     for (name, count) in ["received", "capped", "malformed"].iter().zip(counters.hints) {
-        writeln!(out, "headstart_hints_total{{outcome=\"{name}\"}} {count}")?;
+        out.sample(&[("outcome", name)], count);
     }
-    head(out, "taken", "Connections given to the congestion control.")?;
-    writeln!(out, "headstart_taken_total {}", counters.taken)?;
-    head(out, "first_recoveries", "First flights repaired by their own recovery.")?;
-    writeln!(out, "headstart_first_recoveries_total {}", counters.recoveries)
-}
-
-fn head(out: &mut String, name: &str, help: &str) -> fmt::Result {
-    writeln!(out, "# HELP headstart_{name}_total {help}\n# TYPE headstart_{name}_total counter")
+    let help = "Connections given to the congestion control.";
+    out.family("taken_total", "counter", help).sample(&[], counters.taken);
+    let help = "First flights repaired by their own recovery.";
+    out.family("first_recoveries_total", "counter", help).sample(&[], counters.recoveries);
+    out.take()
 }
 
 /// One line, one field after the other, each `name=value`, as the QUIC server prints its own.
@@ -101,9 +92,9 @@ impl fmt::Display for Report {
         }
         write!(f, " burst={} first_flight={} pace_kbit={}", self.burst, self.first_flight, kbit(self.pace))?;
         write!(f, " flights={} phases=", self.flights)?;
-        for (number, (at, phase)) in self.phases.iter().enumerate() {
+        for (number, (at, phase)) in self.phases().enumerate() {
             let comma = if number == 0 { "" } else { "," };
-            write!(f, "{comma}{phase}@{:.1}ms", millis(u64::from(*at) * 1000))?;
+            write!(f, "{comma}{phase}@{:.1}ms", millis(u64::from(at) * 1000))?;
         }
         write!(f, " rounds_saved={} first_round={}", self.rounds_saved, self.first_round)?;
         write!(f, " sent={} lost={}", self.sent, self.lost)?;

@@ -2,20 +2,14 @@
 //! computed with: none of its answers is beyond its limits (BPF_PROG_TEST_RUN).
 #![cfg(feature = "load")]
 
-use headstart_ebpf::layout::{Params, Writer};
+use headstart_ebpf::layout::Params;
 use headstart_ebpf::needs::{Level, Machine};
-use headstart_ebpf::replay::Replay;
+use headstart_ebpf::replay::{ALL, LONGS, PARAMS, PRIOR, Replay, START};
 use headstart_startup::hint;
 use headstart_startup::prior::Hint;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// Bytes of `struct hs_replay`, and where the start in it begins.
-const ALL: usize = 40 + START + PRIOR + 3 * 8 + 10 * 8 + 5 * 8 + 8;
-const LONGS: usize = 26;
-const START: usize = LONGS * 8 + 10 * 4;
-const PRIOR: usize = 14 * 8;
-const PARAMS: usize = 40;
 /// Fields of the events that count bytes, by their place among the numbers after the prior: the
 /// kernel counts no more than fits its buffers.
 const COUNTED: [usize; 10] = [1, 2, 5, 6, 10, 11, 13, 14, 15, 16];
@@ -91,9 +85,7 @@ fn decisions_stay_within_the_limits_for_any_settings_and_events() {
     let Some(replay) = replay("hostile settings and events against the loaded object") else { return };
     let outcome = runner().run(&anything(), |(params, rest, event)| {
         let mut context = vec![0; ALL];
-        let mut written = Writer::default();
-        params.write(&mut written);
-        context[..PARAMS].copy_from_slice(&written.finish());
+        context[..PARAMS].copy_from_slice(&params.to_bytes());
         context[PARAMS..ALL - 8].copy_from_slice(&rest);
         let mss = &mut context[PARAMS + START + PRIOR - 4..][..4];
         let of_path = u32::from_ne_bytes([mss[0], mss[1], mss[2], mss[3]]) % 9_001;

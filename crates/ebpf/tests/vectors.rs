@@ -12,7 +12,7 @@
 
 use headstart_ebpf::layout::{NONE, Params, Writer};
 use headstart_ebpf::needs::Machine;
-use headstart_ebpf::replay::Replay;
+use headstart_ebpf::replay::{ACK, ALL, LONGS, PARAMS, PRIOR, Replay, SENT, START};
 use headstart_ebpf::scheme::Scheme as Kernel;
 use headstart_startup::allowance::{HandOver, Next};
 use headstart_startup::event::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
@@ -25,16 +25,6 @@ use headstart_startup::scheme::{
     wise_start,
 };
 use headstart_units::{Bytes, Rate, Span, Time};
-
-/// Bytes of the parts of `struct hs_replay`, in order.
-const PARAMS: usize = 40;
-const LONGS: usize = 26;
-const START: usize = LONGS * 8 + 10 * 4;
-const PRIOR: usize = 14 * 8;
-const SENT: usize = 3 * 8;
-const ACK: usize = 9 * 8 + 8;
-const CONGESTION: usize = 4 * 8 + 8;
-const ALL: usize = PARAMS + START + PRIOR + SENT + ACK + CONGESTION + 8;
 
 const STAY: u32 = 0;
 const GROW: u32 = 1;
@@ -68,9 +58,7 @@ impl<'a> Object<'a> {
 
     fn run(&self, event: u64, at: usize, part: &[u8]) -> Vec<u8> {
         let mut context = vec![0; ALL];
-        let mut params = Writer::default();
-        self.params.write(&mut params);
-        context[..PARAMS].copy_from_slice(&params.finish());
+        context[..PARAMS].copy_from_slice(&self.params.to_bytes());
         context[PARAMS..PARAMS + START].copy_from_slice(&self.start);
         context[at..at + part.len()].copy_from_slice(part);
         context[ALL - 8..].copy_from_slice(&event.to_ne_bytes());
