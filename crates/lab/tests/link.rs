@@ -70,7 +70,7 @@ fn run_all() -> ExitCode {
         match lacks(needs) {
             Some(reason) => {
                 not_run += 1;
-                println!("link: {name} ... NOT RUN, could not run here: {reason}");
+                headstart_host::not_run(&format!("link: {name}: {reason}"));
             }
             None => match test(&place) {
                 Ok(()) => println!("link: {name} ... ok"),

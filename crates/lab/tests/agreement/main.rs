@@ -64,7 +64,7 @@ fn measure(case: &Case, seed: u64) -> Result<Found, String> {
 /// Measures the kernel; the file is written after each case: finished measurements are kept.
 fn full(file: &str, words: &str) -> Result<(), String> {
     if let Some(reason) = kernel::cannot_run() {
-        return Err(format!("NOT RUN, could not run here: {reason}"));
+        return Err(format!("could not run here: {reason}"));
     }
     let mut runs = vec![];
     for case in Case::all() {
@@ -107,7 +107,7 @@ fn tabulate(runs: &str, file: &str) -> Result<(), String> {
 /// The short form: cases that agreed before, and must continue to.
 fn short() -> ExitCode {
     if let Some(reason) = kernel::cannot_run() {
-        println!("agreement: NOT RUN, could not run here: {reason}");
+        headstart_host::not_run(&format!("agreement: {reason}"));
         return ExitCode::SUCCESS;
     }
     let mut failed = 0;
@@ -121,12 +121,14 @@ fn short() -> ExitCode {
         let case = Case { controller, path, bytes };
         let name = format!("agreement: {controller}, {path}, {bytes} B");
         if !kernel::knows(controller) {
-            println!("{name} ... NOT RUN, this kernel has no {controller}");
+            headstart_host::not_run(&format!("{name}: this kernel has no {controller}"));
             continue;
         }
         match (measure(&case, 1), model::run(&case, 1)) {
             (Ok(kernel), Ok(model)) if !kernel.is_valid => {
-                println!("{name} ... NOT RUN, the machine did not keep real time: {kernel:?}, {model:?}");
+                headstart_host::not_run(&format!(
+                    "{name}: the machine did not keep real time: {kernel:?}, {model:?}"
+                ));
             }
             (Ok(kernel), Ok(model)) => {
                 let agrees = Verdict::of(&case, &[kernel], &[model]).is_some_and(|verdict| {
