@@ -253,16 +253,6 @@ impl Quantity {
         other
     }
 
-    /// The same of schemes by other names.
-    #[must_use]
-    pub fn renamed(&self, rename: impl Fn(&String) -> String) -> Self {
-        let mut other = self.clone();
-        for place in std::iter::once(&mut other.place).chain(&mut other.over) {
-            place.scheme = place.scheme.as_ref().map(&rename);
-        }
-        other
-    }
-
     /// The same at other values of swept options: `at` for the number, and for what it is divided
     /// by where both were at the same value; `over_at` for what it is divided by alone.
     #[must_use]

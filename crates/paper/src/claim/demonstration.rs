@@ -8,26 +8,22 @@
 //! |---|---|
 //! | `when` | nothing: what is changed, in words |
 //! | `variant` | the settings: another variant of the plan, or one of its `[demonstrations]` |
-//! | `instead` | schemes, by name |
 //! | `measure`, `at`, `over-at` | the measure, and values of swept options (number, divisor) |
 //!
 //! Everything else stays, the bounds above all.
 //!
-//! Only one admissible change is a reason. `comes-out` is refused where it replaces the scheme that
-//! the claim is about ([`Plan::subject`]), or changes more than one option. It is refused for an
-//! option that the paper prints (`printed` of paper.toml and of the plan). It is refused as well
-//! where the set-up is known to hold fewer of the paper's claims than the judge (`holds-fewer` of
-//! the variant).
+//! Only one admissible change is a reason. `comes-out` is refused where it changes more than one
+//! option. It is refused for an option that the paper prints (`printed` of paper.toml and of the
+//! plan). It is refused as well where the set-up is known to hold fewer of the paper's claims than
+//! the judge (`holds-fewer` of the variant).
 
-use std::collections::BTreeMap;
-
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use super::{Claim, Finding, Kind, Test, Verdict};
+use super::{Claim, Finding, Test, Verdict};
 use crate::plan::Plan;
-use crate::quantity::{check_scheme, fixed};
+use crate::quantity::fixed;
 use crate::run::Results;
 
 #[derive(Deserialize)]
@@ -35,8 +31,6 @@ use crate::run::Results;
 pub(super) struct ComesOutText {
     when: String,
     variant: Option<String>,
-    #[serde(default)]
-    instead: BTreeMap<String, String>,
     measure: Option<String>,
     #[serde(default)]
     at: Table,
@@ -82,18 +76,14 @@ impl Outcome {
 
 impl ComesOutText {
     /// The reason why it is no explanation, if there is one.
-    fn rejection(&self, test: &Test, plan: &Plan) -> Option<String> {
-        let subject = plan.subject(&test.schemes());
-        if let Some(subject) = subject.filter(|subject| self.instead.contains_key(*subject)) {
-            return Some(format!("`{subject}` replaced, which the claim is about"));
-        }
+    fn rejection(&self, plan: &Plan) -> Option<String> {
         let mut changed = self.variant.as_ref().map(|name| plan.changes(name)).unwrap_or_default();
         changed.extend(self.at.keys().cloned());
         changed.extend(self.over_at.keys().filter(|axis| !self.at.contains_key(*axis)).cloned());
         if let Some(option) = changed.iter().find(|option| plan.printed.contains(option)) {
             return Some(format!("the option {option} changed, which the paper prints"));
         }
-        let others = usize::from(self.measure.is_some()) + self.instead.len();
+        let others = usize::from(self.measure.is_some());
         if changed.len() + others > 1 {
             let options =
                 if changed.is_empty() { String::new() } else { format!(" ({})", changed.join(", ")) };
@@ -108,8 +98,8 @@ impl ComesOut {
     pub(super) fn read(text: ComesOutText, test: &Test, plan: &Plan) -> Result<Self> {
         let is_changed = text.variant.is_some()
             || text.measure.is_some()
-            || !(text.instead.is_empty() && text.at.is_empty() && text.over_at.is_empty());
-        ensure!(is_changed, "found no change, expected `variant`, `instead`, `measure` or `at`");
+            || !(text.at.is_empty() && text.over_at.is_empty());
+        ensure!(is_changed, "found no change, expected `variant`, `measure` or `at`");
         if let Some(variant) = &text.variant {
             ensure!(
                 plan.known_variants.contains(variant),
@@ -117,27 +107,15 @@ impl ComesOut {
                 plan.known_variants.join(", ")
             );
         }
-        for (old, new) in &text.instead {
-            check_scheme(old, plan).and_then(|()| check_scheme(new, plan)).context("instead")?;
-        }
-        if let Some(rejection) = text.rejection(test, plan) {
+        if let Some(rejection) = text.rejection(plan) {
             bail!("found {rejection}, expected one change that is admissible");
         }
-        let renamed = |name: &String| text.instead.get(name).unwrap_or(name).clone();
-        let mut kind = test.kind.clone();
-        match &mut kind {
-            Kind::Order(order) => order.iter_mut().for_each(|name| *name = renamed(name)),
-            Kind::Crossing { other, .. } | Kind::Never { other, .. } => *other = renamed(other),
-            Kind::Number { .. } | Kind::Peak(_) => {}
-        }
-        let form = test.form.renamed(renamed);
-        let mut value =
-            test.value.renamed(renamed).moved(fixed(&text.at, plan)?, fixed(&text.over_at, plan)?);
+        let mut value = test.value.moved(fixed(&text.at, plan)?, fixed(&text.over_at, plan)?);
         if let Some(measure) = &text.measure {
             value = value.measuring(measure);
             value.check(plan)?;
         }
-        let test = Test { value, form, kind, each: test.each.clone() };
+        let test = Test { value, ..test.clone() };
         Ok(Self { when: text.when, variant: text.variant, test })
     }
 }

@@ -13,7 +13,7 @@
 //! A `table` is a quotient at all values of two swept options, `nan` where the paper finds no
 //! significant difference. It is judged `by` one number over all cells. `error` is the typical
 //! factor between ours and the paper's, the exponential of the mean of |ln ours/paper|. `signs` is
-//! the percentage of cells on the paper's side of one, `ranks` Kendall's tau between the two.
+//! the percentage of cells on the paper's side of one.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
@@ -66,8 +66,6 @@ enum Agreement {
     Error,
     /// Percentage of cells on the same side of one.
     Signs,
-    /// Kendall's tau between the two.
-    Ranks,
 }
 
 pub(super) struct FormText {
@@ -230,11 +228,6 @@ impl Printed {
                     .collect();
                 100.0 * sided.iter().sum::<f64>() / sided.len() as f64
             }
-            Agreement::Ranks => {
-                let mut ranked = cells.clone();
-                ranked.sort_by(|one, other| one.1.total_cmp(&other.1));
-                kendall(&ranked.into_iter().map(|(ours, _)| ours).collect::<Vec<_>>())
-            }
         }
     }
 }
@@ -297,17 +290,6 @@ impl Form {
             Self::Extreme { schemes, .. } => schemes.iter().map(String::as_str).collect(),
             Self::Crossings { other, over, .. } => vec![other, over],
         }
-    }
-
-    /// The same with other schemes.
-    pub(super) fn renamed(&self, name: impl Fn(&String) -> String) -> Self {
-        let mut form = self.clone();
-        match &mut form {
-            Self::Plain | Self::Trend { .. } | Self::Table(_) => {}
-            Self::Extreme { schemes, .. } => schemes.iter_mut().for_each(|one| *one = name(one)),
-            Self::Crossings { other, over, .. } => (*other, *over) = (name(other), name(over)),
-        }
-        form
     }
 }
 
