@@ -18,12 +18,26 @@ pub fn read_at_most(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same as text.
+/// The bytes of a text without the mark that some programs put before it.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidData`] if the mark is that of UTF-16.
+pub fn without_mark(bytes: &[u8]) -> io::Result<&[u8]> {
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "found UTF-16, expected UTF-8: save it as UTF-8",
+        ));
+    }
+    Ok(bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes))
+}
+
+/// Text of a file of at most `most` bytes.
 ///
 /// # Errors
 /// As [`read_at_most`], and [`io::ErrorKind::InvalidData`] if it is not UTF-8.
 pub fn read_text_at_most(path: &Path, most: usize) -> io::Result<String> {
-    String::from_utf8(read_at_most(path, most)?).map_err(|error| {
+    String::from_utf8(without_mark(&read_at_most(path, most)?)?.to_vec()).map_err(|error| {
         let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
             .iter()
             .filter(|byte| **byte == b'\n')
@@ -47,6 +61,12 @@ mod tests {
         let error = read_at_most(&path, 7).expect_err("too long").to_string();
         assert_eq!(error, "found more than 7 bytes, expected at most these");
         std::fs::write(&path, b"one\n\xff\n").expect("a temporary file");
+        assert_eq!(without_mark(b"\xef\xbb\xbfone").expect("a mark"), b"one");
+        assert_eq!(without_mark(b"one").expect("no mark"), b"one");
+        for mark in [b"\xff\xfeo\0", b"\xfe\xff\0o"] {
+            let refused = without_mark(mark).expect_err("UTF-16").to_string();
+            assert!(refused.starts_with("found UTF-16, expected UTF-8"), "{refused}");
+        }
         let error = read_text_at_most(&path, 100).expect_err("no text").to_string();
         assert_eq!(error, "line 2: found bytes that are not UTF-8, expected text");
         std::fs::remove_file(&path).expect("it is there");

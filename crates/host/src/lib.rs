@@ -16,7 +16,7 @@ pub mod lock;
 pub mod prometheus;
 
 pub use clock::{Deadline, Stopwatch, processor_time, unix_now};
-pub use file::{read_at_most, read_text_at_most};
+pub use file::{read_at_most, read_text_at_most, without_mark};
 pub use load::not_run;
 pub use lock::locked;
 pub use prometheus::Exposition;

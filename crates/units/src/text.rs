@@ -1,9 +1,9 @@
 //! Reading and printing quantities as people write them.
 //!
 //! A number, optional space, a unit: `15 Mbit/s`, `25mbit`, `50 ms`, `115 kB`, `104 packets`.
-//! Letters of the unit are read without regard to case, except that `B` is always bytes and `bit`
-//! always bits. The prefixes `k`, `M` and `G` are powers of 1000, `Ki` and `Mi` of 1024. A number
-//! without a unit is refused.
+//! Letters of the unit are read without regard to case, except that `B` is always bytes, `bit`
+//! always bits, and a small `b` of a rate a bit. The prefixes `k`, `M` and `G` are powers of 1000,
+//! `Ki` and `Mi` of 1024. A number without a unit is refused.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -102,9 +102,14 @@ impl FromStr for Rate {
             ("mbps", 1_000_000),
             ("gbps", 1_000_000_000),
         ];
+        // Case decides here alone: a small b is a bit.
+        const SMALL: &[(&str, u64)] =
+            &[("b/s", 1), ("kb/s", 1_000), ("mb/s", 1_000_000), ("gb/s", 1_000_000_000)];
         const BYTES: &[(&str, u64)] =
             &[("B/s", 1), ("kB/s", 1_000), ("MB/s", 1_000_000), ("GB/s", 1_000_000_000)];
+        let small = if text.contains("b/s") { SMALL } else { &[] };
         let rate = scaled(text, BITS)
+            .or_else(|| scaled(text, small))
             .map(Rate::from_bits_per_sec)
             .or_else(|| scaled(text, BYTES).map(Rate::from_bytes_per_sec))
             .ok_or_else(|| refuse(text, EXPECTED))?;
@@ -217,7 +222,17 @@ mod tests {
 
     #[test]
     fn units_are_accepted_in_many_spellings() {
-        for text in ["15 Mbit/s", "15mbit", "15Mbps", "15000 kbit/s", "1.875 MB/s", " 15 mbit/s "] {
+        for text in [
+            "15 Mbit/s",
+            "15mbit",
+            "15Mbps",
+            "15Mb/s",
+            "15 mb/s",
+            "15000 kb/s",
+            "15000 kbit/s",
+            "1.875 MB/s",
+            " 15 mbit/s ",
+        ] {
             assert_eq!(text.parse(), Ok(Rate::from_mbit_per_sec(15)), "{text}");
         }
         assert_eq!("115 kB".parse(), Ok(Bytes::new(115_000)));

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use headstart_host::read_at_most;
+use headstart_host::{read_at_most, without_mark};
 use headstart_sim::vectors::{Vector, read};
 
 /// Unit of the load of connection vectors.
@@ -31,7 +31,8 @@ impl FromStr for VectorFile {
     fn from_str(text: &str) -> Result<Self, String> {
         let bytes = read_at_most(Path::new(text), read::MAX_BYTES);
         let bytes = bytes.map_err(|error| format!("cannot read it: {error}"))?;
-        let mut vectors = read::from_bytes(&bytes).map_err(|error| error.to_string())?;
+        let bytes = without_mark(&bytes).map_err(|error| error.to_string())?;
+        let mut vectors = read::from_bytes(bytes).map_err(|error| error.to_string())?;
         // A trace is in the order of connections' ends or starts; a replay needs the latter.
         vectors.sort_by_key(|vector| vector.start);
         Ok(Self { name: text.to_owned(), vectors: vectors.into() })

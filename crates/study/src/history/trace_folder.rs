@@ -4,7 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use headstart_host::read_at_most;
+use headstart_host::{read_at_most, without_mark};
 use headstart_net::{Trace, trace};
 
 use crate::options::TraceFile;
@@ -38,7 +38,8 @@ impl FromStr for TraceFolder {
                 let name = path.display().to_string();
                 let bytes = read_at_most(path, trace::MAX_BYTES);
                 let bytes = bytes.map_err(|error| format!("cannot read {name}: {error}"))?;
-                let trace = Trace::from_bytes(&bytes).map_err(|error| format!("{name}: {error}"))?;
+                let bytes = without_mark(&bytes).map_err(|error| format!("{name}: {error}"))?;
+                let trace = Trace::from_bytes(bytes).map_err(|error| format!("{name}: {error}"))?;
                 Ok(TraceFile { name, trace: Arc::new(trace) })
             })
             .collect::<Result<_, String>>()?;

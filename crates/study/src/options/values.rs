@@ -5,7 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use headstart_host::read_at_most;
+use headstart_host::{read_at_most, without_mark};
 use headstart_net::option_filter::{self, Action};
 use headstart_net::{Limit, Trace, trace};
 use headstart_sim::tcp::{Reports, Udt};
@@ -107,7 +107,8 @@ impl FromStr for TraceFile {
     fn from_str(text: &str) -> Result<Self, String> {
         let bytes = read_at_most(Path::new(text), trace::MAX_BYTES);
         let bytes = bytes.map_err(|error| format!("cannot read it: {error}"))?;
-        let trace = Trace::from_bytes(&bytes).map_err(|error| error.to_string())?;
+        let bytes = without_mark(&bytes).map_err(|error| error.to_string())?;
+        let trace = Trace::from_bytes(bytes).map_err(|error| error.to_string())?;
         Ok(Self { name: text.to_owned(), trace: Arc::new(trace) })
     }
 }

@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use headstart_host::without_mark;
 use headstart_sim::sizes::Sizes;
 use headstart_units::hash::{FNV128, fnv128};
 use headstart_units::{Bytes, Span, Time};
@@ -96,7 +97,8 @@ fn read(name: &str, cap: &Cap) -> Result<(String, u128), String> {
         return Err(format!("{name}: found more than {} bytes, expected at most that", cap.bytes));
     }
     let hash = fnv128(FNV128, bytes.iter().copied());
-    let text = String::from_utf8(bytes).map_err(|error| {
+    let bytes = without_mark(&bytes).map_err(|error| format!("{name}: {error}"))?;
+    let text = String::from_utf8(bytes.to_vec()).map_err(|error| {
         let line =
             error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
         format!("{name}, line {}: found bytes that are no UTF-8, expected text", line + 1)
@@ -229,6 +231,18 @@ mod tests {
         let sizes = sizes("size_bytes,cumulative_share\n1000,0\n100000,1\n").expect("fine");
         assert!((sizes.share_of_flows(Bytes::new(10_000)) - 0.5).abs() < 1e-9);
         assert!((sizes.mean() - 99_000.0 / 100_f64.ln()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_file_and_utf_16_is_named() {
+        let file = std::env::temp_dir().join(format!("headstart-mark-{}.csv", std::process::id()));
+        let name = file.to_str().expect("a plain path");
+        std::fs::write(&file, "\u{feff}start_s,size_bytes\n0.1,100000\n").expect("written");
+        assert_eq!(name.parse::<ArrivalFile>().expect("a mark is skipped").arrivals.len(), 1);
+        std::fs::write(&file, b"\xff\xfes\0t\0").expect("written");
+        let refused = name.parse::<ArrivalFile>().expect_err("UTF-16");
+        std::fs::remove_file(&file).expect("it is there");
+        assert!(refused.contains("found UTF-16, expected UTF-8"), "{refused}");
     }
 
     #[test]

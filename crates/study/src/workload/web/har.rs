@@ -18,8 +18,8 @@
 //! Absent, `null` and negative mean unknown (HAR says -1; browsers have written others).
 //!
 //! **Which entries.** Those of one page: the one selected, or that of the earliest entry that names
-//! a page. Entries that name none belong to it too. Entries that did not cross the network are left
-//! out and counted by [`Reason`]. A redirect or a 304 did cross it.
+//! a page. Entries that name none belong to it too. Entries that did not cross the network, and
+//! incomplete ones, are left out and counted by [`Reason`]. A redirect or a 304 did cross it.
 //!
 //! **Which order.** By `startedDateTime`, ties as in the file. The document is the earliest answer
 //! that is no redirect. The redirects before it lead to it one after the other. A later redirect
@@ -46,10 +46,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use headstart_host::without_mark;
+
 use headstart_sim::workload::page::Object;
 use headstart_units::Bytes;
 
-use json::{Content, Entry, Har, Map, PageEntry, Response};
+use json::{Content, Entry, Har, Map, PageEntry, Request, Response};
 
 /// Largest file accepted. Bodies saved along with a large page stay well below.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -102,6 +104,8 @@ pub enum Reason {
     UnknownSize,
     /// Nothing crossed the network.
     ZeroBytes,
+    /// It has no request, response, date, or address with a host.
+    Incomplete,
 }
 
 impl fmt::Display for Reason {
@@ -115,6 +119,7 @@ impl fmt::Display for Reason {
             Self::Failed => "failed",
             Self::UnknownSize => "of unknown size",
             Self::ZeroBytes => "without bytes",
+            Self::Incomplete => "without request, response, date or host",
         })
     }
 }
@@ -221,8 +226,7 @@ pub fn parse(content: &[u8], page: Option<&str>) -> Result<Page, HarError> {
     if content.len() as u64 > MAX_FILE_BYTES {
         return Err(Problem::TooLarge.into());
     }
-    // Some tools begin their files with a byte-order mark, which JSON does not allow.
-    let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
+    let content = without_mark(content).map_err(|error| HarError::from(Problem::Io(error)))?;
     let mut reader = serde_json::Deserializer::from_slice(content);
     let har: Map<Har> = serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| refusal(&error.path().to_string(), error.inner()))?;
@@ -282,20 +286,22 @@ fn chosen(pages: &[Map<PageEntry>], asked: &str) -> Result<Option<String>, Probl
 fn page_of(har: Har, asked: Option<&str>) -> Result<Page, Problem> {
     let log = required(har.log, "log", "an object")?;
     let entries = required(log.0.entries, "log.entries", "a list of requests")?.0;
-    let times = entries.iter().enumerate().map(|(index, entry)| started_at(index, &entry.0));
-    let times: Vec<i64> = times.collect::<Result<_, _>>()?;
+    let count = entries.len();
+    let entries: Vec<CompleteEntry> =
+        entries.into_iter().enumerate().filter_map(|(index, entry)| complete(index, entry.0)).collect();
+    let incomplete = count - entries.len();
     let pages = log.0.pages.map(|pages| pages.0).unwrap_or_default();
-    let named = entries.iter().zip(&times).filter_map(|(entry, at)| Some((at, entry.0.pageref.0.as_ref()?)));
+    let named = entries.iter().filter_map(|entry| Some((entry.started_at, entry.rest.pageref.0.as_ref()?)));
     let page_name: Option<String> = match asked {
         Some(asked) => chosen(&pages, asked)?,
-        None => named.min_by_key(|(at, _)| **at).map(|(_, name)| name.clone()),
+        None => named.min_by_key(|(at, _)| *at).map(|(_, name)| name.clone()),
     };
     let place = pages.iter().position(|page| page.0.id.0 == page_name).unwrap_or(0);
     let place = (place + 1, pages.len().max(1));
 
     let mut judged = Vec::with_capacity(entries.len());
-    for (index, (Map(entry), started_at)) in entries.into_iter().zip(times).enumerate() {
-        judged.push(check_entry(index, entry, started_at, page_name.as_deref())?);
+    for entry in entries {
+        judged.push(check_entry(entry, page_name.as_deref())?);
     }
     judged.sort_by_key(|entry| entry.started_at);
     let is_document = |entry: &CheckedEntry| {
@@ -317,6 +323,9 @@ fn page_of(har: Har, asked: Option<&str>) -> Result<Page, Problem> {
     let mut indices: BTreeMap<String, u16> = BTreeMap::new();
     let mut objects: Vec<Object> = Vec::new();
     let mut skipped = BTreeMap::new();
+    if incomplete > 0 {
+        skipped.insert(Reason::Incomplete, incomplete as u32);
+    }
     let (mut guessed, mut known, mut multiplexed) = (0, 0, 0);
     for (place, leads) in in_order(&judged, document_at) {
         let entry = &judged[place];
@@ -388,23 +397,46 @@ fn without_fragment(url: &str) -> &str {
     url.split('#').next().unwrap_or(url)
 }
 
-/// Validates an entry completely, also one that is then left out.
-fn check_entry(
+/// An entry with all that a page needs of it.
+struct CompleteEntry {
+    /// Its place in the file.
     index: usize,
-    entry: Entry,
     started_at: i64,
-    page: Option<&str>,
-) -> Result<CheckedEntry, Problem> {
-    let key = |rest: &str| format!("log.entries[{index}].{rest}");
-    let Map(request) = required(entry.request, &key("request"), "an object")?;
-    let Map(response) = required(entry.response, &key("response"), "an object")?;
-    let url = required(request.url, &key("request.url"), "a URL")?;
-    let scheme = url.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase()).unwrap_or_default();
+    request: Request,
+    response: Response,
+    url: String,
+    scheme: String,
+    /// Empty for addresses that are not HTTP's.
+    origin: String,
+    rest: Entry,
+}
+
+/// The entry, unless something is missing: tools leave out what they did not see.
+fn complete(index: usize, mut entry: Entry) -> Option<CompleteEntry> {
+    let started_at = microseconds(entry.started_date_time.as_deref()?)?;
+    let (Map(mut request), Map(response)) = (entry.request.take()?, entry.response.take()?);
+    let url = request.url.take()?;
+    let scheme = url.split_once(':')?.0.to_ascii_lowercase();
     let is_http = matches!(scheme.as_str(), "http" | "https");
-    let origin = if is_http { origin(&scheme, &url) } else { Some(String::new()) };
-    let (false, Some(origin)) = (scheme.is_empty(), origin) else {
-        return Err(problem(&key("request.url"), quoted(&url), "a URL with a scheme and a host"));
-    };
+    let origin = if is_http { origin(&scheme, &url)? } else { String::new() };
+    let is_complete = !scheme.is_empty();
+    is_complete.then_some(CompleteEntry {
+        index,
+        started_at,
+        request,
+        response,
+        url,
+        scheme,
+        origin,
+        rest: entry,
+    })
+}
+
+/// Validates an entry completely, also one that is then left out.
+fn check_entry(entry: CompleteEntry, page: Option<&str>) -> Result<CheckedEntry, Problem> {
+    let CompleteEntry { index, started_at, request, response, url, scheme, origin, rest: entry } = entry;
+    let key = |rest: &str| format!("log.entries[{index}].{rest}");
+    let is_http = !origin.is_empty();
 
     let status = response.status.0.unwrap_or(0);
     let content = response.content.as_ref().map(|content| content.0).unwrap_or_default();
@@ -529,14 +561,6 @@ fn origin(scheme: &str, url: &str) -> Option<String> {
     Some(format!("{scheme}://{}:{port}", host.to_lowercase()))
 }
 
-fn started_at(index: usize, entry: &Entry) -> Result<i64, Problem> {
-    let key = format!("log.entries[{index}].startedDateTime");
-    let expected = "a date and time such as \"2017-02-11T09:36:22.868Z\"";
-    let text =
-        entry.started_date_time.as_deref().ok_or_else(|| problem(&key, "nothing".to_owned(), expected))?;
-    microseconds(text).ok_or_else(|| problem(&key, quoted(text), expected))
-}
-
 /// Microseconds from 1970 to an ISO 8601 date-time with offset: `2017-06-28T17:41:55.090+09:00`.
 fn microseconds(text: &str) -> Option<i64> {
     let number = |from: usize, to: usize, most: i64| -> Option<i64> {
@@ -599,11 +623,6 @@ fn required<T>(value: Option<T>, key: &str, expected: &str) -> Result<T, Problem
 
 fn problem(key: &str, found: String, expected: &str) -> Problem {
     Problem::Key { key: key.to_owned(), found, expected: expected.to_owned() }
-}
-
-/// A string of the file, for a message.
-fn quoted(text: &str) -> String {
-    format!("{:?}", shortened(text))
 }
 
 /// One printable line of bounded length, safe to print on a terminal.
