@@ -49,6 +49,15 @@ pub enum OutputError {
         /// One of the things in it, the first by name.
         found: String,
     },
+    /// It holds the results of another command, whose files have the same names.
+    OfAnother {
+        /// The folder.
+        folder: PathBuf,
+        /// The command.
+        found: String,
+        /// The command that is to write there.
+        expected: String,
+    },
     /// Another run writes to it.
     InUse(PathBuf),
     /// There is a file where the folder should be.
@@ -83,6 +92,11 @@ impl fmt::Display for OutputError {
             Self::Foreign { folder, found } => write!(
                 f,
                 "{}: found `{found}`, expected a new or empty folder or one with earlier results (it has no `{MARKER}`)",
+                folder.display()
+            ),
+            Self::OfAnother { folder, found, expected } => write!(
+                f,
+                "{}: found results of `{found}`, expected a new folder or one of `{expected}`: write elsewhere with --out",
                 folder.display()
             ),
             Self::InUse(path) => write!(
@@ -129,6 +143,28 @@ impl Folder {
         }
         folder._lock = folder.lock()?;
         Ok(folder)
+    }
+
+    /// The same folder, if it holds nothing or results of this command.
+    ///
+    /// # Errors
+    /// It holds those of another command, or the system refuses.
+    pub fn of_command(self, command: &str) -> Result<Self, OutputError> {
+        const KEY: &str = "Command: ";
+        let marker = self.path.join(MARKER);
+        let text = fs::read_to_string(&marker).map_err(|error| failed("read", &marker, error))?;
+        match text.lines().find_map(|line| line.strip_prefix(KEY)) {
+            Some(found) if found == command => {}
+            Some(found) => {
+                return Err(OutputError::OfAnother {
+                    folder: self.path,
+                    found: found.to_owned(),
+                    expected: command.to_owned(),
+                });
+            }
+            None => replace(&marker, |file| write!(file, "{MARKER_TEXT}{KEY}{command}\n"))?,
+        }
+        Ok(self)
     }
 
     /// A folder in this one, under the same rules.
@@ -305,6 +341,20 @@ mod tests {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
+    }
+
+    #[test]
+    fn a_folder_belongs_to_the_command_that_wrote_there_first() {
+        let scratch = Scratch::new("of-command");
+        let open = || Folder::open(&scratch.0).expect("a folder");
+        for _ in 0..2 {
+            open().of_command("race").expect("its own");
+        }
+        let refused = open().of_command("sweep").expect_err("of a race").to_string();
+        assert!(
+            refused.contains("found results of `race`, expected a new folder or one of `sweep`"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -106,7 +106,7 @@ pub fn run_shard(shard: Shard, prepared: &Prepared) -> Result<()> {
         count: shard.count,
         program: store.program().to_owned(),
         plan: plan(prepared),
-        words: without_shard(std::env::args().skip(1)),
+        words: without_shard(terminal::arguments().skip(1)),
     };
     let folder = terminal::closed(store)?;
     let file = folder.write(FILE, &serde_json::to_vec_pretty(&manifest)?)?;

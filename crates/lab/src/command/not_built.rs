@@ -43,7 +43,7 @@ impl NotBuilt {
     /// Always, as a refusal.
     pub fn refuse(self) -> anyhow::Result<()> {
         use crate::errors::Refuse as _;
-        let name = std::env::args().nth(1).unwrap_or_default();
+        let name = super::terminal::arguments().nth(1).unwrap_or_default();
         Err(anyhow::anyhow!(
             "{name}: found a program without it, expected {}",
             headstart_study::carrier::EVERYTHING

@@ -119,7 +119,7 @@ pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
     let (mut setup, estimate, args) = prepare(args)?;
     terminal::print_idle_options(&mut setup, asked, false);
     // A folder with other files is refused before anything is run.
-    let store = JobStore::open(Folder::open(&args.out).or_refuse()?)?;
+    let store = JobStore::open(Folder::open(&args.out).or_refuse()?.of_command("race").or_refuse()?)?;
     let mut flows = Flows::open(args.flows.as_ref(), &setup, &store).or_refuse()?;
     terminal::install_interrupt_notice(&store);
     eprintln!("headstart: {estimate}");

@@ -95,14 +95,24 @@ pub fn prepare(words: &[String]) -> Result<Prepared> {
     let is_allowed = prepared.points.iter().any(|(_, setup)| setup.run.large);
     // The plan of a shard is checked as a whole, its cost by what it runs.
     let estimate = prepared.shard.map_or(prepared.estimate, |shard| {
-        let setups = shard::points(shard, &prepared.points);
-        setups.map(|(_, setup)| race::estimate(setup)).fold(Estimate::default(), Estimate::plus)
+        estimate(shard::points(shard, &prepared.points).map(|(_, setup)| setup))
     });
     estimate.check(is_allowed).or_refuse()?;
     Ok(Prepared { estimate, ..prepared })
 }
 
-/// The same of runs that are there already, whose cost does not matter.
+/// Memory of a point with its rows of the tables, in bytes.
+const POINT_BYTES: f64 = 40e3;
+
+/// Cost of a sweep over these points.
+fn estimate<'a>(setups: impl Iterator<Item = &'a Setup>) -> Estimate {
+    setups.map(race::estimate).fold(Estimate::default(), |all, point| {
+        let memory = all.plus(point).memory + POINT_BYTES;
+        Estimate { memory, ..all.plus(point) }
+    })
+}
+
+/// Reads and checks every point of a sweep of any size: of runs that are there already.
 ///
 /// # Errors
 /// If an option is refused.
@@ -127,7 +137,7 @@ pub fn prepare_any_size(words: &[String]) -> Result<Prepared> {
         idle_at.fold(first, |notes: Vec<_>, at| notes.into_iter().filter(|note| at.contains(note)).collect());
     let setups = || points.iter().map(|(_, setup)| setup);
     setups().try_for_each(|setup| setup.carrier().check_available()).or_refuse()?;
-    let estimate = setups().map(race::estimate).fold(Estimate::default(), Estimate::plus);
+    let estimate = estimate(setups());
     Ok(Prepared { notes, estimate, ..prepared })
 }
 
@@ -178,7 +188,7 @@ pub fn run(words: &[String]) -> Result<()> {
     if let Some(shard) = prepared.shard {
         return merge::run_shard(shard, &prepared);
     }
-    let store = JobStore::open(Folder::open(&prepared.out).or_refuse()?)?;
+    let store = JobStore::open(Folder::open(&prepared.out).or_refuse()?.of_command("sweep").or_refuse()?)?;
     run_in(prepared, store, &command_line())
 }
 

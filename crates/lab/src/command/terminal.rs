@@ -38,7 +38,12 @@ pub fn print_table(table: &Table) -> Result<()> {
 
 /// The command line as it can be typed again.
 pub fn command_line() -> String {
-    typed(std::env::args().skip(1))
+    typed(arguments().skip(1))
+}
+
+/// The words of this program's command line. Bytes that are not text are shown in their place.
+pub fn arguments() -> impl Iterator<Item = String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned())
 }
 
 /// A command line of these words, as it can be typed.

@@ -135,7 +135,7 @@ pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
     let Prepared { setup, flow, .. } = &prepared;
     let (entry, view) = (flows[0].0, &flows[0].1);
     let Some(report) = view.report else { return Ok(()) };
-    let folder = Folder::open(&out).or_refuse()?;
+    let folder = Folder::open(&out).or_refuse()?.of_command("trace").or_refuse()?;
     let page = show::trace::report(setup, &flows, *flow, &command_line());
     let mut table = show::trace::phases(entry, view);
     if flow.is_none() && entry.needs == catalogue::Needs::History {
