@@ -6,10 +6,11 @@
 //! is. The rules are in docs/definitions.md.
 
 use clap::ValueEnum;
-use headstart_report::statistics::{Interval, may_be_smallest};
+use headstart_report::statistics::{Interval, may_be_smallest, simultaneous};
 use headstart_startup::scheme::Scheme;
 
 use crate::race::{Measured, Race, SchemeResult};
+use crate::setup::REFERENCE;
 
 /// The flows that a scheme harms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub struct Harm {
     pub harmed: HarmedFlows,
 }
 
-/// Harm against the most that is accepted, by its 95 % interval; the best first.
+/// Harm against the most that is accepted, by its interval; the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HarmVerdict {
     /// The upper end is below the margin.
@@ -82,12 +83,15 @@ impl Harm {
 
 impl SchemeResult {
     /// The worse of the costs to short flows and to long flows: by the verdict, then the larger.
-    /// `None` without other flows.
-    #[must_use]
-    pub fn worst_harm(&self, most: f64) -> Option<Harm> {
-        let has_interval = self.mean_ms.by_seed.len() >= LEAST_SEEDS;
+    /// `None` without other flows. Its interval is one of `count` that hold at once.
+    fn worst_harm(&self, most: f64, count: usize) -> Option<Harm> {
+        let seeds = self.mean_ms.by_seed.len();
         let known = |interval: Interval| {
-            if has_interval { interval } else { Interval { low: f64::NAN, high: f64::NAN, ..interval } }
+            if seeds >= LEAST_SEEDS {
+                simultaneous(interval, seeds - 1, count)
+            } else {
+                Interval { low: f64::NAN, high: f64::NAN, ..interval }
+            }
         };
         let short = Harm { interval: known(self.harm.interval()), harmed: HarmedFlows::ShortFlows };
         let long = self.long_share.as_ref().map(|share| Harm {
@@ -146,13 +150,23 @@ pub struct IdenticalSchemes {
 }
 
 impl Race {
+    /// The worse harm of a scheme, to short or to long flows. `None` without other flows.
+    ///
+    /// The intervals of all schemes but the reference hold at once: the star goes to the fastest of
+    /// those that pass, and would else find the one of twenty that passes by chance.
+    #[must_use]
+    pub fn worst_harm(&self, scheme_result: &SchemeResult) -> Option<Harm> {
+        let is_judged = |result: &&SchemeResult| result.entry.name.as_str() != REFERENCE;
+        scheme_result.worst_harm(self.most_harm, self.scheme_results.iter().filter(is_judged).count())
+    }
+
     /// The winners.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         let counting = || (0..self.scheme_results.len()).filter(|place| self.scheme_results[*place].counts());
         let of = |wanted: &[HarmVerdict]| -> Vec<usize> {
             let is_wanted = |place: &usize| {
-                let harm = self.scheme_results[*place].worst_harm(self.most_harm);
+                let harm = self.worst_harm(&self.scheme_results[*place]);
                 harm.is_some_and(|harm| wanted.contains(&harm.verdict(self.most_harm)))
             };
             counting().filter(is_wanted).collect()
@@ -215,7 +229,7 @@ impl Race {
                 SortKey::Loss => number(&scheme_result.loss_percent),
                 SortKey::Sent => number(&scheme_result.overhead),
                 SortKey::Harm => {
-                    let harm = scheme_result.worst_harm(self.most_harm);
+                    let harm = self.worst_harm(scheme_result);
                     harm.map_or(f64::INFINITY, |harm| harm.interval.value)
                 }
                 SortKey::Given => scheme_result.asked_at as f64,
@@ -331,7 +345,7 @@ pub(crate) mod tests {
                 .harm_of(harm)
                 .long_share_of(share)
                 .0
-                .worst_harm(MOST_HARM)
+                .worst_harm(MOST_HARM, 1)
                 .expect("both")
                 .harmed
         };
@@ -348,7 +362,7 @@ pub(crate) mod tests {
     fn harm_is_judged_by_a_margin_and_not_by_the_number_of_seeds() {
         let harm = |by_seed: &[f64]| {
             let made = scheme_result("iw2", &vec![1.0; by_seed.len()]).harm_of(by_seed).0;
-            made.worst_harm(MOST_HARM).expect("it has other flows")
+            made.worst_harm(MOST_HARM, 1).expect("it has other flows")
         };
         // Around 0.4 % in all of them; sixty-four seeds make that significant, and not harmful.
         let seeds = |count: usize| -> Vec<f64> {
@@ -366,6 +380,20 @@ pub(crate) mod tests {
         let told = harm(&seeds(4)).seeds_to_tell(MOST_HARM, 4).expect("an interval");
         assert!((10.0..100.0).contains(&told), "{told} seeds");
         assert_eq!(harm(&seeds(2)).seeds_to_tell(MOST_HARM, 2), None);
+    }
+
+    #[test]
+    fn a_harm_is_harder_to_know_among_many_schemes() {
+        let judged = |schemes: usize| {
+            let made = |_| {
+                scheme_result("iw32", &[1.0; 8])
+                    .harm_of(&[1.0, 1.004, 1.008, 0.996, 1.012, 1.0, 1.004, 1.008])
+                    .0
+            };
+            let race = race((0..schemes).map(made).collect());
+            race.worst_harm(&race.scheme_results[0]).expect("it has other flows").verdict(MOST_HARM)
+        };
+        assert_eq!([judged(1), judged(20)], [HarmVerdict::Harmless, HarmVerdict::NotKnown]);
     }
 
     #[test]

@@ -40,14 +40,14 @@ pub fn table(setup: &Setup, race: &Race, sort: SortKey) -> Table {
     let mut order: Vec<usize> = (0..race.scheme_results.len()).collect();
     race.sort(&mut order, SortKey::Given);
     race.sort(&mut order, sort);
-    let harmless = race.verdict().harmless.first().copied();
+    let harmless = race.verdict().harmless;
     for &place in &order {
         let scheme_result = &race.scheme_results[place];
         let (invalid, _) = scheme_result.invalid;
         let name = scheme_result.entry.name;
-        let mark = match harmless {
-            _ if invalid > 0 => " INVALID",
-            Some(best) if best == place => words::MARK,
+        let mark = match invalid {
+            1.. => " INVALID",
+            _ if harmless.contains(&place) => words::MARK,
             _ => "",
         };
         let mut cells = vec![Cell::text(&format!("{name}{mark}"))];
@@ -59,8 +59,10 @@ pub fn table(setup: &Setup, race: &Race, sort: SortKey) -> Table {
     if mark_best(&mut table, race, &order, &shown) {
         table.note("green: not significantly worse than the best of its column");
     }
-    if harmless.is_some() {
-        table.note("* fastest harmless scheme");
+    match harmless.len() {
+        0 => {}
+        1 => table.note("* fastest harmless scheme"),
+        _ => table.note("* fastest harmless scheme, and those not significantly slower"),
     }
     for note in words::limits(race).iter().chain(&words::notes_on_identical(race)).chain(&setup.notes) {
         table.note(note);

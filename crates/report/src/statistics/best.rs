@@ -8,7 +8,7 @@
 //! tests has 5 % over k - 1 (Bonferroni). The subset holds the best with 95 % at least, although
 //! the data chose it.
 
-use super::{mean, standard_deviation};
+use super::{Interval, mean, standard_deviation};
 
 /// That the best is put out: 5 %.
 const LEVEL: f64 = 0.05;
@@ -25,6 +25,26 @@ pub fn may_be_smallest(samples: &[&[f64]]) -> Vec<bool> {
         samples.iter().any(|other| is_known(other) && probability_of_difference(one, other) < level)
     };
     samples.iter().map(|sample| is_known(sample) && !is_out(sample)).collect()
+}
+
+/// The interval of a quotient among `count` that all hold at once with 95 % (Bonferroni), from its
+/// own 95 % interval of so many degrees of freedom. It is widened on the scale of logarithms.
+#[must_use]
+pub fn simultaneous(interval: Interval, degrees: usize, count: usize) -> Interval {
+    let Interval { value, low, high } = interval;
+    let wider =
+        quantile_of_t(LEVEL / 2.0 / count.max(1) as f64, degrees) / quantile_of_t(LEVEL / 2.0, degrees);
+    Interval { value, low: value * (low / value).powf(wider), high: value * (high / value).powf(wider) }
+}
+
+/// The value that Student's t exceeds with this probability, above zero and below a half.
+fn quantile_of_t(probability: f64, degrees: usize) -> f64 {
+    let (mut low, mut high) = (0.0, 1e6);
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        if student_tail(middle, degrees.max(1)) > probability { low = middle } else { high = middle }
+    }
+    high
 }
 
 /// Probability that chance alone puts the mean of `one` as far above that of `other`, or farther,

@@ -23,7 +23,7 @@ pub fn plane(race: &Race) -> Svg {
         Axis::linear("mean completion time", "ms").with_range(Range::Tight),
     );
     for (slot, scheme_result) in race.scheme_results.iter().enumerate() {
-        let Some(Harm { interval: harm, .. }) = scheme_result.worst_harm(race.most_harm) else { continue };
+        let Some(Harm { interval: harm, .. }) = race.worst_harm(scheme_result) else { continue };
         let mut point =
             Point::new(harm.value, scheme_result.mean_ms.value).labelled(&scheme_result.entry.name);
         if harm.low.is_finite() {

@@ -15,7 +15,7 @@ const MAX_NAMES: usize = 4;
 /// and with fewer they say nothing.
 pub const FEW_SEEDS: usize = 3;
 
-/// Mark behind the name of the fastest harmless scheme.
+/// Mark behind the names of harmless schemes that may be the fastest.
 pub const MARK: &str = " *";
 
 /// The winner, in a few sentences.
@@ -41,16 +41,14 @@ pub fn verdict(race: &Race) -> String {
         ),
     };
     text += &waste(fastest);
-    if let Some(harm) =
-        fastest.worst_harm(race.most_harm).filter(|_| fastest.entry.name.as_str() != REFERENCE)
-    {
+    if let Some(harm) = race.worst_harm(fastest).filter(|_| fastest.entry.name.as_str() != REFERENCE) {
         text += &format!(" {}", cost(race, fastest, &harm));
     }
     match found.harmless.split_first() {
         Some((&best, _)) if best == first => {}
         Some((&best, others)) => {
             let winner = scheme_result(best);
-            let harm = match winner.worst_harm(race.most_harm) {
+            let harm = match race.worst_harm(winner) {
                 Some(harm) if winner.entry.name.as_str() != REFERENCE => {
                     format!(", harm {}", of_harm(&harm))
                 }
@@ -85,7 +83,7 @@ fn margin(race: &Race) -> String {
 /// The seeds with which the harm of a scheme would be known.
 fn seeds_to_tell(race: &Race, scheme_result: &SchemeResult) -> Option<f64> {
     let seeds = race.seeds - race.empty_seeds;
-    scheme_result.worst_harm(race.most_harm)?.seeds_to_tell(race.most_harm, seeds)
+    race.worst_harm(scheme_result)?.seeds_to_tell(race.most_harm, seeds)
 }
 
 fn to_tell(seeds: f64) -> String {
@@ -291,7 +289,7 @@ pub fn limits(race: &Race) -> Vec<String> {
             race.seeds
         ));
     }
-    let is_unknown = |scheme_result: &&SchemeResult| scheme_result.worst_harm(race.most_harm).is_none();
+    let is_unknown = |scheme_result: &&SchemeResult| race.worst_harm(scheme_result).is_none();
     if race.empty_seeds < race.seeds
         && race.scheme_results.iter().all(|scheme_result| is_unknown(&scheme_result))
     {
