@@ -19,6 +19,8 @@ const BITS: u32 = 8;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "InUse", into = "InUse")]
 pub struct Histogram {
+    /// The smallest bucket in use, with which `counts` begin.
+    first: usize,
     counts: Vec<u32>,
     total: u64,
     sum: u128,
@@ -43,12 +45,30 @@ impl Histogram {
     /// Counts one time.
     pub fn add(&mut self, span: Span) {
         let bucket = Self::bucket(span.as_nanos());
-        if bucket >= self.counts.len() {
-            self.counts.resize(bucket + 1, 0);
-        }
-        self.counts[bucket] += 1;
+        self.reach(bucket, bucket);
+        self.counts[bucket - self.first] += 1;
         self.total += 1;
         self.sum += u128::from(span.as_nanos());
+    }
+
+    /// Makes room for the buckets from `low` to `high`.
+    fn reach(&mut self, low: usize, high: usize) {
+        if self.counts.is_empty() {
+            self.first = low;
+        }
+        if low < self.first {
+            self.counts.splice(0..0, std::iter::repeat_n(0, self.first - low));
+            self.first = low;
+        }
+        let length = high + 1 - self.first;
+        if length > self.counts.len() {
+            self.counts.resize(length, 0);
+        }
+    }
+
+    /// Each bucket from the smallest in use, with its count.
+    fn buckets(&self) -> impl Iterator<Item = (usize, u32)> {
+        (self.first..).zip(self.counts.iter().copied())
     }
 
     /// Number of values counted.
@@ -68,8 +88,8 @@ impl Histogram {
     pub fn quantile(&self, per_mille: u64) -> Option<Span> {
         let rank = (self.total * per_mille).div_ceil(1000).max(1);
         let mut seen = 0;
-        for (bucket, count) in self.counts.iter().enumerate() {
-            seen += u64::from(*count);
+        for (bucket, count) in self.buckets() {
+            seen += u64::from(count);
             if seen >= rank {
                 return Some(Span::from_nanos(Self::middle(bucket)));
             }
@@ -80,22 +100,20 @@ impl Histogram {
     /// The distribution: each bucket in use with the share of times up to it.
     pub fn distribution(&self) -> impl Iterator<Item = (Span, f64)> {
         let total = self.total as f64;
-        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).scan(
-            0,
-            move |seen, (bucket, count)| {
-                *seen += u64::from(*count);
-                Some((Span::from_nanos(Self::middle(bucket)), *seen as f64 / total))
-            },
-        )
+        self.buckets().filter(|(_, count)| *count > 0).scan(0, move |seen, (bucket, count)| {
+            *seen += u64::from(count);
+            Some((Span::from_nanos(Self::middle(bucket)), *seen as f64 / total))
+        })
     }
 
     /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
-        if other.counts.len() > self.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
-        }
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *mine += theirs;
+        if let Some(more) = other.counts.len().checked_sub(1) {
+            self.reach(other.first, other.first + more);
+            let offset = other.first - self.first;
+            for (mine, theirs) in self.counts[offset..].iter_mut().zip(&other.counts) {
+                *mine += theirs;
+            }
         }
         self.total += other.total;
         self.sum += other.sum;
@@ -108,8 +126,9 @@ struct InUse(Vec<(u32, u32)>, u128);
 
 impl From<Histogram> for InUse {
     fn from(histogram: Histogram) -> Self {
-        let counts = (0..).zip(histogram.counts).filter(|(_, count)| *count > 0);
-        Self(counts.collect(), histogram.sum)
+        let counts = histogram.buckets().filter(|(_, count)| *count > 0);
+        // 64 doublings of 256 buckets.
+        Self(counts.map(|(bucket, count)| (bucket as u32, count)).collect(), histogram.sum)
     }
 }
 
@@ -120,11 +139,11 @@ impl TryFrom<InUse> for Histogram {
         let mut histogram = Self { sum, ..Self::default() };
         for (bucket, count) in buckets {
             let bucket = bucket as usize;
-            if bucket > most || bucket < histogram.counts.len() || count == 0 {
+            if bucket > most || bucket < histogram.first + histogram.counts.len() || count == 0 {
                 return Err("found a bucket that is empty, twice there or too large");
             }
-            histogram.counts.resize(bucket, 0);
-            histogram.counts.push(count);
+            histogram.reach(bucket, bucket);
+            histogram.counts[bucket - histogram.first] = count;
             histogram.total += u64::from(count);
         }
         Ok(histogram)

@@ -37,6 +37,8 @@ const QUIC_FLOW_BYTES: f64 = 180_000.0;
 const TRACED_PACKET_BYTES: f64 = 300.0;
 /// Memory of the program, in bytes.
 const PROGRAM_BYTES: f64 = 10e6;
+/// Memory of the results of a run that others are compared with, in bytes.
+const RESULT_BYTES: f64 = 30e3;
 
 /// Approximate cost of some runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -110,7 +112,7 @@ impl Estimate {
             runs,
             flows: runs * flows,
             packets: runs * packets,
-            memory: PROGRAM_BYTES + threads as f64 * alive * flow_bytes,
+            memory: PROGRAM_BYTES + threads as f64 * alive * flow_bytes + runs * RESULT_BYTES,
             seconds: runs * seconds,
             is_real_time,
             wire_load,

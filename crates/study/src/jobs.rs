@@ -99,10 +99,13 @@ where
     for (number, result) in found? {
         results[number] = Some(result);
     }
-    let first = |number: usize| jobs[number].0.as_deref().and_then(|key| first_of.get(key)).copied();
-    Ok((0..jobs.len())
-        .filter_map(|number| results[number].clone().or_else(|| results[first(number)?].clone()))
-        .collect())
+    for (number, (key, _)) in jobs.iter().enumerate().filter(|(_, (key, _))| key.is_some()) {
+        let first = key.as_deref().and_then(|key| first_of.get(key));
+        if let (None, Some(first)) = (&results[number], first) {
+            results[number] = results[*first].clone();
+        }
+    }
+    Ok(results.into_iter().flatten().collect())
 }
 
 /// Number of threads without a choice: one for each core.
