@@ -130,6 +130,8 @@ def _listed(options: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in options.items():
         if isinstance(value, (set, frozenset)):
             raise ValueError(f"{name}: found a set, whose order changes from run to run, expected a list")
+        if isinstance(value, (bytes, bytearray, Mapping)):
+            raise ValueError(f"{name}: found {type(value).__name__}, expected text, a number or a list of these")
         is_sequence = isinstance(value, Iterable) and not isinstance(value, str) and not _is_scheme(value)
         # An array without a dimension is a number.
         is_number = getattr(value, "ndim", None) == 0

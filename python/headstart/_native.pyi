@@ -20,6 +20,7 @@ __all__ = [
     "point",
     "points",
     "run",
+    "table_of",
 ]
 
 __version__: str
@@ -44,6 +45,9 @@ class Table:
 
     def __len__(self) -> int:
         """Number of rows."""
+
+    def __reduce__(self) -> tuple[object, tuple[list[tuple[str, tuple[str, list[str]]]], dict[str, str]]]:
+        """For pickle."""
 
 @final
 class Prior:
@@ -351,3 +355,6 @@ def run(
     Runs of a sweep with a result in `stored` are not run. Returns the command's tables by name, its
     line, the document of `--format json` and notes.
     """
+
+def table_of(columns: list[tuple[str, tuple[str, list[str]]]], metadata: dict[str, str]) -> Table:
+    """The table of these parts, as pickle has them."""

@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array};
+use arrow_array::{
+    Array as _, ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array,
+};
 use arrow_schema::{DataType, Field, Metadata, Schema};
 use headstart::command::call::{self, Answer, Stored};
 use headstart::progress::{ProgressState, StoppedRun};
@@ -77,6 +79,63 @@ impl Table {
     fn __len__(&self) -> usize {
         self.batch.num_rows()
     }
+
+    /// For pickle: the columns and metadata, from which `table_of` makes the table again.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
+        let schema = self.batch.schema();
+        let columns = schema.fields().iter().zip(self.batch.columns());
+        let columns = columns.map(|(field, array)| Ok((field.name().clone(), texts(array)?)));
+        let columns = columns.collect::<Result<_, String>>().map_err(failed)?;
+        Ok((py.import("headstart._native")?.getattr("table_of")?, (columns, self.metadata())))
+    }
+}
+
+/// A table for pickle: names of columns with their kinds and fields as text, and the metadata.
+type Parts = (Vec<Column>, std::collections::BTreeMap<String, String>);
+type Column = (String, (String, Vec<String>));
+
+/// The kind of a column, and its fields as text; a null is empty.
+fn texts(array: &ArrayRef) -> Result<(String, Vec<String>), String> {
+    let kind = array.data_type();
+    let any = array.as_any();
+    let fields: Vec<String> = if let Some(texts) = any.downcast_ref::<StringArray>() {
+        texts.iter().map(|text| text.unwrap_or_default().to_owned()).collect()
+    } else if let Some(counts) = any.downcast_ref::<UInt64Array>() {
+        counts.iter().map(|count| count.map_or_else(String::new, |count| count.to_string())).collect()
+    } else if let Some(numbers) = any.downcast_ref::<Float64Array>() {
+        numbers.iter().map(|number| number.map_or_else(String::new, |number| number.to_string())).collect()
+    } else {
+        return Err(format!("found a column of {kind}, expected text, counts or numbers"));
+    };
+    Ok((kind.to_string(), fields))
+}
+
+/// The table of these parts, as pickle has them.
+#[pyfunction]
+fn table_of(columns: Vec<Column>, metadata: std::collections::BTreeMap<String, String>) -> PyResult<Table> {
+    let kind = |name: &str| match name {
+        "Utf8" => Ok(Kind::Text),
+        "UInt64" => Ok(Kind::Count),
+        "Float64" => Ok(Kind::Number),
+        other => Err(format!("found a column of {other}, expected Utf8, UInt64 or Float64")),
+    };
+    let columns =
+        columns.into_iter().map(|(name, (of, fields))| Ok((name, array(kind(&of)?, fields.into_iter())?)));
+    let columns: Result<Vec<_>, String> = columns.collect();
+    batch(columns.map_err(refused_parts)?, Metadata::from_iter(metadata)).map_err(refused_parts)
+}
+
+fn refused_parts(error: String) -> PyErr {
+    PyValueError::new_err(error)
+}
+
+/// A table of named columns.
+fn batch(columns: Vec<(String, (DataType, ArrayRef))>, metadata: Metadata) -> Result<Table, String> {
+    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) =
+        columns.into_iter().map(|(name, (kind, array))| (Field::new(name, kind, true), array)).unzip();
+    let schema = Schema::new_with_metadata(fields, metadata);
+    let batch = RecordBatch::try_new(Arc::new(schema), arrays).map_err(|error| error.to_string())?;
+    Ok(Table { batch })
 }
 
 fn failed(error: impl std::fmt::Display) -> PyErr {
@@ -103,19 +162,16 @@ fn array(kind: Kind, fields: impl Iterator<Item = String>) -> Result<(DataType, 
 
 fn table(rows: call::Table, answer: &Answer) -> Result<Table, String> {
     let call::Table { columns, rows } = rows;
-    let (mut fields, mut arrays) = (vec![], vec![]);
-    for (at, column) in columns.iter().enumerate() {
-        let (kind, array) = array(column.kind, rows.iter().map(|row| row[at].clone()))
+    let columns = columns.iter().enumerate().map(|(at, column)| {
+        let array = array(column.kind, rows.iter().map(|row| row[at].clone()))
             .map_err(|error| format!("column {}: {error}", column.name))?;
-        fields.push(Field::new(&column.name, kind, true));
-        arrays.push(array);
-    }
+        Ok((column.name.clone(), array))
+    });
+    let columns = columns.collect::<Result<_, String>>()?;
     let metadata =
         [("headstart", headstart::VERSION), ("command", &answer.command), ("conditions", &answer.conditions)];
     let metadata = metadata.map(|(key, text)| (key.to_owned(), text.to_owned()));
-    let schema = Schema::new_with_metadata(fields, Metadata::from_iter(metadata));
-    let batch = RecordBatch::try_new(Arc::new(schema), arrays).map_err(|error| error.to_string())?;
-    Ok(Table { batch })
+    batch(columns, Metadata::from_iter(metadata))
 }
 
 /// Tables by name, the command line, the document of `--format json`, and notes.
@@ -209,8 +265,16 @@ fn work<R: Send + 'static>(
     })
 }
 
+/// The command's message; an option at its beginning is the argument of that name here.
 fn refused(error: &anyhow::Error) -> PyErr {
-    PyValueError::new_err(call::message(error))
+    let said = call::message(error);
+    let is_option = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let named = said.strip_prefix("--").and_then(|rest| rest.split_once(':'));
+    let named = named.filter(|(name, _)| is_option(name));
+    PyValueError::new_err(match named {
+        Some((name, rest)) => format!("{}:{rest}", name.replace('-', "_")),
+        None => said,
+    })
 }
 
 /// Runs a command with options as words, in which the names of classes are schemes as well. Runs of
@@ -290,5 +354,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_case, module)?)?;
     module.add_function(wrap_pyfunction!(point, module)?)?;
     module.add_function(wrap_pyfunction!(points, module)?)?;
+    module.add_function(wrap_pyfunction!(table_of, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)
 }

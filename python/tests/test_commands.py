@@ -4,9 +4,11 @@ import csv
 import json
 import multiprocessing
 import os
+import pickle
 import shlex
 import signal
 import threading
+import time
 
 import numpy
 import pyarrow
@@ -205,6 +207,39 @@ def test_ctrl_c_stops_the_runs():
     with pytest.raises(KeyboardInterrupt):
         headstart.race(**LONG)
     assert len(headstart.race(**SMALL)) == 2, "the next call is not stopped"
+
+
+def test_ctrl_c_stops_the_runs_of_a_paper():
+    def interrupt(title, finished, *_):
+        if title == "reproducing" and finished:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = time.process_time()
+    with pytest.raises(KeyboardInterrupt):
+        headstart.reproduce("halfback", quick=True, progress=interrupt)
+    assert time.process_time() - before < 20, "all runs take several times as long"
+
+
+def test_results_are_pickled():
+    results = headstart.race(**SMALL)
+    again = pickle.loads(pickle.dumps(results))
+    assert pyarrow.table(again) == pyarrow.table(results) and again.json == results.json
+    assert again.table.metadata == results.table.metadata
+    assert pyarrow.table(again.seeds) == pyarrow.table(results.seeds)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"rate": 15}, "rate: found `15`"),
+        ({"trace": "nope.down"}, "trace: cannot read it"),
+        ({"schemes": b"iw10"}, "schemes: found bytes"),
+        ({"schemes": {"iw10": 1}}, "schemes: found dict"),
+    ],
+)
+def test_a_refusal_names_the_argument(options, said):
+    with pytest.raises(ValueError, match=said):
+        headstart.race(**options)
 
 
 def test_an_exception_of_the_progress_function_stops_the_runs():

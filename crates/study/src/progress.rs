@@ -165,14 +165,24 @@ impl Progress {
     }
 
     /// Starts one more run, of so many of the work's seconds.
+    ///
+    /// # Panics
+    /// With [`StoppedRun`], if the monitor of the runs has stopped them.
     #[must_use]
     pub fn run(self: &Arc<Self>, seconds: f64) -> RunProgress {
+        self.end_if_stopped();
         let share = if self.work.seconds > 0.0 {
             seconds / self.work.seconds
         } else {
             1.0 / self.work.runs.max(1) as f64
         };
         RunProgress { all: Arc::clone(self), covered: Arc::default(), parts: ALL * share }
+    }
+
+    fn end_if_stopped(&self) {
+        if self.is_stopped.as_ref().is_some_and(|is_stopped| is_stopped.load(Ordering::Relaxed)) {
+            resume_unwind(Box::new(StoppedRun));
+        }
     }
 
     fn share(&self) -> f64 {
@@ -240,9 +250,7 @@ impl RunProgress {
     /// # Panics
     /// With [`StoppedRun`], if the monitor of it has stopped it.
     pub fn advance_to(&self, now: Time, end: Time) {
-        if self.all.is_stopped.as_ref().is_some_and(|is_stopped| is_stopped.load(Ordering::Relaxed)) {
-            resume_unwind(Box::new(StoppedRun));
-        }
+        self.all.end_if_stopped();
         let share = now.as_nanos() as f64 / end.as_nanos().max(1) as f64;
         self.add_share(share.min(1.0));
     }
@@ -374,10 +382,14 @@ mod tests {
         second(&progress.run(0.0));
         let state = monitor.state().expect("runs began");
         assert_eq!(state, ProgressState { title: "racing".to_owned(), finished: 0, runs: 2, share: 0.25 });
-        monitor.stop();
         let run = progress.run(0.0);
-        let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| second(&run)));
-        assert!(ended.expect_err("it was stopped").is::<StoppedRun>());
+        monitor.stop();
+        let is_stopped = |work: &dyn Fn()| {
+            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+            ended.expect_err("it was stopped").is::<StoppedRun>()
+        };
+        assert!(is_stopped(&|| second(&run)), "a run that goes on");
+        assert!(is_stopped(&|| drop(progress.run(0.0))), "no other begins");
         second(&other.run(0.0));
         let after = Progress::new("racing", work(1));
         assert!(after.is_stopped.is_none(), "the monitor ended with its work");

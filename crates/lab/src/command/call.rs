@@ -8,6 +8,7 @@ use anyhow::Result;
 #[cfg(feature = "explore")]
 use anyhow::bail;
 use clap::FromArgMatches as _;
+use clap::error::{ContextKind, ContextValue};
 use headstart_report::jobs::JobStore;
 use headstart_report::rows::{Column, Kind};
 use headstart_study::dependencies::idle;
@@ -60,10 +61,19 @@ fn line(name: &str, options: &[String]) -> Result<(Line, String)> {
     Ok((line, terminal::typed(words.map(str::to_owned))))
 }
 
-/// The text of an error, as the command prints it.
+/// The text of an error, behind the option that it is about: `--rtt: found ...`.
 #[must_use]
 pub fn message(error: &anyhow::Error) -> String {
-    error.downcast_ref().map_or_else(|| one_line(error), |usage| plain(usage).to_string())
+    let Some(usage) = error.downcast_ref::<clap::Error>() else { return one_line(error) };
+    let text = plain(usage).to_string();
+    match usage.get(ContextKind::InvalidArg) {
+        // As the parser writes it, `--rate <RATE>`.
+        Some(ContextValue::String(option)) => {
+            let name = option.split(' ').next().unwrap_or_default();
+            if text.contains(name) { text } else { format!("{name}: {text}") }
+        }
+        _ => text,
+    }
 }
 
 /// `headstart race` with these options, each as `--name=value`. Finished runs are kept in `folder`

@@ -23,7 +23,6 @@ use axum::middleware::{self, Next};
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use clap::error::{ContextKind, ContextValue};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
@@ -241,21 +240,7 @@ async fn guard(Shared(server): Shared<Arc<Server>>, request: Request, next: Next
 }
 
 fn refused(error: &anyhow::Error) -> Response {
-    (StatusCode::BAD_REQUEST, message(error)).into_response()
-}
-
-/// The text of an error, behind the option that it is about.
-fn message(error: &anyhow::Error) -> String {
-    let text = call::message(error);
-    let named = error.downcast_ref::<clap::Error>().and_then(|usage| usage.get(ContextKind::InvalidArg));
-    match named {
-        // As the parser writes it, `--rate <RATE>`.
-        Some(ContextValue::String(arg)) => {
-            let name = arg.split(' ').next().unwrap_or_default();
-            if text.contains(name) { text } else { format!("{name}: {text}") }
-        }
-        _ => text,
-    }
+    (StatusCode::BAD_REQUEST, call::message(error)).into_response()
 }
 
 fn busy() -> Response {
@@ -288,7 +273,7 @@ async fn race(Shared(server): Shared<Arc<Server>>, Query(values): Values) -> Res
         };
         if let Err(error) = runs::race(&prepared, &is_stopped, |name, answer| send(name, &answer)) {
             // An error means that the reader has gone.
-            send("failed", &Value::String(message(&error)));
+            send("failed", &Value::String(call::message(&error)));
         }
     });
     match check.await {
