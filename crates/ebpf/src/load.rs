@@ -151,7 +151,7 @@ pub(crate) fn program<'a>(object: &'a Object, name: &str) -> Result<libbpf_rs::P
 fn link_cgroup(object: &Object, name: &str, cgroup: &Path) -> Result<Link, Error> {
     let doing = format!("open the cgroup {}", cgroup.display());
     let folder = fs::File::open(cgroup).map_err(refused(&doing))?;
-    if !cgroup.join("cgroup.procs").exists() {
+    if !cgroup.join("cgroup.controllers").exists() {
         return Err(Error::new(format!("found no cgroup v2 in {}, expected one", cgroup.display())));
     }
     program(object, name)?.attach_cgroup(folder.as_raw_fd()).map_err(failed("attach to the cgroup"))

@@ -5,7 +5,7 @@
 //! was extended runs only the new points. The table of all points is in the order of the options,
 //! independent of interruptions.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use headstart_startup::parameters::split_list;
 
 /// Options whose values contain commas, or are lists by themselves: semicolons separate them.
@@ -52,6 +52,14 @@ pub fn expand(arguments: &[String]) -> Result<Vec<Point>> {
             None => vec![None],
         };
         let is_varied = values.len() > 1;
+        if let Some(twice) = (1..values.len()).find(|&at| values[..at].contains(&values[at])) {
+            let value = values[twice].as_deref().unwrap_or_default();
+            bail!("{name}: found `{value}` twice, expected each value once");
+        }
+        ensure!(
+            !is_varied || name != "--threads",
+            "--threads: found a list, expected one number: results are the same with any"
+        );
         ensure!(
             points.len().saturating_mul(values.len()) <= MAX_POINTS,
             "found more than {MAX_POINTS} combinations, expected fewer"
@@ -192,6 +200,15 @@ mod tests {
         let list = (1..=400).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
         let error = expand(&[format!("--seed={list}"), format!("--load={list}")]).expect_err("160 000");
         assert!(error.to_string().contains("combinations"), "{error}");
+    }
+
+    #[test]
+    fn a_value_that_is_listed_twice_is_refused() {
+        for (list, said) in [("--load 5%,25%,5%", "`5%` twice"), ("--threads 1,2", "--threads: found a list")]
+        {
+            let error = expand(&arguments(list)).expect_err(list).to_string();
+            assert!(error.contains(said), "{error}");
+        }
     }
 
     #[test]

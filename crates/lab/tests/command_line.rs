@@ -407,6 +407,10 @@ fn schemes_are_listed() {
     for entry in headstart_startup::catalogue::all() {
         assert!(said.contains(entry.name.as_str()), "{}", entry.name);
     }
+    let line = said.lines().find(|line| line.starts_with("Run only where")).expect("a note");
+    for by_name in ["bbr-v3", "prague", "iw10-linux"] {
+        assert!(line.contains(by_name) && said.contains(&format!("\n{by_name} ")), "{by_name}: {said}");
+    }
 }
 
 #[cfg(feature = "full")]

@@ -917,6 +917,13 @@ fn an_error_page_does_not_count_as_a_page() {
 }
 
 #[test]
+fn a_page_is_written_to_standard_output_alone() {
+    let server = Server::start(&[]);
+    let got = headstart(&["get", &server.page("bytes/5000"), "--insecure", "-o", "-"]);
+    assert_eq!((got.status.code(), got.stdout.len()), (Some(0), 5000), "{}", words(&got.stderr));
+}
+
+#[test]
 fn an_untrusted_certificate_is_refused_with_a_remedy() {
     let server = Server::start(&[]);
     let home = tempfile::tempdir().expect("a folder");

@@ -37,6 +37,9 @@ pub enum IdentityError {
     /// The file has no key.
     #[error("{0}: found no private key, expected one in PEM")]
     NoKey(PathBuf),
+    /// The key has a password, which nobody is there to type.
+    #[error("{0}: found an encrypted key, expected one without a password (openssl pkey -in KEY -out OTHER)")]
+    Encrypted(PathBuf),
     /// A file or folder could not be written.
     #[error("{path}: {source}")]
     Write {
@@ -62,6 +65,13 @@ fn reason(error: &pem::Error) -> String {
     }
 }
 
+/// A key of PKCS #8 or of OpenSSL's older form that needs a password.
+fn is_encrypted(key: &Path) -> bool {
+    const MOST: usize = 1 << 20;
+    let text = headstart_host::read_text_at_most(key, MOST).unwrap_or_default();
+    text.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----") || text.contains("Proc-Type: 4,ENCRYPTED")
+}
+
 /// The names of every self-signed certificate.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
@@ -80,6 +90,7 @@ impl Identity {
             return Err(IdentityError::Empty(chain.to_owned()));
         }
         let key = PrivateKeyDer::from_pem_file(key).map_err(|source| match source {
+            _ if is_encrypted(key) => IdentityError::Encrypted(key.to_owned()),
             pem::Error::NoItemsFound => IdentityError::NoKey(key.to_owned()),
             source => read(key, source),
         })?;

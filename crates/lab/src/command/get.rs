@@ -3,6 +3,7 @@
 mod show;
 mod visits;
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -68,7 +69,7 @@ pub struct GetArgs {
     /// Time limit of a fetch. A host that refuses the connection ends it at once
     #[arg(long, default_value = "30 s", value_name = "TIME")]
     pub timeout: Span,
-    /// Write the page into this file; of one URL
+    /// Write the page into this file, with `-` to standard output in place of the times; of one URL
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Output format
@@ -131,10 +132,16 @@ pub fn get(args: &GetArgs) -> Result<()> {
     let failed = failed(args, &samples);
     if let (Some(file), None) = (&args.output, &failed) {
         write_body(file, &samples)?;
+        if file == Path::new(STANDARD_OUTPUT) {
+            return Ok(());
+        }
     }
     show::print(args, &samples)?;
     failed.map_or(Ok(()), Err)
 }
+
+/// The name that means standard output.
+const STANDARD_OUTPUT: &str = "-";
 
 /// The server of the pages, if the options are consistent.
 fn origin(args: &GetArgs) -> Result<Origin> {
@@ -273,5 +280,9 @@ async fn fetch_all(args: &GetArgs, origin: Origin, ways: &[FetchConfig]) -> Resu
 
 fn write_body(file: &Path, samples: &[Sample]) -> Result<()> {
     let body = samples.first().and_then(|sample| sample.visit.pages.first()?.body.as_deref());
-    std::fs::write(file, body.unwrap_or_default()).with_context(|| format!("--output {}", file.display()))
+    let body = body.unwrap_or_default();
+    if file == Path::new(STANDARD_OUTPUT) {
+        return std::io::stdout().lock().write_all(body).context("--output -");
+    }
+    std::fs::write(file, body).with_context(|| format!("--output {}", file.display()))
 }

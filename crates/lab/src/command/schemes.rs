@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use headstart_startup::catalogue::{Entry, Needs};
+use headstart_startup::catalogue::{self, Entry, Needs};
 
 use super::format::Format;
 use crate::options::SchemeName;
@@ -30,9 +30,15 @@ pub fn run(args: &SchemesArgs) -> Result<()> {
 fn all(format: Format) -> Result<()> {
     let mut table =
         Table::new("", [Column::text("scheme"), Column::text("needs"), Column::text("what it is")]);
-    for entry in schemes::all() {
+    let found = catalogue::families().iter().filter_map(|family| schemes::find(family.about().name).ok());
+    // Some are rows already, under the name of a preset.
+    let is_row = |entry: &&Entry| schemes::all().iter().any(|row| row.name == entry.name);
+    let by_name: Vec<&Entry> = found.filter(|entry| !is_row(entry)).collect();
+    for entry in schemes::all().iter().chain(by_name.iter().copied()) {
         table.row([Cell::text(&entry.name), Cell::text(entry.needs.as_str()), Cell::text(entry.summary)]);
     }
+    let names: Vec<&str> = by_name.iter().map(|entry| entry.name.as_str()).collect();
+    table.note(&format!("Run only where --schemes names them: {}", names.join(", ")));
     table.note("Parameters of a scheme, with defaults and sources: headstart schemes halfback");
     format.print_table(&table)
 }

@@ -186,13 +186,13 @@ struct HintArgs {
 
 /// `/` and paths that do not exist otherwise are below the mount of cgroup v2.
 fn cgroup(path: &std::path::Path) -> Result<PathBuf> {
-    if path.join("cgroup.procs").exists() {
+    if path.join("cgroup.controllers").exists() {
         return Ok(path.to_owned());
     }
     let mount = Machine::detect().cgroup.context("found no mount of cgroup v2, expected one")?;
     let below = mount.join(path.strip_prefix("/").unwrap_or(path));
     ensure!(
-        below.join("cgroup.procs").exists(),
+        below.join("cgroup.controllers").exists(),
         "--cgroup: found no cgroup v2 at {} or {}, expected one",
         path.display(),
         below.display()

@@ -73,7 +73,7 @@ fn settings(args: &LinkArgs) -> relay::Settings {
 
 fn log(args: &LinkArgs, plan: &PathPlan, clock: &Clock, command_line: &str) -> Result<Option<Log>> {
     let Some(path) = &args.how.log else { return Ok(None) };
-    let file = File::create(path).with_context(|| format!("--log {}", path.display()))?;
+    let file = File::create(path).with_context(|| format!("--log {}", path.display())).or_refuse()?;
     let began = clock.began_at_unix_nanos;
     let mut header = vec![
         ("version", crate::VERSION.to_owned()),
@@ -95,7 +95,7 @@ fn log(args: &LinkArgs, plan: &PathPlan, clock: &Clock, command_line: &str) -> R
 fn capture(args: &LinkArgs, clock: &Clock) -> Result<Option<Capture>> {
     let Some(path) = &args.how.pcap else { return Ok(None) };
     let name = || format!("--pcap {}", path.display());
-    let file = File::create(path).with_context(name)?;
+    let file = File::create(path).with_context(name).or_refuse()?;
     Capture::new(BufWriter::with_capacity(1 << 20, file), clock.began_at_unix_nanos)
         .map(Some)
         .with_context(name)

@@ -60,4 +60,13 @@ fn an_invalid_certificate_is_refused_with_the_file_name() {
     let only_certificate = whole.split_inclusive("-----END CERTIFICATE-----").next().expect("a certificate");
     fs::write(&kept, only_certificate).expect("a file");
     assert!(message(&kept, &kept).contains("identity.pem"), "it has no key");
+    for encrypted in [
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMAA=\n-----END ENCRYPTED PRIVATE KEY-----\n",
+        "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nMAA=\n-----END RSA PRIVATE KEY-----\n",
+    ] {
+        let key = folder.path().join("key.pem");
+        fs::write(&key, encrypted).expect("a file");
+        let told = message(&kept, &key);
+        assert!(told.contains("found an encrypted key"), "{told}");
+    }
 }
