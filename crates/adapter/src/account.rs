@@ -89,7 +89,7 @@ impl Account {
             // It takes a share when its first flight begins.
             store.suspend(&mut lease);
             // Connections that share a peer's credit may use its record together.
-            let alone = gates.alone && !sender.controller().scheme().reserves_credit();
+            let alone = gates.alone && !sender.controller().scheme().requirements().reserves_credit;
             let gates = Gates { alone, ..*gates };
             let judged = gates.judge(known, now, rtt, initial_window);
             (report.known, report.refusal) = (known, refusal(&judged));
@@ -124,7 +124,8 @@ impl Account {
         let is_paced = || is_paced(sender.controller(), prior);
         let is_short = is_eligible && rtt < gates.shortest_rtt && (needs != Needs::Nothing || is_paced());
         // Headstart itself begins as slow start on a short path.
-        let is_short = is_short || (sender.controller().scheme().reserves_credit() && !is_paced());
+        let is_short =
+            is_short || (sender.controller().scheme().requirements().reserves_credit && !is_paced());
         if is_short {
             report.nothing_to_gain = Some(NothingToGain::ShortPath);
         }
@@ -144,7 +145,7 @@ impl Account {
         prior: &mut Prior,
     ) -> FlightPlan {
         self.take_share(store, sender, prior);
-        let reserves = sender.controller().scheme().reserves_credit();
+        let reserves = sender.controller().scheme().requirements().reserves_credit;
         let (Some(store), Some(lease)) = (store, self.lease.as_mut().filter(|_| reserves)) else {
             return sender.update(|controller| controller.establish(prior));
         };
@@ -259,8 +260,8 @@ impl Account {
         self.report.min_rtt = sender.rtt().min;
         self.report.btl_bw = sender.fastest();
         let scheme = sender.controller().scheme();
-        self.last_revision = scheme.last_credit_revision().filter(|_| self.has_reservation);
-        if scheme.credit_revision().is_some() {
+        self.last_revision = scheme.credit_revision(true).filter(|_| self.has_reservation);
+        if scheme.credit_revision(false).is_some() {
             self.release(store);
         }
         if sender.is_first_flight_over()
@@ -284,19 +285,18 @@ impl Account {
 
     fn outcome(&self, now: Time, sender: &Sender, is_client: bool) -> RecordUpdate {
         let used = self.report.known.as_ref();
-        let scheme = sender.controller().scheme();
+        let update = sender.record_update(now, used.map(|known| &known.record));
         if used.is_some() {
             // A client reuses its own record only until the first loss of a first flight. For a
             // scheme that reserves, a loss already lowers the credit.
             let has_lost = !sender.tally().first_flight_lost.is_zero();
-            let has_misled =
-                is_client && !scheme.reserves_credit() && (has_lost || is_refused_for_rtt(&self.report));
-            if scheme.discards_history() || has_misled {
+            let reserves = sender.controller().scheme().requirements().reserves_credit;
+            if is_client && !reserves && (has_lost || is_refused_for_rtt(&self.report)) {
                 return RecordUpdate::Remove;
             }
         }
-        if let Some(record) = sender.record(now, used.map(|known| &known.record)) {
-            return RecordUpdate::Replace(record);
+        if update != RecordUpdate::Keep {
+            return update;
         }
         // A record of a much shorter path misleads every start that measures nothing itself.
         let is_of_another_path = used.is_some_and(|known| known.record.rt_prop * 2 < sender.rtt().min);

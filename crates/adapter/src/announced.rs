@@ -15,7 +15,7 @@ pub const ESTIMATED: u64 = 64;
 pub fn is_outrun(gates: &Gates, sender: &Sender, prior: &Prior, plan: &FlightPlan) -> bool {
     let bdp = prior.history.and_then(|known| known.record.bdp());
     let saves = |size| gates.outruns(plan.flight, size, sender.packet(), bdp);
-    sender.controller().scheme().ends_with_flight() && !prior.flow_size.is_none_or(saves)
+    sender.controller().scheme().requirements().ends_with_flight && !prior.flow_size.is_none_or(saves)
 }
 
 /// All announced data fits into the initial window, and none of it was lost.

@@ -206,7 +206,8 @@ impl Driver {
     pub fn has_rest(&self, largest: Bytes, is_estimated: bool) -> bool {
         let (sent, flight) = (self.sender.ledger().sent(), self.sender.first_flight());
         let controller = self.sender.controller();
-        let ends_with_flight = || !controller.is_handed_over() && controller.scheme().ends_with_flight();
+        let ends_with_flight =
+            || !controller.is_handed_over() && controller.scheme().requirements().ends_with_flight;
         let excess = if is_estimated { flight / ESTIMATED } else { Bytes::ZERO };
         let is_rest_of_flow = || self.is_whole_flow && sent < flight + excess;
         let is_rest_of_flight = || sent < flight && ends_with_flight() && flight - sent < largest;

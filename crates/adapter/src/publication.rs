@@ -34,8 +34,8 @@ impl Publication {
 
     fn settles(&mut self, sender: &Sender) -> bool {
         let scheme = sender.controller().scheme();
-        let (is_over, is_known) = (sender.is_first_flight_over(), scheme.credit_revision().is_some());
-        self.is_settled = is_over && (is_known || !scheme.reserves_credit());
+        let (is_over, is_known) = (sender.is_first_flight_over(), scheme.credit_revision(false).is_some());
+        self.is_settled = is_over && (is_known || !scheme.requirements().reserves_credit);
         let before = std::mem::replace(&mut self.seen, (is_over, is_known));
         is_over && !before.0 || is_known && !before.1
     }

@@ -377,9 +377,9 @@ fn compare(replay: &Replay, kernel: Kernel, seed: u64) -> usize {
         let why = || context(&format!("step {step} {event:?} -> {next:?}, {answer:?}, {}", rust.phase()));
         let sent = matches!(event, Event::Sent(_));
         if kernel == Kernel::Headstart {
-            assert_eq!(answer.is_settled, rust.credit_revision().is_some(), "{}", why());
+            assert_eq!(answer.is_settled, rust.credit_revision(false).is_some(), "{}", why());
             let before = prior.shared_credit.and_then(|room| room.credit);
-            let revision = rust.last_credit_revision().expect("Headstart always has one");
+            let revision = rust.credit_revision(true).expect("Headstart always has one");
             assert_eq!(object.credit(before), revision.of(before), "{} {revision:?}", why());
         }
         match next {

@@ -207,8 +207,10 @@ impl Adapter {
     /// A part of the flight has not left, and the window has room for no more than that part.
     fn is_flight_leaving(&self) -> bool {
         let sender = &self.driver.sender;
-        let ends_with_flight =
-            || !sender.controller().is_handed_over() && sender.controller().scheme().ends_with_flight();
+        let ends_with_flight = || {
+            !sender.controller().is_handed_over()
+                && sender.controller().scheme().requirements().ends_with_flight
+        };
         sender.ledger().sent() < sender.first_flight() && (self.driver.is_whole_flow() || ends_with_flight())
     }
 

@@ -69,7 +69,7 @@ impl Choice {
             return Err(ChoiceError::Unsupported { name, stack: "QUIC", reason });
         }
         let scheme = entry.scheme();
-        let summary = if scheme.requires_tail_probe() {
+        let summary = if scheme.requirements().tail_probe {
             "slow start; the probe for a lost tail is the stack's own probe timeout"
         } else {
             entry.summary

@@ -162,7 +162,7 @@ impl Folder {
                     expected: command.to_owned(),
                 });
             }
-            None => replace(&marker, |file| write!(file, "{MARKER_TEXT}{KEY}{command}\n"))?,
+            None => replace(&marker, |file| writeln!(file, "{MARKER_TEXT}{KEY}{command}"))?,
         }
         Ok(self)
     }

@@ -14,7 +14,7 @@ pub use opening::peer_address;
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use headstart_startup::history::{FixedHash, MemoryStore, RecordUpdate, Store};
+use headstart_startup::history::{FixedHash, MemoryStore, Store};
 use headstart_startup::prior::Hint;
 use headstart_startup::quick_start::{DenialReason, Echo, Nonce, RequestInputs, SentRequest};
 use headstart_startup::{Prior, Scheme, Startup, base};
@@ -514,7 +514,7 @@ impl<R: Recorder> Simulation<R> {
     fn release(&mut self, id: FlowId) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         if let (Some(lease), Some(fate)) =
-            (&mut flow.lease, flow.sender.controller().scheme().credit_revision())
+            (&mut flow.lease, flow.sender.controller().scheme().credit_revision(false))
         {
             self.histories[usize::from(flow.group)].release(lease, &fate);
             flow.has_reservation = false;
@@ -549,13 +549,7 @@ impl<R: Recorder> Simulation<R> {
         }
         let Some(flow) = self.flows.get_mut(id) else { return };
         if let Some(lease) = flow.lease.take() {
-            let outcome = if flow.sender.controller().scheme().discards_history() {
-                RecordUpdate::Remove
-            } else {
-                flow.sender
-                    .record(self.now, &self.groups[usize::from(flow.group)].tcp)
-                    .map_or(RecordUpdate::Keep, RecordUpdate::Replace)
-            };
+            let outcome = flow.sender.record_update(self.now, &self.groups[usize::from(flow.group)].tcp);
             self.histories[usize::from(flow.group)].close(lease, outcome);
         }
         self.flows.close(id);

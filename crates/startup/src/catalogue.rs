@@ -163,7 +163,7 @@ impl Entry {
         let summary = preset.map_or(about.summary, |preset| preset.summary);
         let name = preset.and_then(|preset| Name::new(preset.name)).unwrap_or(name);
         let native = about.native.filter(|_| is_default);
-        let needs = scheme.needs().unwrap_or(about.needs);
+        let needs = scheme.requirements().needs.unwrap_or(about.needs);
         Ok(Self { name, summary, needs, native, scheme })
     }
 

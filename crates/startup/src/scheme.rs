@@ -13,12 +13,12 @@ mod timeline;
 
 use core::fmt::{self, Debug};
 
-use headstart_units::{Rate, Span};
+use headstart_units::Rate;
 
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::Needs;
 use crate::event::{Ack, Congestion, Progress, Sent, Timeout};
-use crate::history::{Record, Revision};
+use crate::history::{Record, RecordUpdate, Revision};
 use crate::prior::Prior;
 use crate::quick_start::RequestInputs;
 use crate::repair::Repair;
@@ -49,6 +49,37 @@ schemes! {
     rcp::Rcp,
     blitzstart::Blitzstart,
     headstart::Headstart,
+}
+
+/// A scheme's demands on its transport, constant for given parameters. By default there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requirements {
+    /// Prior knowledge, where the parameters need another than the catalogue's row says.
+    pub needs: Option<Needs>,
+    /// A tail loss probe (Reactive TCP; RFC 8985 §7), whatever the transport's default.
+    pub tail_probe: bool,
+    /// A receiver that acknowledges every segment at once, whatever its default.
+    pub every_ack: bool,
+    /// A rate field for routers to stamp in all packets, handshake included (RCP).
+    pub rate_stamps: bool,
+    /// ECT(1) on its data (RFC 9331 §4.1). It responds to every mark, so its transport must count
+    /// them ([`Ack::marked`]).
+    pub l4s: bool,
+    /// Concurrent first flights share a credit: the store reserves the flight as it begins, and
+    /// releases it when its fate is known ([`Store`](crate::history::Store)).
+    pub reserves_credit: bool,
+    /// Nothing is sent beyond the first flight until all of that is delivered, and then congestion
+    /// is avoided. The flight takes two round trips, each further one takes one.
+    pub ends_with_flight: bool,
+    /// Window and slow start threshold at the end are stored for the next connection, beside rate
+    /// and RTT (TCP-Cache).
+    pub caches_window: bool,
+    /// Window and rate of the record are held to the end, so that it must describe the path exactly.
+    pub holds_record: bool,
+    /// Its request for a rate is the same for flows of every size.
+    pub fixed_request: bool,
+    /// Initial window in segments, of a scheme that is plain slow start.
+    pub initial_segments: Option<u64>,
 }
 
 /// A scheme that owns the window from the first byte until it hands over.
@@ -99,42 +130,22 @@ pub trait Startup: Debug {
         true
     }
 
-    /// True if the history record that this start used was wrong or too old, and must be removed
-    /// ([`RecordUpdate::Remove`](crate::history::RecordUpdate::Remove)).
-    fn discards_history(&self) -> bool {
-        false
-    }
-
     /// The current phase's name, as the paper spells it; for traces only.
     fn phase(&self) -> &'static str;
 
-    /// True if concurrent first flights share a credit: the store reserves the flight as it begins,
-    /// and releases it when its fate is known ([`Store`](crate::history::Store)).
-    fn reserves_credit(&self) -> bool {
-        false
-    }
-
-    /// Revision of the path's credit by the fate of the first flight; `None` until that is known,
-    /// and from schemes without a credit.
-    fn credit_revision(&self) -> Option<Revision> {
+    /// Revision of the path's credit by the fate of the first flight, for a scheme that reserves
+    /// credit. `None` until the fate is known. Once the connection `has_ended` it follows from what
+    /// is known: a client over QUIC closes as soon as it has all data, and its last
+    /// acknowledgements never leave.
+    fn credit_revision(&self, has_ended: bool) -> Option<Revision> {
+        let _ = has_ended;
         None
     }
 
-    /// The same at the end of the connection: by what is known then. A client over QUIC closes once
-    /// it has all data, and its last acknowledgements never leave.
-    fn last_credit_revision(&self) -> Option<Revision> {
-        self.credit_revision()
-    }
-
-    /// True if it sends nothing beyond its first flight until all of that is delivered, and goes on
-    /// in congestion avoidance. The flight takes two round trips, each further one takes one.
-    fn ends_with_flight(&self) -> bool {
-        false
-    }
-
-    /// The record to store, derived from the transport's measurement.
-    fn record_to_store(&self, measured: Record) -> Record {
-        measured
+    /// The fate of the peer's record at the end, with the one that the transport measured, if it
+    /// did. By default that one replaces it.
+    fn record_update(&self, measured: Option<Record>) -> RecordUpdate {
+        measured.map_or(RecordUpdate::Keep, RecordUpdate::Replace)
     }
 
     /// Proactive retransmission. Call it after [`Self::establish`], since it may cover the first
@@ -150,68 +161,14 @@ pub trait Startup: Debug {
         false
     }
 
-    /// True if the scheme requires a tail loss probe (Reactive TCP; RFC 8985 §7), whatever the
-    /// transport's default.
-    fn requires_tail_probe(&self) -> bool {
-        false
-    }
-
-    /// True if its receiver must acknowledge every segment at once, whatever the default.
-    fn requires_every_ack(&self) -> bool {
-        false
-    }
-
-    /// True if its packets, handshake included, carry a rate field for routers to stamp (RCP).
-    fn requires_rate_stamps(&self) -> bool {
-        false
-    }
-
-    /// True if its data is L4S traffic, ECT(1) (RFC 9331 §4.1): it responds to every mark, so its
-    /// transport must count them ([`Ack::marked`]).
-    fn is_l4s(&self) -> bool {
-        false
+    /// Demands on the transport, which the parameters of the scheme decide.
+    fn requirements(&self) -> Requirements {
+        Requirements::default()
     }
 
     /// The rate to request of the routers before establishment (RFC 4782); `None`: no request.
     fn request(&self, known: &RequestInputs) -> Option<Rate> {
         let _ = known;
-        None
-    }
-
-    /// True if it sends another Quick-Start Request for data after an idle period (RFC 4782 §4.8).
-    fn requests_after_idle(&self) -> bool {
-        false
-    }
-
-    /// True if its request depends on the size of the flow.
-    fn request_depends_on_size(&self) -> bool {
-        true
-    }
-
-    /// Uses `rtt` in requests where no RTT has been measured.
-    fn assume_rtt(&mut self, rtt: Span) {
-        let _ = rtt;
-    }
-
-    /// The prior knowledge that it needs with these parameters; `None`: as in its catalogue row.
-    fn needs(&self) -> Option<Needs> {
-        None
-    }
-
-    /// True if window and slow start threshold at the end of a connection are to be stored for the
-    /// next one, beside rate and RTT (TCP-Cache).
-    fn caches_window(&self) -> bool {
-        false
-    }
-
-    /// True if it holds window and rate of the record to the end of the connection, so that the
-    /// record must describe the path exactly.
-    fn holds_record(&self) -> bool {
-        false
-    }
-
-    /// Initial window in segments, of a scheme that is plain slow start; else `None`.
-    fn initial_segments(&self) -> Option<u64> {
         None
     }
 }

@@ -32,7 +32,7 @@ pub use moment::{AckState, Delivered, Losses, Moment};
 pub use tally::Tally;
 
 use crate::event::Transmission;
-use crate::history::{FlightOutcome, Record};
+use crate::history::{FlightOutcome, Record, RecordUpdate};
 use crate::path::{PacketTrain, RateEstimator, Rtt, SendStamp};
 use crate::repair::Segments;
 use crate::trace::{SenderEvent, SenderTrace};
@@ -402,8 +402,14 @@ impl Sender {
         !self.tally.sent.is_zero() && settled >= self.first_flight.min(self.tally.sent)
     }
 
-    /// The record for the next connection to the same peer, which itself began from `used`, if from
+    /// The fate of the record of a peer at the end of a connection that began from `used`, if from
     /// any.
+    #[must_use]
+    pub fn record_update(&self, now: Time, used: Option<&Record>) -> RecordUpdate {
+        self.controller.scheme().record_update(self.measured(now, used))
+    }
+
+    /// The path's record by this connection.
     ///
     /// A record is a delivery rate and a minimum RTT, never a window; only TCP-Cache, which is
     /// nothing but a cached window, stores its window and threshold too. Application-limited
@@ -411,19 +417,17 @@ impl Sender {
     /// measures nothing: `None`, the previous record then stays. A sender that has not left slow
     /// start may have measured no more than its window: the packet train of its first flight then
     /// counts, too.
-    #[must_use]
-    pub fn record(&self, now: Time, used: Option<&Record>) -> Option<Record> {
+    fn measured(&self, now: Time, used: Option<&Record>) -> Option<Record> {
         let has_filled = used.and_then(Record::bdp).is_none_or(|bdp| self.tally.delivered >= bdp);
         if self.rate.fastest().is_app_limited || !has_filled {
             return None;
         }
         let btl_bw = self.fastest?;
-        let scheme = self.controller.scheme();
         let is_growing = self.controller.is_slow_start() && self.tally.lost.is_zero();
-        let is_cache = scheme.caches_window();
+        let is_cache = self.controller.scheme().requirements().caches_window;
         let outcome =
             if self.tally.first_flight_lost.is_zero() { FlightOutcome::Clean } else { FlightOutcome::Lossy };
-        Some(scheme.record_to_store(Record {
+        Some(Record {
             saved_at: now,
             btl_bw: if is_growing { self.train.rate(self.packet, btl_bw) } else { btl_bw },
             rt_prop: self.rtt.min,
@@ -432,7 +436,7 @@ impl Sender {
             outcome,
             credit: Bytes::ZERO,
             handshake_excess: Span::ZERO,
-        }))
+        })
     }
 
     /// Its state after an event. A transport that knows no backlog has nothing unsent.

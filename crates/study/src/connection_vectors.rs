@@ -250,7 +250,7 @@ fn carried(vector: &Vector, config: &TcpConfig) -> Bytes {
 }
 
 fn routers(setup: &Setup, entry: &Entry) -> RouterName {
-    match (entry.needs, entry.scheme().requires_rate_stamps(), setup.path.routers) {
+    match (entry.needs, entry.scheme().requirements().rate_stamps, setup.path.routers) {
         (Needs::Routers, true, _) => RouterName::Rcp,
         (Needs::Routers, false, RouterName::None | RouterName::Rcp) => RouterName::Target,
         (Needs::Routers, false, other) => other,
@@ -263,7 +263,7 @@ fn routers(setup: &Setup, entry: &Entry) -> RouterName {
 /// their first initial window.
 fn group(setup: &Setup, entry: &Entry) -> Group {
     let mut group = chain::group(setup, entry, quick_start::Params::default().assumed_rtt);
-    group.tcp.restart_window = group.scheme.initial_segments().unwrap_or(INITIAL_WINDOW);
+    group.tcp.restart_window = group.scheme.requirements().initial_segments.unwrap_or(INITIAL_WINDOW);
     group
 }
 

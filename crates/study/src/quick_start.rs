@@ -22,9 +22,9 @@ pub mod web;
 use headstart_net::AnyElement;
 use headstart_net::routed_link::Part;
 use headstart_sim::{Access, Chain, ChainLink, ChainSpec, Group, Path, Seed, TcpConfig};
-use headstart_startup::Startup as _;
 use headstart_startup::catalogue::Entry;
 use headstart_startup::quick_start::Router;
+use headstart_startup::{Scheme, Startup as _};
 use headstart_units::{Bytes, Span};
 
 use crate::options::IpOptions;
@@ -64,15 +64,17 @@ pub fn tcp(setup: &Setup) -> TcpConfig {
 /// Senders of a class of hosts with this round-trip time.
 #[must_use]
 pub fn group(setup: &Setup, entry: &Entry, rtt: Span) -> Group {
-    let mut scheme = entry.scheme();
-    scheme.assume_rtt(rtt);
+    let scheme = match entry.scheme() {
+        Scheme::QuickStart(scheme) => Scheme::QuickStart(scheme.assuming_rtt(rtt)),
+        other => other,
+    };
     Group { scheme, base: setup.transport.base.kind(), tcp: tcp(setup), hint: None, history_capacity: 0 }
 }
 
 /// True if a scheme's senders have the size of their object.
 #[must_use]
 pub fn knows_flow_size(entry: &Entry) -> bool {
-    entry.scheme().request_depends_on_size()
+    !entry.scheme().requirements().fixed_request
 }
 
 /// The router before an element, if it answers Quick-Start requests.

@@ -450,7 +450,7 @@ impl Setup {
         let group = |entry: &Entry| {
             let scheme = entry.scheme();
             let delayed_ack =
-                if scheme.requires_every_ack() { DelayedAck::IMMEDIATE } else { tcp.delayed_ack };
+                if scheme.requirements().every_ack { DelayedAck::IMMEDIATE } else { tcp.delayed_ack };
             let tcp = TcpConfig { delayed_ack, ..tcp };
             Group { scheme, base, tcp, hint: Some(hint), history_capacity: self.workload.history }
         };

@@ -208,7 +208,7 @@ fn routers(setup: &Setup, scheme_result: &SchemeResult) -> Option<String> {
         return None;
     }
     let (name, requires_rate_stamps) =
-        (scheme_result.entry.name, scheme_result.entry.scheme().requires_rate_stamps());
+        (scheme_result.entry.name, scheme_result.entry.scheme().requirements().rate_stamps);
     if totals.granted == 0 {
         // The reason that most starts met.
         let told = DenialReason::ALL.iter().max_by_key(|reason| totals.denied[**reason as usize]);

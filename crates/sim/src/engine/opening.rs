@@ -31,7 +31,7 @@ impl<R: Recorder> Simulation<R> {
     pub(super) fn question(&mut self, id: FlowId, attempt: u8) -> RouterOption {
         let Some(flow) = self.flows.get_mut(id) else { return RouterOption::Nothing };
         let group = &self.groups[usize::from(flow.group)];
-        if group.scheme.requires_rate_stamps() {
+        if group.scheme.requirements().rate_stamps {
             return RouterOption::Labelled(Label::unstamped(Span::ZERO));
         }
         let known = RequestInputs {
@@ -40,6 +40,7 @@ impl<R: Recorder> Simulation<R> {
                 .then(|| flow.unread.iter().map(|(_, bytes)| *bytes).sum()),
             rtt: None,
             receive_window: None,
+            is_after_idle: false,
         };
         let Some(rate) = group.scheme.request(&known).filter(|_| attempt == 0) else {
             return RouterOption::Nothing;
@@ -58,8 +59,7 @@ impl<R: Recorder> Simulation<R> {
         let group = &self.groups[usize::from(flow.group)];
         // RFC 4782 §4.4: no further request after a wrong nonce.
         let failed_nonce = flow.grant == Grant::Denied(DenialReason::Nonce);
-        let scheme = flow.sender.controller().scheme();
-        if flow.state != ConnectionState::Established || failed_nonce || !scheme.requests_after_idle() {
+        if flow.state != ConnectionState::Established || failed_nonce {
             return;
         }
         let known = RequestInputs {
@@ -67,8 +67,9 @@ impl<R: Recorder> Simulation<R> {
             size: flow.size_known.then_some(bytes),
             rtt: Some(flow.sender.rtt().smoothed),
             receive_window: Some(group.tcp.receive_window),
+            is_after_idle: true,
         };
-        let Some(rate) = group.scheme.request(&known) else { return };
+        let Some(rate) = flow.sender.controller().scheme().request(&known) else { return };
         flow.later_requests.0 += 1;
         let random = Seed(flow.serial ^ u64::from(flow.later_requests.0) << 48).child("quick-start").0;
         let (sent_request, request) =
@@ -273,7 +274,7 @@ impl<R: Recorder> Simulation<R> {
         let group = usize::from(flow.group);
         let (sender, recorder) = (&mut flow.sender, &mut self.recorder);
         recorder.focus(flow.serial);
-        match flow.lease.as_mut().filter(|_| self.groups[group].scheme.reserves_credit()) {
+        match flow.lease.as_mut().filter(|_| self.groups[group].scheme.requirements().reserves_credit) {
             Some(lease) => {
                 flow.has_reservation = true;
                 self.histories[group].reserve(lease, &mut |credit| {
@@ -302,7 +303,7 @@ impl<R: Recorder> Simulation<R> {
             let timeout = (known.handshake_rtt * 3).max(group.tcp.min_rto);
             is_late = now.since(known.now) > timeout || flow.request.is_none();
             // The rate that RCP routers stamped is the last that is known, however old it is.
-            let granted = known.granted.filter(|_| !is_late || group.scheme.requires_rate_stamps());
+            let granted = known.granted.filter(|_| !is_late || group.scheme.requirements().rate_stamps);
             let flow_size = flow.size_known.then_some(bytes);
             let prior = Prior { now, flow_size, granted, ..*known };
             self.begin(id, &prior);

@@ -32,7 +32,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use headstart_startup::history::{FlightOutcome, Record};
+use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
 use headstart_startup::path::{RateEstimator, SendStamp};
 use headstart_startup::repair::{Repair, Segments};
 use headstart_startup::sending::{AckState, Delivered, Losses, Moment};
@@ -319,11 +319,12 @@ impl Sender {
         self.flights.clear();
         self.ends.clear();
         self.message_ends.clear();
+        let requirements = scheme.requirements();
         *self = Self {
             controller: Controller::new(scheme, base, config.mss),
-            requires_rate_stamps: scheme.requires_rate_stamps(),
-            is_l4s: scheme.is_l4s(),
-            tail_probe: config.probe == Probe::TailLoss || scheme.requires_tail_probe(),
+            requires_rate_stamps: requirements.rate_stamps,
+            is_l4s: requirements.l4s,
+            tail_probe: config.probe == Probe::TailLoss || requirements.tail_probe,
             segments: std::mem::take(&mut self.segments),
             flights: std::mem::take(&mut self.flights),
             ends: std::mem::take(&mut self.ends),
@@ -335,9 +336,10 @@ impl Sender {
     /// Another scheme for a connection that has not been established.
     pub fn replace_scheme(&mut self, scheme: Scheme, base: base::Kind, config: &TcpConfig) {
         self.controller = Controller::new(scheme, base, config.mss);
-        self.requires_rate_stamps = scheme.requires_rate_stamps();
-        self.is_l4s = scheme.is_l4s();
-        self.tail_probe = config.probe == Probe::TailLoss || scheme.requires_tail_probe();
+        let requirements = scheme.requirements();
+        self.requires_rate_stamps = requirements.rate_stamps;
+        self.is_l4s = requirements.l4s;
+        self.tail_probe = config.probe == Probe::TailLoss || requirements.tail_probe;
     }
 
     /// The handshake is complete. The flow's size, if known, is in the prior.
@@ -462,12 +464,17 @@ impl Sender {
         &self.controller
     }
 
-    /// The path record for the next connection to the same peer; `None` if no rate was measured.
+    /// The fate of the peer's record at the end of the connection.
     #[must_use]
-    pub fn record(&self, now: Time, config: &TcpConfig) -> Option<Record> {
+    pub fn record_update(&self, now: Time, config: &TcpConfig) -> RecordUpdate {
+        self.controller.scheme().record_update(self.measured(now, config))
+    }
+
+    /// The path's record by this connection; `None` if no rate was measured.
+    fn measured(&self, now: Time, config: &TcpConfig) -> Option<Record> {
         let lost = self.counts.first_flight_lost > 0;
         let sample = if config.records_limited { self.rate.maximum() } else { self.rate.fastest() };
-        Some(self.controller.scheme().record_to_store(Record {
+        Some(Record {
             saved_at: now,
             btl_bw: sample.rate()?,
             rt_prop: self.rtt.min,
@@ -476,7 +483,7 @@ impl Sender {
             outcome: if lost { FlightOutcome::Lossy } else { FlightOutcome::Clean },
             credit: Bytes::ZERO,
             handshake_excess: Span::ZERO,
-        }))
+        })
     }
 
     /// The ECN field of its data.

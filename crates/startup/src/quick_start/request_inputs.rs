@@ -24,6 +24,8 @@ pub struct RequestInputs {
     pub rtt: Option<Span>,
     /// The window that the peer advertised; unknown when the SYN leaves (QS §6.2, note 5).
     pub receive_window: Option<Bytes>,
+    /// The connection is established and was idle (RFC 4782 §4.8).
+    pub is_after_idle: bool,
 }
 
 /// Rule for the rate that a sender requests.
@@ -125,7 +127,13 @@ mod tests {
 
     #[test]
     fn each_rule_requests_a_rate_from_its_inputs() {
-        let nothing = RequestInputs { mss: Bytes::new(1460), size: None, rtt: None, receive_window: None };
+        let nothing = RequestInputs {
+            mss: Bytes::new(1460),
+            size: None,
+            rtt: None,
+            receive_window: None,
+            is_after_idle: false,
+        };
         let object = RequestInputs { size: Some(Bytes::new(14_600)), ..nothing };
         let later = RequestInputs {
             rtt: Some(Span::from_millis(50)),

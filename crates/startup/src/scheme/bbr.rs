@@ -42,7 +42,7 @@
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use self::aggregation::Aggregation;
-use super::Startup;
+use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, Next};
 use crate::catalogue::{About, Native, Needs};
 use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
@@ -451,8 +451,8 @@ impl Startup for Bbr {
         matches!(self.phase, Phase::Startup)
     }
 
-    fn needs(&self) -> Option<Needs> {
-        self.params.begins_from_hint.then_some(Needs::Hint)
+    fn requirements(&self) -> Requirements {
+        Requirements { needs: self.params.begins_from_hint.then_some(Needs::Hint), ..Requirements::default() }
     }
 
     fn phase(&self) -> &'static str {

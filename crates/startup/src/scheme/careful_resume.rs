@@ -52,7 +52,7 @@ use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Sent, Timeout};
 use crate::growth::{Decision, Growth};
-use crate::history::{Record, Refusal};
+use crate::history::{Record, RecordUpdate, Refusal};
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
@@ -319,8 +319,12 @@ impl Startup for CarefulResume {
         !matches!(self.phase, Phase::SafeRetreat(_))
     }
 
-    fn discards_history(&self) -> bool {
-        self.discards_history
+    fn record_update(&self, measured: Option<Record>) -> RecordUpdate {
+        if self.discards_history {
+            RecordUpdate::Remove
+        } else {
+            measured.map_or(RecordUpdate::Keep, RecordUpdate::Replace)
+        }
     }
 
     fn phase(&self) -> &'static str {

@@ -16,7 +16,7 @@
 
 use headstart_units::{Bytes, Ratio, Span};
 
-use super::Startup;
+use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
@@ -112,8 +112,8 @@ impl Startup for GoogleQuic {
         self.growth.phase()
     }
 
-    fn initial_segments(&self) -> Option<u64> {
-        Some(self.params.initial_window)
+    fn requirements(&self) -> Requirements {
+        Requirements { initial_segments: Some(self.params.initial_window), ..Requirements::default() }
     }
 }
 

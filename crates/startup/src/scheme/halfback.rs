@@ -45,7 +45,7 @@
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-use super::Startup;
+use super::{Requirements, Startup};
 use super::flights::{is_out, over_one_round_trip};
 use super::later_flights::Flights;
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
@@ -223,8 +223,8 @@ impl Startup for Halfback {
         !self.recovery.is_under_way()
     }
 
-    fn ends_with_flight(&self) -> bool {
-        true
+    fn requirements(&self) -> Requirements {
+        Requirements { ends_with_flight: true, ..Requirements::default() }
     }
 
     fn phase(&self) -> &'static str {

@@ -65,7 +65,7 @@
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
-use super::Startup;
+use super::{Requirements, Startup};
 use super::flights::is_out;
 use super::later_flights::later_flight;
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
@@ -73,7 +73,7 @@ use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{FirstRecovery, WINDOW_AFTER_LOSS};
 use crate::growth::{Decision, Growth};
-use crate::history::{Record, Revision};
+use crate::history::{Record, RecordUpdate, Revision};
 use crate::path::LARGEST_WINDOW;
 use crate::prior::Prior;
 
@@ -334,30 +334,29 @@ impl Startup for Headstart {
         !self.recovery.is_under_way()
     }
 
-    fn reserves_credit(&self) -> bool {
-        true
+    fn requirements(&self) -> Requirements {
+        Requirements { reserves_credit: true, ..Requirements::default() }
     }
 
-    fn credit_revision(&self) -> Option<Revision> {
-        self.is_settled.then(|| self.revision(self.flight))
-    }
-
-    fn last_credit_revision(&self) -> Option<Revision> {
+    fn credit_revision(&self, has_ended: bool) -> Option<Revision> {
         let known = self.flight.min(self.recovery.delivered() + self.lost);
-        Some(self.revision(if self.is_settled { self.flight } else { known }))
+        let known = if self.is_settled { self.flight } else { known };
+        (self.is_settled || has_ended).then(|| self.revision(known))
     }
 
-    fn record_to_store(&self, measured: Record) -> Record {
+    fn record_update(&self, measured: Option<Record>) -> RecordUpdate {
+        let Some(measured) = measured else { return RecordUpdate::Keep };
         let excess = self.handshake_rtt.map(|rtt| rtt.saturating_sub(measured.rt_prop).min(LARGEST_EXCESS));
         let Some(before) = &self.record else {
-            return Record { handshake_excess: excess.unwrap_or_default(), ..measured };
+            let handshake_excess = excess.unwrap_or_default();
+            return RecordUpdate::Replace(Record { handshake_excess, ..measured });
         };
-        Record {
+        RecordUpdate::Replace(Record {
             rt_prop: raised_slowly(before.rt_prop, measured.rt_prop),
             handshake_excess: excess
                 .map_or(before.handshake_excess, |excess| raised_slowly(before.handshake_excess, excess)),
             ..measured
-        }
+        })
     }
 
     fn phase(&self) -> &'static str {

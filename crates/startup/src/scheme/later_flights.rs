@@ -27,14 +27,14 @@
 //!   than a quarter of it. In the two round trips until it is delivered slow start sends W and 2 W.
 //!   In the third it sends 4 W, and the scheme's window is about the flight.
 
-use headstart_units::{Bytes, Rate, Span};
+use headstart_units::{Bytes, Rate};
 
-use super::Startup;
 use super::flights::over_one_round_trip;
+use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::event::{Ack, Congestion, Progress, Sent, Signal, Timeout};
 use crate::first_recovery;
-use crate::history::{Record, Revision};
+use crate::history::{Record, RecordUpdate, Revision};
 use crate::prior::Prior;
 use crate::quick_start::RequestInputs;
 use crate::repair::Repair;
@@ -173,7 +173,7 @@ impl<S: Flights + Copy> Startup for LaterFlights<S> {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) -> Next {
         match self.scheme.on_ack(ack) {
-            Next::HandOver(how) if self.scheme.ends_with_flight() && self.is_open() => {
+            Next::HandOver(how) if self.scheme.requirements().ends_with_flight && self.is_open() => {
                 Next::HandOver(self.go_on(&how))
             }
             next => next,
@@ -190,14 +190,14 @@ impl<S: Flights + Copy> Startup for LaterFlights<S> {
     }
 
     fn on_new_data(&mut self, prior: &Prior, so_far: &Progress) -> Option<FlightPlan> {
-        if self.has_lost || self.scheme.ends_with_flight() && !self.is_open() {
+        if self.has_lost || self.scheme.requirements().ends_with_flight && !self.is_open() {
             return None;
         }
         let is_over = so_far.delivered >= self.scheme.flight_end();
         let plan = later_flight(prior, so_far, self.limit, if is_over { None } else { self.pace })?;
         if !is_over {
             self.scheme.extend(&plan, so_far);
-        } else if self.scheme.ends_with_flight()
+        } else if self.scheme.requirements().ends_with_flight
             && prior.flow_size.is_none_or(|size| size > plan.flight)
             && plan.flight <= so_far.window * WORTH
         {
@@ -214,8 +214,11 @@ impl<S: Flights + Copy> Startup for LaterFlights<S> {
     #[inline]
     fn allowance(&self) -> Allowance {
         // Window while acks are awaited: at least the initial one, and slow start's last one.
-        let awaited =
-            if self.scheme.ends_with_flight() && self.is_open() { self.initial_window } else { self.mss };
+        let awaited = if self.scheme.requirements().ends_with_flight && self.is_open() {
+            self.initial_window
+        } else {
+            self.mss
+        };
         self.scheme.allowance_of_at_least(awaited.max(self.mss).max(self.before))
     }
 
@@ -224,10 +227,6 @@ impl<S: Flights + Copy> Startup for LaterFlights<S> {
             Repair::Ropr(ropr) => Repair::Ropr(ropr.from(self.first)),
             other => other,
         }
-    }
-
-    fn assume_rtt(&mut self, rtt: Span) {
-        self.scheme.assume_rtt(rtt);
     }
 
     forward_answers!(decorated);
@@ -266,7 +265,7 @@ mod tests {
     use crate::base;
     use crate::base::testing::{MSS, acked, lost};
     use crate::controller::Controller;
-    use headstart_units::Time;
+    use headstart_units::{Span, Time};
 
     const RTT: Span = Span::from_millis(100);
 

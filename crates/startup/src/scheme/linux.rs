@@ -6,8 +6,8 @@
 //!  slow start ---- loss or CE, or HyStart's exit ----> hand over
 //! ```
 
-use super::Startup;
 use super::slow_start::{SlowStart, as_slow_start};
+use super::{Requirements, Startup};
 use crate::allowance::FlightPlan;
 use crate::catalogue::{About, Native, Needs};
 use crate::growth::Growth;
@@ -56,7 +56,7 @@ impl Startup for Linux {
 
     as_slow_start!();
 
-    fn initial_segments(&self) -> Option<u64> {
-        Some(self.params.initial_window)
+    fn requirements(&self) -> Requirements {
+        Requirements { initial_segments: Some(self.params.initial_window), ..Requirements::default() }
     }
 }

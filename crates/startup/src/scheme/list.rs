@@ -1,40 +1,16 @@
 //! Macros that generate, from the one list of schemes ([`super`]), the modules, the enum, its
 //! dispatch and the catalogue's rows.
 
-/// call)` reaches. => The read-only methods of [`Startup`](super::Startup), forwarded to the scheme
-/// that `$each!(self, scheme => call)` reaches. => call)` reaches.
+/// The read-only methods of [`Startup`](super::Startup), forwarded to the scheme that
+/// `$each!(self, scheme => call)` reaches.
 macro_rules! forward_answers {
     ($each:ident) => {
         fn is_slow_start(&self) -> bool {
             $each!(self, scheme => scheme.is_slow_start())
         }
 
-        fn discards_history(&self) -> bool {
-            $each!(self, scheme => scheme.discards_history())
-        }
-
         fn phase(&self) -> &'static str {
             $each!(self, scheme => scheme.phase())
-        }
-
-        fn reserves_credit(&self) -> bool {
-            $each!(self, scheme => scheme.reserves_credit())
-        }
-
-        fn credit_revision(&self) -> Option<Revision> {
-            $each!(self, scheme => scheme.credit_revision())
-        }
-
-        fn last_credit_revision(&self) -> Option<Revision> {
-            $each!(self, scheme => scheme.last_credit_revision())
-        }
-
-        fn ends_with_flight(&self) -> bool {
-            $each!(self, scheme => scheme.ends_with_flight())
-        }
-
-        fn record_to_store(&self, measured: Record) -> Record {
-            $each!(self, scheme => scheme.record_to_store(measured))
         }
 
         #[inline]
@@ -42,48 +18,20 @@ macro_rules! forward_answers {
             $each!(self, scheme => scheme.needs_sent_events())
         }
 
-        fn requires_tail_probe(&self) -> bool {
-            $each!(self, scheme => scheme.requires_tail_probe())
+        fn credit_revision(&self, has_ended: bool) -> Option<Revision> {
+            $each!(self, scheme => scheme.credit_revision(has_ended))
         }
 
-        fn requires_every_ack(&self) -> bool {
-            $each!(self, scheme => scheme.requires_every_ack())
+        fn record_update(&self, measured: Option<Record>) -> RecordUpdate {
+            $each!(self, scheme => scheme.record_update(measured))
         }
 
-        fn requires_rate_stamps(&self) -> bool {
-            $each!(self, scheme => scheme.requires_rate_stamps())
-        }
-
-        fn is_l4s(&self) -> bool {
-            $each!(self, scheme => scheme.is_l4s())
+        fn requirements(&self) -> Requirements {
+            $each!(self, scheme => scheme.requirements())
         }
 
         fn request(&self, known: &RequestInputs) -> Option<Rate> {
             $each!(self, scheme => scheme.request(known))
-        }
-
-        fn requests_after_idle(&self) -> bool {
-            $each!(self, scheme => scheme.requests_after_idle())
-        }
-
-        fn request_depends_on_size(&self) -> bool {
-            $each!(self, scheme => scheme.request_depends_on_size())
-        }
-
-        fn needs(&self) -> Option<$crate::catalogue::Needs> {
-            $each!(self, scheme => scheme.needs())
-        }
-
-        fn caches_window(&self) -> bool {
-            $each!(self, scheme => scheme.caches_window())
-        }
-
-        fn holds_record(&self) -> bool {
-            $each!(self, scheme => scheme.holds_record())
-        }
-
-        fn initial_segments(&self) -> Option<u64> {
-            $each!(self, scheme => scheme.initial_segments())
         }
     };
 }
@@ -201,10 +149,6 @@ macro_rules! schemes {
 
             fn repair(&self) -> Repair {
                 each!(self, scheme => scheme.repair())
-            }
-
-            fn assume_rtt(&mut self, rtt: Span) {
-                each!(self, scheme => scheme.assume_rtt(rtt));
             }
 
         }

@@ -60,7 +60,7 @@ mod train;
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
-use super::Startup;
+use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
@@ -298,9 +298,8 @@ impl Startup for Pcp {
         true
     }
 
-    /// PCP measures the delay of each packet of a train by its ack.
-    fn requires_every_ack(&self) -> bool {
-        true
+    fn requirements(&self) -> Requirements {
+        Requirements { every_ack: true, ..Requirements::default() }
     }
 }
 

@@ -32,7 +32,7 @@
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use super::Startup;
+use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Signal, Timeout};
@@ -248,8 +248,8 @@ impl Startup for Prague {
         if self.is_slow_start() { "slow start" } else { "avoidance" }
     }
 
-    fn is_l4s(&self) -> bool {
-        true
+    fn requirements(&self) -> Requirements {
+        Requirements { l4s: true, ..Requirements::default() }
     }
 }
 

@@ -53,7 +53,7 @@
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-use super::Startup;
+use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
@@ -147,6 +147,13 @@ impl QuickStart {
             growth: Growth::new(params.hystart),
             has_failed: false,
         }
+    }
+
+    /// The same with this RTT in requests where none was measured.
+    #[must_use]
+    pub const fn assuming_rtt(mut self, rtt: Span) -> Self {
+        self.params.assumed_rtt = rtt;
+        self
     }
 
     /// The parameters it was made with.
@@ -269,23 +276,18 @@ impl Startup for QuickStart {
     }
 
     fn request(&self, known: &RequestInputs) -> Option<Rate> {
+        // Not on a connection that has seen a failure (RFC 4782 §4.6).
+        if known.is_after_idle && (!self.params.repeats_request || self.has_failed) {
+            return None;
+        }
         let Params { initial_window, header, amount, socket_buffer, assumed_rtt, .. } = self.params;
         let initial = known.mss * initial_window;
         let rate = amount.rate(known, header, initial, assumed_rtt, socket_buffer)?;
         Some(self.params.granularity.round_up(rate))
     }
 
-    /// Not on a connection that has seen a failure (RFC 4782 §4.6).
-    fn requests_after_idle(&self) -> bool {
-        self.params.repeats_request && !self.has_failed
-    }
-
-    fn request_depends_on_size(&self) -> bool {
-        !matches!(self.params.amount, Amount::Fixed(_))
-    }
-
-    fn assume_rtt(&mut self, rtt: Span) {
-        self.params.assumed_rtt = rtt;
+    fn requirements(&self) -> Requirements {
+        Requirements { fixed_request: matches!(self.params.amount, Amount::Fixed(_)), ..Requirements::default() }
     }
 }
 
@@ -382,14 +384,22 @@ mod tests {
     #[test]
     fn no_request_follows_a_failure() {
         let timeout = Event::Timeout(timed_out(Time::ZERO));
+        let after_idle = RequestInputs {
+            mss: MSS,
+            size: Some(Bytes::new(100_000)),
+            rtt: Some(Span::from_millis(100)),
+            receive_window: None,
+            is_after_idle: true,
+        };
         for (event, asks) in [(ack(5), true), (loss(50), false), (timeout, false)] {
             for failure in [Failure::SlowStart, Failure::Halve] {
                 let mut start = start(failure);
                 let _ = start.establish(&prior(Some(60_000)));
                 let _ = apply(&mut start, event);
-                assert_eq!(start.requests_after_idle(), asks, "{event:?}");
+                let asked = |start: &QuickStart| start.request(&after_idle).is_some();
+                assert_eq!(asked(&start), asks, "{event:?}");
                 let _ = start.establish(&prior(None));
-                assert_eq!(start.requests_after_idle(), asks, "whatever is granted later");
+                assert_eq!(asked(&start), asks, "whatever is granted later");
             }
         }
     }

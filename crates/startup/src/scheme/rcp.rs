@@ -28,7 +28,7 @@
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
-use super::Startup;
+use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
@@ -164,8 +164,8 @@ impl Startup for Rcp {
         if self.stamped.is_some() { "obeying" } else { "slow start" }
     }
 
-    fn requires_rate_stamps(&self) -> bool {
-        true
+    fn requirements(&self) -> Requirements {
+        Requirements { rate_stamps: true, ..Requirements::default() }
     }
 }
 

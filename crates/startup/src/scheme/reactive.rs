@@ -11,10 +11,10 @@
 //! # Deviations
 //!
 //! - The probe is implemented by the transport: the scheme requires one
-//!   ([`Startup::requires_tail_probe`]), and a transport without a probe timer must refuse it.
+//!   ([`Requirements::tail_probe`]), and a transport without a probe timer must refuse it.
 
-use super::Startup;
 use super::slow_start::{SlowStart, as_slow_start};
+use super::{Requirements, Startup};
 use crate::allowance::FlightPlan;
 use crate::catalogue::{About, Needs};
 use crate::prior::Prior;
@@ -59,8 +59,8 @@ impl Startup for Reactive {
 
     as_slow_start!();
 
-    fn requires_tail_probe(&self) -> bool {
-        true
+    fn requirements(&self) -> Requirements {
+        Requirements { tail_probe: true, ..Requirements::default() }
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
         let mut start = Scheme::Reactive(Reactive::new(Params::default()));
         let prior = Prior::bare(Time::ZERO, MSS, Span::from_millis(100), MSS * 141);
         assert_eq!(start.establish(&prior), FlightPlan::burst(MSS * 2));
-        assert!(start.requires_tail_probe());
+        assert!(start.requirements().tail_probe);
         assert!(matches!(start.repair(), Repair::Reactive), "nothing is sent again unasked");
         let ack = Event::Ack(acked(Time::ZERO, MSS));
         #[rustfmt::skip]

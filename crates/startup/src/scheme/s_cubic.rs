@@ -26,7 +26,7 @@
 
 use headstart_units::{Bytes, Rate};
 
-use super::Startup;
+use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion};
@@ -169,8 +169,8 @@ impl Startup for SCubic {
         }
     }
 
-    fn holds_record(&self) -> bool {
-        self.params.holds_record
+    fn requirements(&self) -> Requirements {
+        Requirements { holds_record: self.params.holds_record, ..Requirements::default() }
     }
 }
 

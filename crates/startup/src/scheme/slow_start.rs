@@ -16,7 +16,7 @@
 
 use headstart_units::Bytes;
 
-use super::Startup;
+use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Native, Needs, Preset};
 use crate::event::{Ack, Congestion};
@@ -154,8 +154,8 @@ impl Startup for SlowStart {
         self.growth.phase()
     }
 
-    fn initial_segments(&self) -> Option<u64> {
-        Some(self.params.initial_window)
+    fn requirements(&self) -> Requirements {
+        Requirements { initial_segments: Some(self.params.initial_window), ..Requirements::default() }
     }
 }
 

@@ -27,7 +27,7 @@
 
 use headstart_units::Bytes;
 
-use super::Startup;
+use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion};
@@ -127,8 +127,8 @@ impl Startup for TcpCache {
         }
     }
 
-    fn caches_window(&self) -> bool {
-        true
+    fn requirements(&self) -> Requirements {
+        Requirements { caches_window: true, ..Requirements::default() }
     }
 }
 

@@ -142,7 +142,9 @@ impl DrawnPath {
     fn with_routers(&self, scheme: Scheme) -> PathPlan {
         let mut path = self.plan.clone();
         let plan = match scheme.about().needs {
-            Needs::Routers if scheme.requires_rate_stamps() => RouterPlan::Rcp(rcp::Params::new(self.rate)),
+            Needs::Routers if scheme.requirements().rate_stamps => {
+                RouterPlan::Rcp(rcp::Params::new(self.rate))
+            }
             Needs::Routers => RouterPlan::QuickStart(router::Params::new(self.rate)),
             _ => return path,
         };

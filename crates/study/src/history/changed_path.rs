@@ -147,7 +147,7 @@ fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<M
     let now = setup.with_path(path)?;
     // Ideal's record is that of the path itself, for any `records` of the others. It has the link's
     // rate, where connections record payload: "the bandwidth and BDP" (WS §4.4.1).
-    let is_ideal = mix.tested.scheme().holds_record();
+    let is_ideal = mix.tested.scheme().requirements().holds_record;
     let records = if is_ideal { Records::Exact } else { options.records.records };
     let carrier = setup.carrier();
     let has_histories = carrier.detail() >= Detail::Events;

@@ -16,7 +16,7 @@ fn prior() -> Prior {
 #[test]
 fn the_scheme_requires_sent_events() {
     assert!(super::super::Scheme::Pcp(established()).needs_sent_events());
-    assert!(super::super::Scheme::Pcp(established()).requires_every_ack());
+    assert!(super::super::Scheme::Pcp(established()).requirements().every_ack);
 }
 
 fn established() -> Pcp {
