@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks comments and documents: their width, the length of sentences, and their openings.
+"""Checks comments and documents: their width, the length and openings of sentences, backquotes.
 
 Usage: tools/prose.py [FILE...]
 Without files, every source file and every document of the repository is checked.
@@ -146,13 +146,22 @@ def long_sentences(paragraphs):
                 yield number, f"a sentence of {words} words, expected at most {SENTENCE_WORDS}"
 
 
+def odd_backquotes(paragraphs):
+    """A substitution that went wrong leaves half of a name."""
+    for paragraph in paragraphs:
+        if sum(text.count("`") for _, text in paragraph) % 2:
+            yield paragraph[0][0], "an odd number of backquotes, expected pairs"
+
+
 def faults(path, lines):
     """Line number and message of each fault in a file."""
     end = path.rsplit(".", 1)[-1]
     if end == DOCUMENT:
-        return [*wide_lines(lines), *openings(paragraphs(lines)), *long_sentences(paragraphs(lines))]
+        rules = [openings, long_sentences, odd_backquotes]
+        return [*wide_lines(lines), *(fault for rule in rules for fault in rule(paragraphs(lines)))]
     mark = MARKS[end]
-    found = [*wide_comments(lines, mark), *openings(comments(lines, mark)), *long_sentences(comments(lines, mark))]
+    rules = [openings, long_sentences, *([] if end == "sh" else [odd_backquotes])]
+    found = [*wide_comments(lines, mark), *(fault for rule in rules for fault in rule(comments(lines, mark)))]
     if end == "py":
         text = docstrings(lines)
         found += [*wide_docstrings(lines), *openings(paragraphs(text)), *long_sentences(paragraphs(text))]
@@ -168,6 +177,7 @@ def check_rules():
         ("sample.rs", "/// Bytes sent.\n// How long?", 0),
         ("sample.rs", "/// " + thirty.replace("\n", "\n    /// ") + "\n    /// more.", 1),
         ("sample.rs", "// " + thirty.replace("\n", "\n// ") + "\n//\n// more.\nlet code = 1;\n// More.", 0),
+        ("sample.rs", "/// call)` reaches the\n/// methods of `Startup`.\nfn a() {}\n/// `b`", 1),
         ("sample.sh", "# " + thirty.replace("\n", "\n# ") + "\n# `a b` [c](d e)", 1),
         ("sample.py", f'def sent():\n    """Bytes.\n\n    What was sent.\n\n    {" ".join(["a"] * 31)}.\n    """', 2),
         ("sample.py", f'"""{"x" * COMMENT_COLUMNS}"""', 1),

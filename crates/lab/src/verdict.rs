@@ -152,8 +152,8 @@ pub struct IdenticalSchemes {
 impl Race {
     /// The worse harm of a scheme, to short or to long flows. `None` without other flows.
     ///
-    /// The intervals of all schemes but the reference hold at once: the star goes to the fastest of
-    /// those that pass, and would else find the one of twenty that passes by chance.
+    /// The intervals of all schemes but the reference hold at once. The star goes to the fastest of
+    /// those that pass, and would otherwise find the one of twenty that passes by chance.
     #[must_use]
     pub fn worst_harm(&self, scheme_result: &SchemeResult) -> Option<Harm> {
         let is_judged = |result: &&SchemeResult| result.entry.name.as_str() != REFERENCE;

@@ -74,7 +74,7 @@ pub struct Requirements {
     /// Window and slow start threshold at the end are stored for the next connection, beside rate
     /// and RTT (TCP-Cache).
     pub caches_window: bool,
-    /// Window and rate of the record are held to the end, so that it must describe the path exactly.
+    /// Window and rate of the record are held to the end: it must describe the path exactly.
     pub holds_record: bool,
     /// Its request for a rate is the same for flows of every size.
     pub fixed_request: bool,
