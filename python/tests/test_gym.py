@@ -1,5 +1,6 @@
 """The environment for reinforcement learning."""
 
+import pathlib
 import threading
 import warnings
 
@@ -25,6 +26,12 @@ def total(env, policy, seed=1):
         rewards.append(reward)
         is_over = is_terminated or is_truncated
     return sum(rewards), len(rewards)
+
+
+def test_the_example_of_the_documents_runs():
+    page = (pathlib.Path(__file__).parents[2] / "docs/python.md").read_text()
+    (example,) = [block for block in page.split("```python\n")[1:] if "StartEnv(" in block]
+    exec(example.split("```")[0], {"headstart": headstart})
 
 
 def test_the_checker_of_gymnasium_passes():
