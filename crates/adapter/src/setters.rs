@@ -78,6 +78,13 @@ macro_rules! setup_methods {
 
         $crate::rule_setters!();
 
+        /// A scheme in place of the one that was named, such as one of the caller's own.
+        #[must_use]
+        pub fn scheme(mut self, choice: Choice) -> Self {
+            self.rules_mut().choice = choice.choice();
+            self
+        }
+
         /// The control arm's scheme. Slow start from ten packets by default.
         #[must_use]
         pub fn control(mut self, choice: Choice) -> Self {

@@ -552,6 +552,7 @@ impl<R: Recorder> Simulation<R> {
             let outcome = flow.sender.record_update(self.now, &self.groups[usize::from(flow.group)].tcp);
             self.histories[usize::from(flow.group)].close(lease, outcome);
         }
+        flow.sender.end();
         self.flows.close(id);
     }
 }

@@ -22,11 +22,17 @@ use crate::scenario::{FULL, Outcome, PACKET, Scenario};
 
 /// Requests each answer after the one before.
 #[derive(Debug)]
-struct Requests {
+pub struct Requests {
     scenario: Scenario,
     flow: Option<FlowId>,
     next_at: Time,
     requested: usize,
+}
+
+impl Requests {
+    pub fn of(scenario: &Scenario) -> Box<Self> {
+        Box::new(Self { scenario: scenario.clone(), flow: None, next_at: Time::ZERO, requested: 0 })
+    }
 }
 
 impl Workload for Requests {
@@ -95,10 +101,14 @@ impl Observer for Notes {
 }
 
 pub fn run(scenario: &Scenario, scheme: &str) -> Outcome {
-    setup(scenario, scheme).expect("it can be set up")
+    run_choice(scenario, Choice::find(scheme).expect("carried"))
 }
 
-fn setup(scenario: &Scenario, scheme: &str) -> Result<Outcome, Box<dyn std::error::Error>> {
+pub fn run_choice(scenario: &Scenario, choice: Choice) -> Outcome {
+    setup(scenario, choice).expect("it can be set up")
+}
+
+fn setup(scenario: &Scenario, choice: Choice) -> Result<Outcome, Box<dyn std::error::Error>> {
     let tls = Identity::shared()?.server()?;
     let crypto = QuicServerConfig::try_from(Arc::clone(&tls)).map_err(SetupError::from)?;
     let mut transport = noq_proto::TransportConfig::default();
@@ -106,7 +116,7 @@ fn setup(scenario: &Scenario, scheme: &str) -> Result<Outcome, Box<dyn std::erro
     transport.initial_mtu(PACKET).mtu_discovery_config(discovery);
     let mut base = noq_proto::ServerConfig::with_crypto(Arc::new(crypto));
     base.transport_config(Arc::new(transport.clone()));
-    let server = ServerSetup::new(base, tls, Choice::find(scheme)?)?;
+    let server = ServerSetup::new(base, tls, choice)?;
     let server = server.history(scenario.store(client_key(peer_address(0)))).gates(scenario.gates).seed(1);
     let client = ClientSetup::new(Identity::shared()?.client()?)?.transport(transport).seed(1);
     let client = match scenario.hint {
@@ -125,7 +135,6 @@ fn setup(scenario: &Scenario, scheme: &str) -> Result<Outcome, Box<dyn std::erro
     let (rate, rtt) = (scenario.rate, scenario.rtt);
     let link = LinkPlan::new(rate, rtt / 2, Limit::packets(scenario.buffer));
     let path = Path::new(&PathPlan::link_and_delay(link, rtt - rtt / 2), Seed(1));
-    let workload = Requests { scenario: scenario.clone(), flow: None, next_at: Time::ZERO, requested: 0 };
     let options = RunOptions { choices: vec![], crypto: Crypto::Tls, seed: Seed(1) };
     let until = Time::from_millis(60_000);
     let outcome = Rc::new(RefCell::new(Outcome::default()));
@@ -133,7 +142,7 @@ fn setup(scenario: &Scenario, scheme: &str) -> Result<Outcome, Box<dyn std::erro
     let run = Simulation::with_endpoints(
         path,
         vec![endpoints],
-        Box::new(workload),
+        Requests::of(scenario),
         until,
         &options,
         Messages::default(),

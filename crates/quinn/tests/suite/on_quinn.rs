@@ -11,7 +11,7 @@ use std::time::Instant;
 use bytes::BytesMut;
 use headstart_adapter::store::client_key;
 use headstart_net::{Delay, Element, Limit, Link, Output, Packet};
-use headstart_quinn::{Epoch, Handle, ServerSetup};
+use headstart_quinn::{Choice, Epoch, Handle, ServerSetup};
 use headstart_stack::Identity;
 use headstart_units::{Bytes, Time};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -142,7 +142,11 @@ pub fn base(scenario: &Scenario) -> ServerConfig {
 
 /// The scenario with the scheme of that name.
 pub fn run(scenario: &Scenario, scheme: &str) -> Outcome {
-    let setup = ServerSetup::new(base(scenario), scheme).expect("carried");
+    run_choice(scenario, Choice::find(scheme).expect("carried"))
+}
+
+pub fn run_choice(scenario: &Scenario, choice: Choice) -> Outcome {
+    let setup = ServerSetup::new(base(scenario), "iw10").expect("carried").scheme(choice);
     let of_transport = scenario.clone();
     let setup = setup
         .transport(move || transport(&of_transport))

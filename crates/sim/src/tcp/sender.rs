@@ -312,6 +312,11 @@ mod sending;
 mod timers;
 
 impl Sender {
+    /// The connection has ended.
+    pub fn end(&mut self) {
+        self.controller.end();
+    }
+
     /// Resets it for a connection with `scheme`; keeps only its memory from the one before.
     pub fn reset(&mut self, scheme: Scheme, base: base::Kind, config: &TcpConfig) {
         self.controller.end();

@@ -8,11 +8,16 @@
 use core::fmt::Debug;
 use core::panic::RefUnwindSafe;
 
-use super::{Scheme, Startup};
+use headstart_units::Rate;
+
+use super::{Requirements, Scheme, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::About;
-use crate::event::{Ack, Congestion, Timeout};
+use crate::event::{Ack, Congestion, Progress, Sent, Timeout};
+use crate::history::{Record, RecordUpdate, Revision};
 use crate::prior::Prior;
+use crate::quick_start::RequestInputs;
+use crate::repair::Repair;
 
 /// The scheme of all its connections.
 pub trait ForeignScheme: Debug + RefUnwindSafe + Sync {
@@ -27,6 +32,21 @@ pub trait ForeignScheme: Debug + RefUnwindSafe + Sync {
 
     /// The state of this connection is no longer needed.
     fn end(&self, connection: u64);
+
+    /// Demands on the transport.
+    fn requirements(&self) -> Requirements {
+        Requirements::default()
+    }
+
+    /// True if transports must report what they send ([`Startup::on_sent`]).
+    fn needs_sent_events(&self) -> bool {
+        false
+    }
+
+    /// A transport calls this method of [`Startup`]. For tests of transports.
+    fn called(&self, call: Call) {
+        let _ = call;
+    }
 
     /// Does a run, on this thread, whose connections make the calls above. The language may prepare
     /// the thread for them.
@@ -44,6 +64,28 @@ impl Scheme {
             _ => run(),
         }
     }
+}
+
+/// A method of [`Startup`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the names are those of the methods")]
+pub enum Call {
+    Establish,
+    OnSent,
+    OnAck,
+    OnCongestion,
+    OnTimeout,
+    OnNewData,
+    End,
+    Allowance,
+    IsSlowStart,
+    Phase,
+    Repair,
+    NeedsSentEvents,
+    CreditRevision,
+    RecordUpdate,
+    Requirements,
+    Request,
 }
 
 /// An event of a connection.
@@ -94,45 +136,101 @@ impl Foreign {
         let Response { next, allowance } = self.scheme.on_event(connection, event);
         match next {
             Next::Stay => self.allowance = allowance,
-            Next::HandOver(_) => self.end(),
+            Next::HandOver(_) => self.release(),
         }
         next
+    }
+
+    fn release(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.scheme.end(connection);
+        }
     }
 }
 
 impl Startup for Foreign {
     fn establish(&mut self, prior: &Prior) -> FlightPlan {
-        self.end();
+        self.scheme.called(Call::Establish);
+        self.release();
         let (connection, plan) = self.scheme.establish(prior);
         self.connection = Some(connection);
         self.allowance = plan.allowance;
         plan
     }
 
+    #[inline]
+    fn on_sent(&mut self, _: &Sent) {
+        self.scheme.called(Call::OnSent);
+    }
+
     fn on_ack(&mut self, ack: &Ack) -> Next {
+        self.scheme.called(Call::OnAck);
         self.on_event(&Event::Ack(ack))
     }
 
     fn on_congestion(&mut self, signal: &Congestion) -> Next {
+        self.scheme.called(Call::OnCongestion);
         self.on_event(&Event::Congestion(signal))
     }
 
     fn on_timeout(&mut self, timeout: &Timeout) -> Next {
+        self.scheme.called(Call::OnTimeout);
         self.on_event(&Event::Timeout(timeout))
     }
 
+    fn on_new_data(&mut self, _: &Prior, _: &Progress) -> Option<FlightPlan> {
+        self.scheme.called(Call::OnNewData);
+        None
+    }
+
     fn allowance(&self) -> Allowance {
+        self.scheme.called(Call::Allowance);
         self.allowance
     }
 
+    fn is_slow_start(&self) -> bool {
+        self.scheme.called(Call::IsSlowStart);
+        true
+    }
+
     fn phase(&self) -> &'static str {
+        self.scheme.called(Call::Phase);
         self.about().name
     }
 
+    fn repair(&self) -> Repair {
+        self.scheme.called(Call::Repair);
+        Repair::Reactive
+    }
+
+    fn needs_sent_events(&self) -> bool {
+        self.scheme.called(Call::NeedsSentEvents);
+        self.scheme.needs_sent_events()
+    }
+
+    fn credit_revision(&self, _: bool) -> Option<Revision> {
+        self.scheme.called(Call::CreditRevision);
+        None
+    }
+
+    fn record_update(&self, measured: Option<Record>) -> RecordUpdate {
+        self.scheme.called(Call::RecordUpdate);
+        measured.map_or(RecordUpdate::Keep, RecordUpdate::Replace)
+    }
+
+    fn requirements(&self) -> Requirements {
+        self.scheme.called(Call::Requirements);
+        self.scheme.requirements()
+    }
+
+    fn request(&self, _: &RequestInputs) -> Option<Rate> {
+        self.scheme.called(Call::Request);
+        None
+    }
+
     fn end(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            self.scheme.end(connection);
-        }
+        self.scheme.called(Call::End);
+        self.release();
     }
 }
 

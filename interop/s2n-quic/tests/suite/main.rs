@@ -4,6 +4,8 @@
 
 #[path = "../../../../crates/quinn/tests/suite/comparison.rs"]
 mod comparison;
+#[path = "../../../../crates/quinn/tests/suite/contract.rs"]
+mod contract;
 mod example;
 #[path = "../../../../crates/quinn/tests/suite/on_noq.rs"]
 mod on_noq;
@@ -37,6 +39,13 @@ const S2N_QUIC: Stack = Stack {
 #[test]
 fn schemes_decide_on_s2n_quic_as_on_noq_and_the_table_of_the_document_says_where_not() {
     compare(&S2N_QUIC);
+}
+
+#[test]
+fn every_call_of_the_contract_is_made_over_s2n_quic() {
+    contract::hold("s2n-quic", &contract::OVER_QUIC, &|scenario, entry| {
+        on_s2n_quic::run_choice(scenario, Choice::of(entry).expect("carried"));
+    });
 }
 
 /// Handshake and request, half a round trip for the answer, the flight at the bottleneck's rate.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use headstart_adapter::store::client_key;
-use headstart_s2n_quic::{Handle, ServerSetup};
+use headstart_s2n_quic::{Choice, Handle, ServerSetup};
 use headstart_sim::{Random, Seed};
 use headstart_units::{Rate, Span, Time};
 use s2n_quic::client::Connect;
@@ -168,7 +168,11 @@ impl Network for Path {
 
 /// The scenario with the scheme of that name.
 pub fn run(scenario: &Scenario, scheme: &str) -> Outcome {
-    let setup = ServerSetup::new(scheme).expect("carried");
+    run_choice(scenario, Choice::find(scheme).expect("carried"))
+}
+
+pub fn run_choice(scenario: &Scenario, choice: Choice) -> Outcome {
+    let setup = ServerSetup::new("iw10").expect("carried").scheme(choice);
     let hint = scenario.hint;
     let setup = setup.gates(scenario.gates).hints(move |_| hint).begins_at(Time::ZERO).seed(1);
     simulate(scenario, Some(setup))
