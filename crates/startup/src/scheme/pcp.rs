@@ -52,7 +52,7 @@
 //! # Limits
 //!
 //! Each packet of a train needs an ack of its own. With delayed acks the receiver's timer looks
-//! like a queue: the scheme requires an ack per segment ([`super::Scheme::requires_every_ack`]);
+//! like a queue: the scheme requires an ack per segment ([`Requirements::every_ack`]);
 //! over a stack without that it is slower than PCP.
 
 mod queue;
