@@ -125,6 +125,7 @@ pub fn path_of(set: &str, number: u64, repeat: u64) -> DrawnPath {
     match set {
         "wide" => kinds::drawn(number, repeat),
         "more" => kinds::drawn_of_more(number, repeat),
+        _ if set.starts_with("people") => sets::drawn_for_people(set, number, repeat),
         _ => sets::drawn(set, number, repeat, sets::RATES),
     }
 }

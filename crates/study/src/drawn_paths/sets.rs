@@ -120,3 +120,116 @@ pub fn drawn(set: &str, number: u64, repeat: u64, rates: (f64, f64)) -> DrawnPat
         seed: if repeat == 0 { seed } else { seed.child("repeat").child(&repeat.to_string()) },
     }
 }
+
+/// Path `number` of a set whose shares follow where people are: most at 10 to 300 Mbit/s and 20 to
+/// 80 ms behind a home router. Pages come over kept connections, and a peer has up to 30 visits. In
+/// a third of the paths the rate changes and makes the records stale.
+///
+/// The sets whose names end in `beside` have the paths of the set before that word, with `iw10` for
+/// half of the flows.
+pub fn drawn_for_people(set: &str, number: u64, repeat: u64) -> DrawnPath {
+    let (set, mixed) = set.strip_suffix("beside").map_or((set, false), |set| (set, true));
+    let seed = Seed(number).child(set);
+    let mut unit = units(seed.child("path"));
+    let (low, high) = match (unit() * 25.0) as u32 {
+        0..=19 => (1e7, 3e8),
+        20..=22 => (1e6, 1e7),
+        _ => (3e8, 1e9),
+    };
+    let rate = Rate::from_bits_per_sec(between(low, high, unit()) as u64);
+    // Log-normal by Box and Muller: median 40 ms, two thirds within a factor of two.
+    let normal = (-2.0 * unit().max(1e-9).ln()).sqrt() * (unit() * std::f64::consts::TAU).cos();
+    let rtt = Span::from_nanos(((40.0 * (0.69 * normal).exp()).clamp(5.0, 300.0) * 1e6) as u64);
+    let queue = match (unit() * 10.0) as u32 {
+        0..=4 => QueueDiscipline::DropTail,
+        5..=6 => QueueDiscipline::CoDel,
+        _ => QueueDiscipline::FqCoDel,
+    };
+    let depth = between(0.1, 4.0, unit());
+    let buffer = Bytes::new(((rate * rtt).get() as f64 * depth) as u64).max(Bytes::new(15_000));
+    let loss = if unit() < 0.6 { 0.0 } else { between(0.000_1, 0.01, unit()) };
+    let jitter = if unit() < 0.6 { 0.0 } else { between(0.3, 5.0, unit()) };
+    let load = [0.05, 0.1, 0.15, 0.2, 0.3, 0.1, 0.2, 0.4, 0.5, 0.6][(unit() * 9.999) as usize];
+    let sizes = if unit() < 0.6 {
+        Sizes::Fixed(Bytes::new(between(1e4, 5e6, unit()) as u64))
+    } else {
+        Sizes::internet(Bytes::new(5_000_000))
+    };
+    let objects = 2 + (unit() * 28.0) as usize;
+    let pages = (unit() < 0.35).then(|| {
+        let fetch = if unit() < 0.6 { Fetch::Multiplexed } else { Fetch::Persistent(6) };
+        let mut object =
+            || Object { bytes: Bytes::new(between(2e3, 2e5, unit()) as u64), ..Object::default() };
+        (vec![(0..objects).map(|_| object()).collect::<Vec<_>>()], fetch)
+    });
+    let visits = between(1.0, 30.0, unit());
+    let long = u32::from(unit() < 0.33);
+    let factor = (unit() < 0.33).then(|| between(0.25, 4.0, unit()));
+    let receive_window = Bytes::new(if unit() < 0.3 { 141_000 } else { 6_000_000 });
+
+    let mean = match &pages {
+        Some((pages, _)) => pages[0].iter().map(|object| object.bytes.get()).sum::<u64>() as f64,
+        None => sizes.mean(),
+    };
+    let flows = (1e8 / mean).clamp(60.0, 400.0);
+    let bytes_per_sec = rate.as_bytes_per_sec() as f64;
+    let mut seconds = (flows * mean / (bytes_per_sec * load)).max(2.0);
+    if long > 0 {
+        seconds = seconds.min((2e8 / bytes_per_sec).max(4.0));
+    }
+    let duration = Span::from_nanos((seconds * 1e9) as u64);
+    let peers = ((seconds * bytes_per_sec * load / mean / visits) as u32).max(1);
+    let mut link = LinkPlan { discipline: queue, ..LinkPlan::new(rate, rtt / 2, Limit::bytes(buffer)) };
+    let up = Rate::from_bits_per_sec((bytes_per_sec * 0.8) as u64);
+    let back = LinkPlan::new(up, rtt / 2, Limit::bytes(buffer.max(Bytes::new(60_000))));
+    let change = factor.map(|factor| {
+        let other = Rate::from_bytes_per_sec((bytes_per_sec * factor) as u64);
+        (Time::ZERO + duration / 2, other)
+    });
+    link.changes.extend(change.map(|(at, rate)| (at, LinkChange::Rate(rate))));
+    let mut plan = PathPlan::links(link, back);
+    if loss > 0.0 {
+        let share = Ratio::new((loss * 1e6) as u32, 1_000_000);
+        plan.down.push(ElementPlan::Loss { share, changes: vec![] });
+    }
+    if jitter > 0.0 {
+        let bound = Span::from_nanos((jitter * 1e6) as u64);
+        plan.down.push(ElementPlan::Jitter { bound, order: Order::Kept });
+    }
+    let what = match (&pages, &sizes) {
+        (Some((_, fetch)), _) => format!("page={objects}/{fetch:?}"),
+        (None, Sizes::Fixed(bytes)) => format!("size={}", bytes.get()),
+        _ => "size=internet".to_owned(),
+    };
+    let text = format!(
+        "{:.2}Mbit/s {:.2}ms {depth:.2}BDP {} loss={:.2}% jitter={jitter:.1}ms load={load} {what} visits={visits:.0} \
+         long={long} change={:.2} rwnd={}k",
+        bytes_per_sec * 8e-6,
+        rtt.as_nanos() as f64 / 1e6,
+        queue.name(),
+        loss * 100.0,
+        factor.unwrap_or(1.0),
+        receive_window.get() / 1000,
+    );
+    DrawnPath {
+        text,
+        plan,
+        rate,
+        buffer,
+        change,
+        load,
+        sizes,
+        pages,
+        peers,
+        history: 100_000,
+        is_poisoned: false,
+        hint: Some(rate),
+        long,
+        long_scheme: "iw10",
+        crossing: None,
+        mixed,
+        duration,
+        tcp: TcpConfig { receive_window, several_responses: true, ..TcpConfig::default() },
+        seed: if repeat == 0 { seed } else { seed.child("repeat").child(&repeat.to_string()) },
+    }
+}
