@@ -16,7 +16,7 @@ pub const LONGS: usize = 26;
 /// The start.
 pub const START: usize = LONGS * 8 + 10 * 4;
 /// The prior of the start.
-pub const PRIOR: usize = 14 * 8;
+pub const PRIOR: usize = 15 * 8;
 /// A departure.
 pub const SENT: usize = 3 * 8;
 /// An acknowledgement.

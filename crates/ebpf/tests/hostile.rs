@@ -87,7 +87,7 @@ fn decisions_stay_within_the_limits_for_any_settings_and_events() {
         let mut context = vec![0; ALL];
         context[..PARAMS].copy_from_slice(&params.to_bytes());
         context[PARAMS..ALL - 8].copy_from_slice(&rest);
-        let mss = &mut context[PARAMS + START + PRIOR - 4..][..4];
+        let mss = &mut context[PARAMS + START + PRIOR - 12..][..4];
         let of_path = u32::from_ne_bytes([mss[0], mss[1], mss[2], mss[3]]) % 9_001;
         mss.copy_from_slice(&of_path.to_ne_bytes());
         for index in COUNTED {

@@ -16,7 +16,7 @@ use headstart_ebpf::replay::{ACK, ALL, LONGS, PARAMS, PRIOR, Replay, SENT, START
 use headstart_ebpf::scheme::Scheme as Kernel;
 use headstart_startup::allowance::{HandOver, Next};
 use headstart_startup::event::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
-use headstart_startup::history::{FlightOutcome, Record, SharedCredit, SharedRecord};
+use headstart_startup::history::{FlightOutcome, Record, RecordUpdate, SharedCredit, SharedRecord};
 use headstart_startup::path::{RateSample, Rtt};
 use headstart_startup::prior::{Access, Hint, Prior};
 use headstart_startup::scheme::{
@@ -85,11 +85,20 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The credit that follows `before` if the connection ends now.
-    fn credit(&self, before: Option<Bytes>) -> Bytes {
-        const AT: usize = PARAMS + START + 11 * 8;
-        let context = self.run(5, AT, &before.map_or(0, Bytes::get).to_ne_bytes());
-        Bytes::new(u64::from_ne_bytes(context[AT..AT + 8].try_into().expect("eight")))
+    /// If the connection ends now, the credit that follows `before`, and the rate on record after
+    /// the one of `record` if `measured`.
+    fn outcome(&self, before: Option<Bytes>, record: Rate, measured: Rate) -> (Bytes, Rate) {
+        const AT: usize = PARAMS + START;
+        const RATE: usize = 6 * 8;
+        const WINDOW: usize = 8 * 8;
+        const CREDIT: usize = 11 * 8;
+        let mut prior = [0; PRIOR];
+        prior[RATE..][..8].copy_from_slice(&record.as_bytes_per_sec().to_ne_bytes());
+        prior[WINDOW..][..8].copy_from_slice(&measured.as_bytes_per_sec().to_ne_bytes());
+        prior[CREDIT..][..8].copy_from_slice(&before.map_or(0, Bytes::get).to_ne_bytes());
+        let context = self.run(5, AT, &prior);
+        let long = |at| u64::from_ne_bytes(context[AT + at..][..8].try_into().expect("eight"));
+        (Bytes::new(long(CREDIT)), Rate::from_bytes_per_sec(long(RATE)))
     }
 
     fn establish(&mut self, prior: &Prior) -> Answer {
@@ -105,6 +114,7 @@ impl<'a> Object<'a> {
         let room = prior.shared_credit.unwrap_or_default();
         out.u64(room.credit.map_or(0, Bytes::get)).u64(room.reserved.get());
         out.u32(prior.history.map_or(0, |it| it.live)).u32(prior.mss.get() as u32);
+        out.u32(u32::from(record.is_some_and(|it| it.outcome == FlightOutcome::Lossy))).u32(0);
         self.apply(0, PARAMS + START, &out.finish())
     }
 
@@ -199,6 +209,19 @@ impl Draw {
     }
 }
 
+fn record(btl_bw: Rate, rt_prop: Span) -> Record {
+    Record {
+        saved_at: Time::ZERO,
+        btl_bw,
+        rt_prop,
+        window: Bytes::ZERO,
+        ssthresh: Bytes::MAX,
+        outcome: FlightOutcome::Clean,
+        credit: Bytes::ZERO,
+        handshake_excess: Span::ZERO,
+    }
+}
+
 fn prior(draw: &mut Draw) -> Prior {
     let mss = Bytes::new(draw.within(536, 8948));
     let rtt = Span::from_micros(draw.within(100, 700_000));
@@ -208,16 +231,14 @@ fn prior(draw: &mut Draw) -> Prior {
     let rate = Rate::from_bytes_per_sec(draw.within(1_000, 1 << magnitude));
     if !draw.one_in(8) {
         let rt_prop = Span::from_micros(draw.within(50, 2 * rtt.as_nanos() / 1000));
+        let saved_at =
+            now - Span::from_secs(if draw.one_in(2) { draw.within(0, 700) } else { draw.within(0, 400_000) });
         let record = Record {
-            saved_at: now
-                - Span::from_secs(if draw.one_in(2) { draw.within(0, 700) } else { draw.within(0, 400_000) }),
-            btl_bw: rate,
-            rt_prop,
+            saved_at,
             window: Bytes::new(draw.within(0, 1 << 22)),
             ssthresh: if draw.one_in(3) { Bytes::MAX } else { Bytes::new(draw.within(0, 1 << 22)) },
-            outcome: FlightOutcome::Clean,
-            credit: Bytes::ZERO,
-            handshake_excess: Span::ZERO,
+            outcome: if draw.one_in(2) { FlightOutcome::Clean } else { FlightOutcome::Lossy },
+            ..record(rate, rt_prop)
         };
         prior.history = Some(SharedRecord { record, live: u32::from(draw.one_in(10)) });
     }
@@ -380,7 +401,16 @@ fn compare(replay: &Replay, kernel: Kernel, seed: u64) -> usize {
             assert_eq!(answer.is_settled, rust.credit_revision(false).is_some(), "{}", why());
             let before = prior.shared_credit.and_then(|room| room.credit);
             let revision = rust.credit_revision(true).expect("Headstart always has one");
-            assert_eq!(object.credit(before), revision.of(before), "{} {revision:?}", why());
+            let known = prior.history.map(|it| it.record);
+            let measured = Rate::from_bytes_per_sec(draw.within(1, 100_000_000));
+            let stored = match rust.record_update(Some(record(measured, transport.min_rtt))) {
+                RecordUpdate::Replace(stored) => stored,
+                other => panic!("{other:?}"),
+            };
+            let known = known.filter(|it| !it.rt_prop.is_zero()).map_or(Rate::ZERO, |it| it.btl_bw);
+            let (credit, rate) = object.outcome(before, known, measured);
+            assert_eq!(credit, revision.of(before), "{} {revision:?}", why());
+            assert_eq!(rate, stored.btl_bw, "{}", why());
         }
         match next {
             Next::Stay if !sent && answer.next == GROW => {

@@ -76,6 +76,15 @@ impl Record {
     }
 }
 
+/// A smallest value on record after another measurement: it falls at once, and rises slowly.
+#[must_use]
+pub fn raised_slowly(before: Span, measured: Span) -> Span {
+    if before < measured { before + (measured - before) / RISE_DIVISOR } else { measured }
+}
+
+/// With each connection smallest values rise by 1/8 of the difference to a larger one.
+const RISE_DIVISOR: u64 = 8;
+
 /// RFC 5681 §3.1: the least window of a controller.
 const MINIMUM_SEGMENTS: u64 = 2;
 const RTT_TOO_SMALL: Ratio = Ratio::new(1, 2);

@@ -16,6 +16,6 @@ pub use rate::{RateEstimator, RateSample, SendStamp};
 pub use round::Round;
 pub use rtt::Rtt;
 pub use sending::SendRate;
-pub use train::PacketTrain;
+pub use train::{Arrival, FlightTrain, PacketTrain};
 pub use trend::Trend;
 pub use windowed::WindowedMax;

@@ -94,6 +94,8 @@ struct hs_prior {
 	__u64 reserved;
 	__u32 live;		/* others that began from the record */
 	__u32 mss;
+	__u32 lossy;		/* the start that left the record had a loss or a mark */
+	__u32 unused;
 };
 
 struct hs_sent {
@@ -137,18 +139,18 @@ struct hs_start {
 	__u64 rt_prop;
 	__u64 est_btl_bw;	/* Est_BtlBw, once decided */
 	__u64 est_bdp;
-	__u64 first_at;		/* WiseStart: Recv_Tstamp_1; Careful Resume: when Unvalidated began */
+	__u64 first_at;		/* WiseStart, Headstart: first ack; Careful Resume: when Unvalidated began */
 	__u64 first_sent_at;
-	__u64 last_sent_at;
+	__u64 last_sent_at;	/* Headstart: arrival of the last ack of the first instant */
 	__u64 acked;
 	__u64 min_rtt;
 	__u64 rtt;		/* Careful Resume: for pacing */
-	__u64 pipe_size;
+	__u64 pipe_size;	/* Headstart: acked by single packets since the train's end */
 	__u64 through;		/* of the first flight, as originals */
 	__u64 in_flight;
 	__u64 began;		/* Est_SendRate: since when, ... */
-	__u64 due;		/* ... what the bytes should have taken, ... */
-	__u64 blocked;		/* ... time that the window was full */
+	__u64 due;		/* ... what the bytes should have taken; Headstart: arrival of the train */
+	__u64 blocked;		/* ... time that the window was full; Headstart: departure of the train */
 	__u64 blocked_since;
 	__u64 lost;		/* Headstart: of the first flight */
 	__u64 beside;		/* others' first flights to the peer when this one began */
@@ -162,7 +164,7 @@ struct hs_start {
 	__u32 discards;		/* the record was wrong */
 	__u32 next;		/* enum hs_next of the last event */
 	__u32 settled;		/* Headstart: the outcome of the first flight is known */
-	__u32 unused;
+	__u32 thinned;		/* Headstart: an ack has covered two packets or more */
 };
 
 #define HS_INLINE static __always_inline
@@ -261,11 +263,12 @@ HS_INLINE void hs_recover(struct hs_start *s, __u64 in_flight)
 #define HS_PRICE 32
 #define HS_CAUTION 8
 #define HS_SHORT 10000000ULL			/* ns */
-#define HS_FADES (3600 * HS_SECOND)
-#define HS_FORGOTTEN 40
 #define HS_NOISE 1000000ULL			/* ns */
 #define HS_RISES 8
 #define HS_MARK 8
+#define HS_PROBE 2
+#define HS_TRAIN 8				/* packets */
+#define HS_HELD_BACK 100000ULL			/* ns */
 
 /* history::Revision::of: the credit after the first flight. */
 HS_INLINE __u64 hs_revised(const struct hs_start *s, __u64 credit)
@@ -280,27 +283,13 @@ HS_INLINE __u64 hs_revised(const struct hs_start *s, __u64 credit)
 	return hs_min(raised, hs_max(hs_less(raised, spent), least));
 }
 
-/* The record's credit decayed by its age, towards that of first contacts. */
-HS_INLINE __u64 hs_faded(const struct hs_start *s, const struct hs_prior *p)
-{
-	__u64 parts = 1ULL << hs_min(hs_less(p->now, p->saved_at) / HS_FADES, HS_FORGOTTEN);
-
-	if (!p->credit)
-		return s->cold;
-	if (p->credit > s->cold)
-		return s->cold + (p->credit - s->cold) / parts;
-	return s->cold - (s->cold - p->credit) / parts;
-}
-
 HS_INLINE __u64 hs_allowed(const struct hs_start *s, const struct hs_prior *p, int known)
 {
-	__u64 least = known ? p->rt_prop : p->handshake_rtt, credit = s->cold, room;
+	__u64 least = known ? p->rt_prop : p->handshake_rtt, credit = p->credit ? p->credit : s->cold, room;
 	__u64 queue = hs_less(hs_less(p->handshake_rtt, least), HS_NOISE);
 
-	if (known)
-		credit = hs_faded(s, p);
-	else if (p->credit)
-		credit = p->credit;
+	if (known && !p->lossy)
+		credit = hs_max(credit, hs_moved(p->btl_bw, p->rt_prop));
 	room = queue ? hs_moved(hs_rate(credit, least + queue * HS_CAUTION), least) : credit;
 	return hs_clamp(hs_min(room, hs_less(credit, s->beside)), hs_segments(s->mss, HS_FLOOR), HS_MAX_WINDOW);
 }
@@ -326,9 +315,57 @@ HS_INLINE void hs_credited_flight(struct hs_start *s, const struct hs_params *pa
 	s->window = segments > HS_FLOOR ? mss * segments : floor;
 	s->burst = segments > HS_FLOOR ? hs_min(s->window, mss * HS_BURST) : floor;
 	s->flight = hs_min(p->flow_size, s->window);
-	/* A first contact's credit leaves in one RTT, so shorter flights may have that rate. */
-	s->pace = segments > HS_FLOOR ? hs_rate(hs_max(s->window, hs_min(limit, s->cold)), p->handshake_rtt) : 0;
+	/* All of the limit may leave in one RTT, so shorter flights may have that rate. */
+	s->pace = segments > HS_FLOOR ? hs_rate(hs_max(s->window, limit), p->handshake_rtt) : 0;
 	s->phase = s->pace ? HS_FIRST_FLIGHT : HS_GROWING;
+}
+
+/* path/train.rs, FlightTrain: `acks` is its state, 0 before it, 1 in it and 2 after it. */
+HS_INLINE void hs_flight_train(struct hs_start *s, const struct hs_ack *a)
+{
+	int several = a->newly_acked >= s->mss * 2;
+
+	if (s->acks > 1)
+		return;
+	if (!s->acks) {
+		s->acks = 1;
+		s->first_at = s->last_sent_at = a->now;
+		s->first_sent_at = a->newest_sent_at;
+		s->thinned = several;
+		return;
+	}
+	if (a->newest_sent_at >= s->first_at) {
+		s->acks = 2;
+		return;
+	}
+	s->thinned |= several;
+	if (hs_less(a->now, s->first_at) <= HS_HELD_BACK) {
+		s->last_sent_at = a->now;
+		s->first_sent_at = a->newest_sent_at;
+		return;
+	}
+	s->pipe_size += a->newly_acked;
+	if (several || !s->thinned) {
+		s->acked += s->pipe_size;
+		s->pipe_size = 0;
+		s->due = hs_less(a->now, s->last_sent_at);
+		s->blocked = hs_less(a->newest_sent_at, s->first_sent_at);
+	}
+}
+
+/* Headstart::rate: that of the record, from the one measured and the one of the record before. */
+HS_INLINE __u64 hs_recorded(const struct hs_start *s, __u64 measured, __u64 before)
+{
+	__u64 span = hs_max(s->due, s->blocked), rate = measured;
+
+	if (span && s->acked >= s->mss * HS_TRAIN) {
+		rate = hs_rate(s->acked, span);
+		if (!s->lost && s->due <= s->blocked * 118 / 100)
+			rate = hs_min(rate * HS_PROBE, HS_MAX_RATE);
+	} else if (!s->lost && before) {
+		rate = before;
+	}
+	return s->lost ? rate : hs_max(rate, measured);
 }
 
 /* save_record(): the smallest RTT on record rises slowly. */
@@ -607,6 +644,8 @@ HS_CALL void hs_on_ack(struct hs_start *s, const struct hs_params *params, const
 	s->next = HS_STAY;
 	hs_unblock(s, a->now);
 	s->through += a->first_flight_acked;
+	if (s->scheme == HS_HEADSTART)
+		hs_flight_train(s, a);
 	if (s->phase != HS_RECOVERY && s->through + s->lost >= s->flight)
 		s->settled = 1;
 	switch (s->phase) {

@@ -429,10 +429,12 @@ CALL void save_record(struct flow *f, struct tcp_sock *tp)
 	record.window = (__u64)tp->snd_cwnd * tp->mss_cache;
 	record.ssthresh = tp->snd_ssthresh >= TCP_INFINITE_SSTHRESH ? HS_NONE
 								    : (__u64)tp->snd_ssthresh * tp->mss_cache;
-	record.ended = f->first_flight_lost > 0;
+	record.ended = f->first_flight_lost > 0 || (f->start.scheme == HS_HEADSTART && f->start.lost > 0);
 	record.trust = 100;
 	record.credit = f->credit;
 	last = bpf_map_lookup_elem(&history, &f->peer);
+	if (f->start.scheme == HS_HEADSTART)
+		rate = record.btl_bw = hs_recorded(&f->start, rate, last ? last->btl_bw : 0);
 	if (last) {
 		record.credit = hs_max(record.credit, last->credit);
 		if (f->start.scheme == HS_HEADSTART && last->rt_prop)
@@ -563,6 +565,7 @@ INLINE void admit(struct flow *f, const struct hs_settings *set, struct hs_prior
 	rate = record->btl_bw * hs_clamp(record->trust, 1, 100) / 100;
 	p->btl_bw = hs_min(rate, set->max_rate);
 	p->rt_prop = record->rt_prop;
+	p->lossy = record->ended;
 	/* Its age, by CLOCK_BOOTTIME, which includes suspend; it may be older than the machine runs. */
 	p->now = (__s64)(now - record->saved_at) > 0 ? now - record->saved_at : 0;
 	p->saved_at = 0;
@@ -1617,6 +1620,7 @@ int hs_replay(struct hs_replay *ctx)
 	case HS_EVENT_OUTCOME:
 		hs_on_end(&r->start);
 		ctx->prior.credit = hs_revised(&r->start, r->prior.credit);
+		ctx->prior.btl_bw = hs_recorded(&r->start, r->prior.window, r->prior.btl_bw);
 		break;
 	default:
 		return 2;

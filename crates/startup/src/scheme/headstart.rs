@@ -6,26 +6,29 @@
 //!
 //! # Idea
 //!
-//! The capacity K of a path for the next round trip is a random variable, and a record is a sample
-//! of it from earlier starts. Of a flight of n bytes, those that fit save round trips, and n - K
-//! are lost, at a cost to this flow and to others. If a lost byte costs p times the gain of a
-//! delivered byte, the flight of least expected cost loses the share 1/(1 + p) on average: the
-//! newsvendor's quantile. It need not be computed. A **credit** that rises by 1/e of each delivered
-//! byte and falls by p/e of each lost byte has its equilibrium exactly there, for any distribution.
-//! It tracks changes, and is one number for each peer. Random losses rarer than 1/(1 + p) do not
-//! move it.
+//! The capacity K of a path for the next round trip is a random variable. Of a flight of n bytes,
+//! those that fit save round trips, and n - K are lost, at a cost to this flow and to others. If a
+//! lost byte costs p times the gain of a delivered byte, the flight of least expected cost loses
+//! the share 1/(1 + p) on average: the newsvendor's quantile. A **credit** that rises by 1/e of
+//! each delivered byte and falls by p/e of each lost byte has its equilibrium exactly there, for
+//! any distribution. Random losses rarer than that share do not move it.
 //!
-//! Three inputs at the start modify the credit: concurrent first flights of the same host to the
-//! same peer share it (they are reserved, [`SharedCredit`](crate::history::SharedCredit)). A
-//! handshake longer than the smallest RTT on record met a queue, which occupies buffer. The time in
-//! which both ends process it is on record as well, and is no queue. A record decays with age. A
-//! peer without a record gets the credit of first contacts, which is learnt in the same way over
-//! all of them.
+//! # Rule
 //!
-//! Two segments leave at once, and the rest is paced. The pace is the flight over one RTT, but at
-//! least that of a first contact: a flow shorter than its credit does not need the whole RTT. Ten
-//! segments at once cost others more than they gain once the pace is near the link's rate. A flight
-//! of ten segments or less leaves at once (RFC 6928).
+//! 1. The flight is the peer's credit; of a first contact, 50 segments at first, and a credit that
+//!    all first contacts move together. While the last start was clean it is at least the recorded
+//!    rate times the smallest RTT on record.
+//! 2. Less the flights of this host to the same peer that are not acknowledged yet. Times m/(m + 8 q)
+//!    if the handshake took q longer than m, the RTT on record, and the time in which both ends
+//!    process it, which is on record too.
+//! 3. Two segments leave at once, and the rest at the flight's limit over one RTT, also where the
+//!    flow is shorter. Ten segments or less leave at once (RFC 6928), and so below 10 ms.
+//! 4. Credit + 1/16 of the delivered bytes - 2 times the lost ones (p = 32): not above twice the
+//!    bytes in flight, not below ten segments. A mark counts as an eighth of the flight lost.
+//! 5. The recorded rate is that of the flight's arrival ([`FlightTrain`]), and twice that where the
+//!    path did not spread the flight; at least the delivery rate of the connection. After a loss or
+//!    a mark it is the rate that arrived, and the record is not clean.
+//! 6. Neither ages. A false record costs one flight, which tells the next one.
 //!
 //! ```text
 //!                      first ack with                    loss elsewhere,
@@ -42,15 +45,13 @@
 //!
 //! | phase | window | pace |
 //! |---|---|---|
-//! | first flight | the credit; two segments at once | all of it over one RTT, or faster |
+//! | first flight | rules 1 and 2; two segments at once | the limit over one RTT |
 //! | slow start | one byte more for each byte acked | none |
 //! | recovery | half of the delivered bytes, at least one segment more than in flight | none |
 //!
 //! # Deviations
 //!
-//! There is no text to deviate from. Differences from the prototype: the credit moves by bytes and
-//! not by flights, so that six concurrent flights count as one, on any path. A loss has a price
-//! instead of halving the credit; first contacts learn.
+//! There is no text to deviate from.
 //!
 //! # Limits
 //!
@@ -60,8 +61,7 @@
 //!   contact, and none updates the credit.
 //! - Later flights of a connection ([`Startup::on_new_data`]) stay within the limit of the first
 //!   one but are not reserved.
-//! - A flow that loses five segments of its flight or fewer lowers a false credit by the price of
-//!   these only ([`Revision::most`]). So a credit far above the room is used by several such flows.
+//! - Losses of five segments or fewer lower a false credit by their price only ([`Revision::most`]).
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
@@ -73,8 +73,8 @@ use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{FirstRecovery, WINDOW_AFTER_LOSS};
 use crate::growth::{Decision, Growth};
-use crate::history::{Record, RecordUpdate, Revision};
-use crate::path::LARGEST_WINDOW;
+use crate::history::{FlightOutcome, Record, RecordUpdate, Revision, raised_slowly};
+use crate::path::{FlightTrain, LARGEST_WINDOW};
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
@@ -102,8 +102,6 @@ crate::parameters! {
         /// Least handshake RTT for a flight; below it a round trip costs less than pacing: slow
         /// start.
         min_rtt: Span = Span::from_millis(10), in Span::ZERO..=Span::from_secs(60), from "HS";
-        /// Half-life of a record.
-        half_life: Span = Span::from_secs(3600), in Span::from_millis(1)..=Span::from_secs(100_000_000), from "HS";
         /// Count other connections' first flights to the peer. For ablations.
         counts_concurrent: bool = true, from "HS";
         /// First contacts use and update a shared credit. For ablations.
@@ -127,6 +125,7 @@ pub struct Headstart {
     recovery: FirstRecovery,
     /// Bytes of the first flight that were lost; a mark counts as [`MARKED_SHARE`] of those sent.
     lost: Bytes,
+    train: FlightTrain,
     is_settled: bool,
     record: Option<Record>,
     /// RTT of the handshake; `None` if one of its packets was retransmitted.
@@ -139,10 +138,8 @@ pub struct Headstart {
 const SEGMENT: Bytes = Bytes::new(1448);
 /// Share of a marked first flight that counts as lost: a mark signals a queue, not its length.
 const MARKED_SHARE: Ratio = Ratio::new(1, 8);
-/// With each connection smallest values on record rise by 1/8 of the difference to a larger one.
-const RISE_DIVISOR: u64 = 8;
-/// Half-lives after which a record counts for nothing.
-const MAX_HALF_LIVES: u64 = 40;
+/// Factor by which a record exceeds the rate of a flight that the path did not spread.
+const PROBE: u64 = 2;
 /// Noise of an RTT: a smaller excess over the expected one is not a queue.
 const NOISE: Span = Span::from_millis(1);
 /// The most that is taken for processing of the handshake and not for a queue.
@@ -162,6 +159,7 @@ impl Headstart {
             growth: Growth::new(false),
             recovery: FirstRecovery::new(Bytes::ZERO, WINDOW_AFTER_LOSS),
             lost: Bytes::ZERO,
+            train: FlightTrain::default(),
             is_settled: false,
             record: None,
             handshake_rtt: None,
@@ -187,10 +185,11 @@ impl Headstart {
     fn allowed(&self, prior: &Prior) -> Bytes {
         let shared = prior.shared_credit.unwrap_or_default();
         let credit = match &self.record {
-            Some(record) => self.decayed(record, shared.credit, prior),
-            None if self.params.learns_initial_credit => shared.credit.unwrap_or(self.initial_credit()),
-            None => self.initial_credit(),
+            None if !self.params.learns_initial_credit => self.initial_credit(),
+            _ => shared.credit.unwrap_or(self.initial_credit()),
         };
+        let clean = self.record.filter(|record| record.outcome == FlightOutcome::Clean);
+        let credit = credit.max(clean.and_then(|record| record.bdp()).unwrap_or_default());
         let least_rtt = self.record.map_or(prior.handshake_rtt, |record| record.rt_prop);
         let excess = self.record.map_or(Span::ZERO, |record| record.handshake_excess.min(LARGEST_EXCESS));
         let queue =
@@ -215,17 +214,17 @@ impl Headstart {
         }
     }
 
-    /// A record's credit decayed by its age, towards the credit of first contacts.
-    fn decayed(&self, record: &Record, credit: Option<Bytes>, prior: &Prior) -> Bytes {
-        let initial = self.initial_credit();
-        let credit = credit.unwrap_or(initial);
-        let age = prior.now.since(record.saved_at).as_nanos() / self.params.half_life.as_nanos().max(1);
-        let parts = 1 << age.min(MAX_HALF_LIVES);
-        if credit > initial {
-            initial + (credit - initial) / parts
-        } else {
-            initial - (initial - credit) / parts
-        }
+    /// The path's rate: that of the flight's arrival if the path was full, otherwise twice that, so
+    /// that the next flight finds out.
+    fn rate(&self, measured: Rate) -> Rate {
+        let is_clean = self.lost.is_zero();
+        let rate = match (self.train.arrival(self.mss), &self.record) {
+            (Some(arrival), _) if arrival.is_spread || !is_clean => arrival.rate,
+            (Some(arrival), _) => arrival.rate * PROBE,
+            (None, Some(before)) if is_clean => before.btl_bw,
+            _ => measured,
+        };
+        if is_clean { rate.max(measured) } else { rate }
     }
 }
 
@@ -253,10 +252,10 @@ impl Startup for Headstart {
         } else {
             let window = prior.mss * segments;
             let flight = prior.flow_size.map_or(window, |size| size.min(window));
-            // A first contact's credit leaves in one RTT, so shorter flights may have that rate.
-            let in_one_rtt = window.max(self.limit.min(self.initial_credit()));
             let burst = window.min(self.mss * self.params.burst);
-            FlightPlan { flight, ..FlightPlan::paced(burst, window, in_one_rtt / prior.handshake_rtt) }
+            // All of the limit may leave in one RTT, so shorter flights may have that rate.
+            let pace = window.max(self.limit) / prior.handshake_rtt;
+            FlightPlan { flight, ..FlightPlan::paced(burst, window, pace) }
         };
         self.flight = plan.flight;
         self.pace = plan.allowance.pace;
@@ -266,6 +265,7 @@ impl Startup for Headstart {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) -> Next {
+        self.train.on_ack(ack, self.mss);
         if self.recovery.on_ack(ack) {
             self.is_settled = true;
             return Next::HandOver(HandOver::avoiding(self.recovery.final_window()));
@@ -346,6 +346,9 @@ impl Startup for Headstart {
 
     fn record_update(&self, measured: Option<Record>) -> RecordUpdate {
         let Some(measured) = measured else { return RecordUpdate::Keep };
+        // A mark is a sign of a full path too.
+        let outcome = if self.lost.is_zero() { measured.outcome } else { FlightOutcome::Lossy };
+        let measured = Record { outcome, btl_bw: self.rate(measured.btl_bw), ..measured };
         let excess = self.handshake_rtt.map(|rtt| rtt.saturating_sub(measured.rt_prop).min(LARGEST_EXCESS));
         let Some(before) = &self.record else {
             let handshake_excess = excess.unwrap_or_default();
@@ -368,11 +371,6 @@ impl Startup for Headstart {
             self.growth.phase()
         }
     }
-}
-
-/// A smallest value after another measurement: falls at once, and rises slowly.
-fn raised_slowly(before: Span, measured: Span) -> Span {
-    if before < measured { before + (measured - before) / RISE_DIVISOR } else { measured }
 }
 
 #[cfg(test)]

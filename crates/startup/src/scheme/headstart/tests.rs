@@ -23,10 +23,10 @@ fn first_contact() -> Prior {
     Prior { flow_size: Some(MSS * 100), shared_credit: Some(SharedCredit::default()), ..bare }
 }
 
-/// A peer whose smallest RTT is `rt_prop` and whose credit is `credit` segments.
+/// A peer whose smallest RTT is `rt_prop` and whose credit is `credit` segments; its rate is low.
 fn recorded_peer(rt_prop: u64, credit: u64) -> Prior {
     let shared_credit = SharedCredit { reserved: Bytes::ZERO, credit: Some(MSS * credit) };
-    let record = prior_with(1000, rt_prop).history;
+    let record = prior_with(100, rt_prop).history;
     Prior { history: record, shared_credit: Some(shared_credit), ..first_contact() }
 }
 
@@ -67,13 +67,13 @@ fn two_segments_leave_at_once_and_all_within_one_round_trip() {
         let plan = Headstart::new(Params::default()).establish(&prior);
         (plan.burst, plan.flight, plan.allowance.pace)
     };
-    let first_contact = SEGMENT * Params::default().initial_credit;
+    let at_first = SEGMENT * Params::default().initial_credit;
     #[rustfmt::skip]
     let rows = [
         (100, recorded_peer(100, 80), 80, MSS * 80,      "the credit in one RTT"),
-        (78,  recorded_peer(100, 80), 78, MSS * 78,      "the flow in one RTT"),
-        (20,  recorded_peer(100, 80), 20, first_contact, "a shorter one at the pace of a first contact"),
-        (20,  recorded_peer(100, 30), 20, MSS * 30,      "unless the credit is less than that"),
+        (78,  recorded_peer(100, 80), 78, MSS * 80,      "a flow of nearly that"),
+        (20,  recorded_peer(100, 80), 20, MSS * 80,      "a shorter one at the pace of the credit"),
+        (20,  first_contact(),        20, at_first, "or of a first contact"),
     ];
     for (segments, prior, flight, in_one_rtt, why) in rows {
         assert_eq!(of(segments, prior), (MSS * 2, MSS * flight, Some(in_one_rtt / RTT)), "{why}");
@@ -123,21 +123,80 @@ fn a_longer_queue_in_the_handshake_never_gives_a_larger_flight() {
     assert_eq!((flights[0], flights[100]), (100, 11), "{flights:?}");
 }
 
+/// A record of 100 ms, of that rate in kB/s, with a credit of 60 segments.
+fn recorded_rate(kilobytes_per_sec: u64, outcome: FlightOutcome) -> Prior {
+    let mut prior = recorded_peer(100, 60);
+    let record = &mut prior.history.as_mut().expect("it has one").record;
+    (record.btl_bw, record.outcome) = (Rate::from_bytes_per_sec(kilobytes_per_sec * 1000), outcome);
+    prior
+}
+
 #[test]
-fn the_credit_of_a_record_decays_towards_that_of_first_contacts() {
-    let (initial_credit, half_life) = (initial_credit(), Params::default().half_life);
-    for credit in [10, initial_credit, 90] {
-        let mut segments = Vec::new();
-        for lifetimes in [0, 1, 2, 70] {
-            let mut prior = recorded_peer(100, credit);
-            prior.now = Time::from_millis(5_000) + half_life * lifetimes;
-            segments.push(planned(&prior).abs_diff(initial_credit));
+fn a_clean_record_allows_its_rate_for_one_rtt_and_never_ages() {
+    for (rate, outcome, segments, why) in [
+        (1000, FlightOutcome::Clean, 100, "its 100 segments in 100 ms"),
+        (300, FlightOutcome::Clean, 60, "the credit is more than 30"),
+        (1000, FlightOutcome::Lossy, 60, "after a loss the credit only"),
+    ] {
+        let mut prior = recorded_rate(rate, outcome);
+        prior.now += Span::from_secs(100_000_000);
+        assert_eq!(planned(&prior), segments, "{why}");
+    }
+    let mut prior = recorded_rate(1000, FlightOutcome::Clean);
+    prior.handshake_rtt = Span::from_millis(151);
+    assert_eq!(planned(&prior), 20, "100 / (1 + 8 x 50 ms / 100 ms): less for a queue");
+    let mut prior = recorded_rate(1000, FlightOutcome::Clean);
+    prior.shared_credit = prior.shared_credit.map(|it| SharedCredit { reserved: MSS * 70, ..it });
+    assert_eq!(planned(&prior), 30, "others hold 70 of the 100");
+}
+
+#[test]
+fn the_record_is_the_rate_of_the_flights_arrival_or_twice_that_if_the_path_was_not_full() {
+    let measured = prior_with(300, 100).history.map(|SharedRecord { record, .. }| record).expect("a record");
+    let kilobytes = |start: &Headstart| kept_record(start, measured).btl_bw.as_bytes_per_sec() / 1000;
+    // 60 segments leave at 600 kB/s, one in 1.67 ms.
+    for (spacing, lost, expected, why) in [
+        (2500, 0, 400, "one in 2.5 ms: the path was full"),
+        (1700, 0, 1176, "as they left: it may carry more"),
+        (10, 0, 1199, "compressed acks are no faster than the flight"),
+        (1700, 1, 588, "after a loss the rate that arrived"),
+        (5000, 0, 300, "the delivery rate was higher later"),
+        (5000, 1, 200, "and counts for nothing after a loss"),
+    ] {
+        let mut start = Headstart::new(Params::default());
+        let _ = start.establish(&recorded_rate(100, FlightOutcome::Clean));
+        let _ = (lost > 0).then(|| start.on_congestion(&Congestion { first_flight_lost: MSS, ..lost_now() }));
+        for packet in 0..30 {
+            let _ = start.on_ack(&Ack {
+                now: Time::from_millis(7_100) + Span::from_micros(packet * spacing),
+                newest_sent_at: Time::from_millis(7_000) + Span::from_micros(packet * 1667),
+                in_recovery: lost > 0,
+                ..acked(Time::ZERO, MSS)
+            });
         }
-        let from = credit.abs_diff(initial_credit);
-        assert!(
-            segments[0] == from && segments[1].abs_diff(from / 2) <= 1 && segments[3] <= 1,
-            "{segments:?}"
-        );
+        assert_eq!(kilobytes(&start), expected, "{why}");
+    }
+    let mut start = Headstart::new(Params::default());
+    let _ = start.establish(&recorded_rate(500, FlightOutcome::Clean));
+    assert_eq!(kilobytes(&start), 500, "a short clean flight says nothing against the record");
+    let _ = start.on_congestion(&Congestion { first_flight_lost: MSS, ..lost_now() });
+    assert_eq!(kilobytes(&start), 300, "a loss does");
+}
+
+#[test]
+fn a_loss_or_a_mark_of_the_flight_leaves_a_lossy_record() {
+    let measured = prior_with(1000, 100).history.map(|SharedRecord { record, .. }| record).expect("a record");
+    let mark = Congestion { signal: Signal::CongestionExperienced, ..lost(Time::ZERO, Bytes::ZERO) };
+    let cases = [
+        (None, FlightOutcome::Clean),
+        (Some(mark), FlightOutcome::Lossy),
+        (Some(Congestion { first_flight_lost: MSS, ..lost_now() }), FlightOutcome::Lossy),
+    ];
+    for (signal, outcome) in cases {
+        let mut start = Headstart::new(Params::default());
+        let _ = start.establish(&recorded_peer(100, 80));
+        let _ = signal.map(|signal| start.on_congestion(&signal));
+        assert_eq!(kept_record(&start, measured).outcome, outcome, "{signal:?}");
     }
 }
 
@@ -218,6 +277,7 @@ fn the_equilibrium_of_the_credit_follows_price_and_path() {
         // Capacity of the path: 20 to 99 segments, and from the 2000th visit half of that.
         let shared_credit = (20 + visit * 7_919 % 80) / (1 + visit / 2_000);
         let mut prior = Prior { flow_size: None, ..recorded_peer(100, 0) };
+        prior.history.as_mut().expect("it has one").record.outcome = FlightOutcome::Lossy;
         prior.shared_credit = Some(SharedCredit { reserved: Bytes::ZERO, credit });
         let mut start = Headstart::new(Params::default());
         let flight = start.establish(&prior).flight.get() / MSS.get();
@@ -327,12 +387,12 @@ fn a_connection_that_ends_early_moves_the_credit_by_what_is_known() {
     let steps =
         [(201, ack(64, 64, 16, false), Expected::Window(144_000), "all has left, sixteen are not known")];
     play(&mut start, &steps);
-    let gain = Params::default().credit_gain;
+    let Params { credit_gain: gain, price, .. } = Params::default();
     assert_eq!(start.credit_revision(false), None);
     let (of_64, none) = (start.credit_revision(true).expect("a part"), Bytes::ZERO);
     assert_eq!((of_64.earned, of_64.most, of_64.spent), (MSS * 64 * gain, MSS * 128, none));
     let _ = start.on_congestion(&Congestion { first_flight_lost: MSS * 8, ..lost_now() });
     let with_loss = start.credit_revision(true).expect("a part");
     assert_eq!((with_loss.earned, with_loss.most), (MSS * 64 * gain, MSS * 144));
-    assert_eq!(with_loss.spent, MSS * 8 * gain * Params::default().price);
+    assert_eq!(with_loss.spent, MSS * 8 * gain * price);
 }
