@@ -245,8 +245,8 @@ mod tests {
         assert_eq!(train.rate(PACKET, SLOW), SLOW);
     }
 
-    /// A flight of 80 packets that leaves within 40 ms, over a path of `per_ms` packets each ms, as
-    /// `receiver` acknowledges it: (ack, packets of it) of the times of arrival in microseconds.
+    /// A flight of 80 packets that leaves within 40 ms, over a path of `per_ms` packets each ms.
+    /// `receiver` turns times of arrival in microseconds into those of acks, and their packets.
     fn arrival(per_ms: u64, receiver: impl Fn(&[u64]) -> Vec<(u64, u64)>) -> Option<Arrival> {
         let arrivals: Vec<u64> =
             (0..80).map(|packet| 100_000 + (packet * 500).max(packet * 1000 / per_ms)).collect();

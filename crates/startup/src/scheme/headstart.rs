@@ -18,9 +18,9 @@
 //! 1. The flight is the peer's credit; of a first contact, 50 segments at first, and a credit that
 //!    all first contacts move together. While the last start was clean it is at least the recorded
 //!    rate times the smallest RTT on record.
-//! 2. Less the flights of this host to the same peer that are not acknowledged yet. Times m/(m + 8 q)
-//!    if the handshake took q longer than m, the RTT on record, and the time in which both ends
-//!    process it, which is on record too.
+//! 2. Less the flights of this host to the same peer that are not acknowledged yet. Times
+//!    m/(m + 8 q) if the handshake took q longer than m, the RTT on record, and the time in which
+//!    both ends process it, which is on record too.
 //! 3. Two segments leave at once, and the rest at the flight's limit over one RTT, also where the
 //!    flow is shorter. Ten segments or less leave at once (RFC 6928), and so below 10 ms.
 //! 4. Credit + 1/16 of the delivered bytes - 2 times the lost ones (p = 32): not above twice the
@@ -61,7 +61,7 @@
 //!   contact, and none updates the credit.
 //! - Later flights of a connection ([`Startup::on_new_data`]) stay within the limit of the first
 //!   one but are not reserved.
-//! - Losses of five segments or fewer lower a false credit by their price only ([`Revision::most`]).
+//! - Losses of five segments or fewer lower a false credit by their price ([`Revision::most`]).
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 

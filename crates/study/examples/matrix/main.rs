@@ -6,16 +6,18 @@
 //! many loads, with the harm to others), or the name of a set of drawn paths. Parameters were
 //! chosen on `search`; `unseen` was run only afterwards; `wide` and `more` have kinds of paths that
 //! those lack. `traces=FOLDER` has packet-delivery traces of a folder in turn. Any other name is
-//! another set. FROM..TO are the numbers of paths (of `default`: seeds). SCHEME is a name of the
-//! catalogue, with other parameters or without: `headstart(price=4,initial-credit=30)`. Or it is
-//! `clairvoyant`, the informed start, or `hindsight`, the best first flight of each flow. The same
-//! path and repeat have the same arrivals, sizes, peers and losses for every scheme.
+//! another set. `known` is a peer that comes back, one line for each visit. FROM..TO are the
+//! numbers of paths (of `default` and `known`: seeds). SCHEME is a name of the catalogue, with
+//! other parameters or without: `headstart(price=4,initial-credit=30)`. Or it is `clairvoyant`, the
+//! informed start, or `hindsight`, the best first flight of each flow. The same path and repeat
+//! have the same arrivals, sizes, peers and losses for every scheme.
 //!
 //! `... --example matrix -- summary < RESULTS` compares every scheme with `iw10`, pair by pair,
 //! with 95 % confidence intervals over the repeats. `... --example matrix -- tune FILE COUNT`
 //! searches for parameters.
 
 mod hindsight;
+mod known;
 mod summary;
 mod tune;
 
@@ -91,6 +93,16 @@ fn main() {
         Ok(traces) => traces,
         Err(error) => stop(&error),
     });
+    if set == "known" {
+        println!("{}", known::COLUMNS);
+        for seed in from..to {
+            for (name, tested) in &schemes {
+                let Tested::Scheme(scheme) = tested else { stop("known runs schemes of the catalogue") };
+                known::print(seed, name, **scheme);
+            }
+        }
+        return;
+    }
     println!("{}", summary::COLUMNS);
     for number in from..to {
         for (at, path) in paths(&set, traces.as_ref(), number, repeats).iter().enumerate() {
