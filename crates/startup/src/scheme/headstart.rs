@@ -32,7 +32,7 @@
 //!
 //! ```text
 //!                      first ack with                    loss elsewhere,
-//!   > ten segments     all of it sent                    or CE
+//!   > ten segments     all of it sent                    CE or delay
 //!  --------------> first flight ---------> slow start -----------------> hand over
 //!                       |                   ^      |                         ^
 //!                       | loss of first-    |      | loss of first-          | the recovery
@@ -46,7 +46,7 @@
 //! | phase | window | pace |
 //! |---|---|---|
 //! | first flight | rules 1 and 2; two segments at once | the limit over one RTT |
-//! | slow start | one byte more for each byte acked | none |
+//! | slow start | one byte more for each byte acked, with HyStart++ (RFC 9406) | none |
 //! | recovery | half of the delivered bytes, at least one segment more than in flight | none |
 //!
 //! # Deviations
@@ -156,7 +156,7 @@ impl Headstart {
             limit: Bytes::ZERO,
             pace: None,
             allowance: Allowance::window(Bytes::ZERO),
-            growth: Growth::new(false),
+            growth: Growth::new(true),
             recovery: FirstRecovery::new(Bytes::ZERO, WINDOW_AFTER_LOSS),
             lost: Bytes::ZERO,
             train: FlightTrain::default(),

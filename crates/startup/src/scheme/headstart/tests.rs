@@ -396,3 +396,21 @@ fn a_connection_that_ends_early_moves_the_credit_by_what_is_known() {
     assert_eq!((with_loss.earned, with_loss.most), (MSS * 64 * gain, MSS * 144));
     assert_eq!(with_loss.spent, MSS * 8 * gain * price);
 }
+
+#[test]
+fn slow_start_after_the_flight_slows_down_when_delay_grows() {
+    let mut start = Headstart::new(Params::default());
+    let _ = start.establish(&recorded_peer(100, 80));
+    for (round, rtt, phase) in [(0, 100, "slow start"), (1, 100, "slow start"), (2, 150, "CSS")] {
+        for packet in 0..40 {
+            let mut ack = Ack {
+                rtt_sample: Some(Span::from_millis(rtt)),
+                delivered: MSS * (round * 40 + packet + 80),
+                ..acked(Time::from_millis(7_100 + round * 100), MSS)
+            };
+            ack.rate.prior_delivered = MSS * (round * 40 + 40);
+            let _ = start.on_ack(&ack);
+        }
+        assert_eq!(start.phase(), phase, "round {round}");
+    }
+}
