@@ -252,8 +252,8 @@ async fn a_client_whose_0_rtt_is_refused_asks_again() {
     let config = client::plain(tls).expect("QUIC");
     assert!(!one.fetch_as(config.clone(), &["/"]).await.early_data);
     assert!(one.fetch_as(config.clone(), &["/"]).await.early_data);
+    // It may ask again in 0-RTT, with a ticket that came with the refusal.
     let visit = other.fetch_as(config, &["/picture.png"]).await;
-    assert!(!visit.early_data);
     assert_eq!(visit.pages[0].bytes, 300_000);
     one.stop().await;
     other.stop().await;
