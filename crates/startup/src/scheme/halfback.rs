@@ -45,9 +45,9 @@
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-use super::{Requirements, Startup};
 use super::flights::{is_out, over_one_round_trip};
 use super::later_flights::Flights;
+use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs, Preset};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};

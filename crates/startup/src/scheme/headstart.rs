@@ -65,9 +65,9 @@
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
-use super::{Requirements, Startup};
 use super::flights::is_out;
 use super::later_flights::later_flight;
+use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};

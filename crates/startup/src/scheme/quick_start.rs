@@ -287,7 +287,10 @@ impl Startup for QuickStart {
     }
 
     fn requirements(&self) -> Requirements {
-        Requirements { fixed_request: matches!(self.params.amount, Amount::Fixed(_)), ..Requirements::default() }
+        Requirements {
+            fixed_request: matches!(self.params.amount, Amount::Fixed(_)),
+            ..Requirements::default()
+        }
     }
 }
 

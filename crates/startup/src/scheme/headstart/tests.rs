@@ -247,7 +247,10 @@ fn unresolved_bytes_count_as_lost_after_a_timeout() {
         (400, Event::Timeout(timed_out(Time::ZERO)), Expected::Cut(1_000),     "the flight's size is no measure"),
     ];
     play(&mut start, &steps);
-    assert_eq!(start.credit_revision(false).map(|fate| fate.earned), Some(MSS * Params::default().credit_gain));
+    assert_eq!(
+        start.credit_revision(false).map(|fate| fate.earned),
+        Some(MSS * Params::default().credit_gain)
+    );
 }
 
 #[test]
