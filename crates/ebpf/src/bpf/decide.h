@@ -289,7 +289,7 @@ HS_INLINE __u64 hs_allowed(const struct hs_start *s, const struct hs_prior *p, i
 	__u64 queue = hs_less(hs_less(p->handshake_rtt, least), HS_NOISE);
 
 	if (known && !p->lossy)
-		credit = hs_max(credit, hs_moved(p->btl_bw, p->rt_prop));
+		credit = hs_max(credit, hs_moved(p->btl_bw, p->rt_prop) * 3 / 4);
 	room = queue ? hs_moved(hs_rate(credit, least + queue * HS_CAUTION), least) : credit;
 	return hs_clamp(hs_min(room, hs_less(credit, s->beside)), hs_segments(s->mss, HS_FLOOR), HS_MAX_WINDOW);
 }
@@ -315,8 +315,9 @@ HS_INLINE void hs_credited_flight(struct hs_start *s, const struct hs_params *pa
 	s->window = segments > HS_FLOOR ? mss * segments : floor;
 	s->burst = segments > HS_FLOOR ? hs_min(s->window, mss * HS_BURST) : floor;
 	s->flight = hs_min(p->flow_size, s->window);
-	/* All of the limit may leave in one RTT, so shorter flights may have that rate. */
-	s->pace = segments > HS_FLOOR ? hs_rate(hs_max(s->window, limit), p->handshake_rtt) : 0;
+	/* A flight shorter than the limit has at most twice its own rate. */
+	s->pace = segments > HS_FLOOR ?
+		hs_rate(hs_max(s->window, hs_min(limit, s->flight * HS_PROBE)), p->handshake_rtt) : 0;
 	s->phase = s->pace ? HS_FIRST_FLIGHT : HS_GROWING;
 }
 

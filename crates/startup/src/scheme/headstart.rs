@@ -16,13 +16,14 @@
 //! # Rule
 //!
 //! 1. The flight is the peer's credit; of a first contact, 50 segments at first, and a credit that
-//!    all first contacts move together. While the last start was clean it is at least the recorded
-//!    rate times the smallest RTT on record.
+//!    all first contacts move together. While the last start was clean it is at least three
+//!    quarters of the recorded rate times the smallest RTT on record.
 //! 2. Less the flights of this host to the same peer that are not acknowledged yet. Times
 //!    m/(m + 8 q) if the handshake took q longer than m, the RTT on record, and the time in which
 //!    both ends process it, which is on record too.
 //! 3. Two segments leave at once, and the rest at the flight's limit over one RTT, also where the
-//!    flow is shorter. Ten segments or less leave at once (RFC 6928), and so below 10 ms.
+//!    flow is shorter. The pace is at most twice the flow over one RTT. Ten segments or less leave
+//!    at once (RFC 6928), and so below 10 ms.
 //! 4. Credit + 1/16 of the delivered bytes - 2 times the lost ones (p = 32): not above twice the
 //!    bytes in flight, not below ten segments. A mark counts as an eighth of the flight lost.
 //! 5. The recorded rate is that of the flight's arrival ([`FlightTrain`]), and twice that where the
@@ -138,6 +139,10 @@ pub struct Headstart {
 const SEGMENT: Bytes = Bytes::new(1448);
 /// Share of a marked first flight that counts as lost: a mark signals a queue, not its length.
 const MARKED_SHARE: Ratio = Ratio::new(1, 8);
+/// Share of the path on record that a flight takes at least: its queue belongs to others too.
+const FLOOR: Ratio = Ratio::new(3, 4);
+/// A flight shorter than its limit leaves at most so many times as fast as over one RTT.
+const MOST_PACE: u64 = 2;
 /// Factor by which a record exceeds the rate of a flight that the path did not spread.
 const PROBE: u64 = 2;
 /// Noise of an RTT: a smaller excess over the expected one is not a queue.
@@ -189,7 +194,8 @@ impl Headstart {
             _ => shared.credit.unwrap_or(self.initial_credit()),
         };
         let clean = self.record.filter(|record| record.outcome == FlightOutcome::Clean);
-        let credit = credit.max(clean.and_then(|record| record.bdp()).unwrap_or_default());
+        let of_record = clean.and_then(|record| record.bdp()).unwrap_or_default();
+        let credit = credit.max(of_record * FLOOR);
         let least_rtt = self.record.map_or(prior.handshake_rtt, |record| record.rt_prop);
         let excess = self.record.map_or(Span::ZERO, |record| record.handshake_excess.min(LARGEST_EXCESS));
         let queue =
@@ -253,8 +259,9 @@ impl Startup for Headstart {
             let window = prior.mss * segments;
             let flight = prior.flow_size.map_or(window, |size| size.min(window));
             let burst = window.min(self.mss * self.params.burst);
-            // All of the limit may leave in one RTT, so shorter flights may have that rate.
-            let pace = window.max(self.limit) / prior.handshake_rtt;
+            // All of the limit may leave in one RTT, so shorter flights may have more than their
+            // own rate. A false record must not send them all at once.
+            let pace = window.max(self.limit.min(flight * MOST_PACE)) / prior.handshake_rtt;
             FlightPlan { flight, ..FlightPlan::paced(burst, window, pace) }
         };
         self.flight = plan.flight;

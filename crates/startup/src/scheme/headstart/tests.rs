@@ -72,8 +72,9 @@ fn two_segments_leave_at_once_and_all_within_one_round_trip() {
     let rows = [
         (100, recorded_peer(100, 80), 80, MSS * 80,      "the credit in one RTT"),
         (78,  recorded_peer(100, 80), 78, MSS * 80,      "a flow of nearly that"),
-        (20,  recorded_peer(100, 80), 20, MSS * 80,      "a shorter one at the pace of the credit"),
-        (20,  first_contact(),        20, at_first, "or of a first contact"),
+        (45,  recorded_peer(100, 80), 45, MSS * 80,      "a shorter one at the pace of the credit"),
+        (20,  recorded_peer(100, 80), 20, MSS * 40,      "but at most at twice its own"),
+        (40,  first_contact(),        40, at_first, "or at that of a first contact"),
     ];
     for (segments, prior, flight, in_one_rtt, why) in rows {
         assert_eq!(of(segments, prior), (MSS * 2, MSS * flight, Some(in_one_rtt / RTT)), "{why}");
@@ -134,7 +135,7 @@ fn recorded_rate(kilobytes_per_sec: u64, outcome: FlightOutcome) -> Prior {
 #[test]
 fn a_clean_record_allows_its_rate_for_one_rtt_and_never_ages() {
     for (rate, outcome, segments, why) in [
-        (1000, FlightOutcome::Clean, 100, "its 100 segments in 100 ms"),
+        (1000, FlightOutcome::Clean, 75, "three quarters of its 100 segments in 100 ms"),
         (300, FlightOutcome::Clean, 60, "the credit is more than 30"),
         (1000, FlightOutcome::Lossy, 60, "after a loss the credit only"),
     ] {
@@ -144,10 +145,10 @@ fn a_clean_record_allows_its_rate_for_one_rtt_and_never_ages() {
     }
     let mut prior = recorded_rate(1000, FlightOutcome::Clean);
     prior.handshake_rtt = Span::from_millis(151);
-    assert_eq!(planned(&prior), 20, "100 / (1 + 8 x 50 ms / 100 ms): less for a queue");
+    assert_eq!(planned(&prior), 15, "75 / (1 + 8 x 50 ms / 100 ms): less for a queue");
     let mut prior = recorded_rate(1000, FlightOutcome::Clean);
-    prior.shared_credit = prior.shared_credit.map(|it| SharedCredit { reserved: MSS * 70, ..it });
-    assert_eq!(planned(&prior), 30, "others hold 70 of the 100");
+    prior.shared_credit = prior.shared_credit.map(|it| SharedCredit { reserved: MSS * 45, ..it });
+    assert_eq!(planned(&prior), 30, "others hold 45 of the 75");
 }
 
 #[test]
