@@ -172,10 +172,13 @@ impl Race {
             counting().filter(is_wanted).collect()
         };
         let harmless = of(&[HarmVerdict::Harmless]);
-        let acceptable = self.fastest_of(of(&[HarmVerdict::Harmless, HarmVerdict::NotKnown]));
+        // Beside the harmless ones alone: a faster one of unknown harm may turn out to be harmful.
+        let may_win = |place: &usize| self.fastest_of([&harmless[..], &[*place]].concat()).contains(place);
+        let mut not_known: Vec<usize> = of(&[HarmVerdict::NotKnown]).into_iter().filter(may_win).collect();
+        self.sort(&mut not_known, SortKey::Time);
         Verdict {
             fastest: self.fastest_of(counting().collect()),
-            not_known: acceptable.into_iter().filter(|place| !harmless.contains(place)).collect(),
+            not_known,
             harmless: self.fastest_of(harmless),
             identical: self.identical(),
         }
@@ -403,6 +406,17 @@ pub(crate) mod tests {
         let safe = scheme_result("iw10", &[240.0, 241.0, 239.0, 240.0]).0;
         let verdict = race(vec![quick, safe]).verdict();
         assert_eq!((verdict.fastest, verdict.harmless, verdict.not_known), (vec![0], vec![1], vec![0]));
+    }
+
+    #[test]
+    fn every_scheme_of_unknown_harm_that_may_beat_the_harmless_ones_is_named() {
+        let open = |name, mean: f64| {
+            scheme_result(name, &[mean, mean + 1.0, mean - 1.0, mean]).harm_of(&[1.03, 0.98, 1.02, 0.99]).0
+        };
+        let safe = scheme_result("iw10", &[240.0, 241.0, 239.0, 240.0]).0;
+        let verdict =
+            race(vec![open("jump-start", 180.0), open("iw32", 200.0), open("iw2", 300.0), safe]).verdict();
+        assert_eq!((verdict.harmless, verdict.not_known), (vec![3], vec![0, 1]), "iw2 is slower anyway");
     }
 
     #[test]
