@@ -8,7 +8,7 @@ use headstart_startup::{Scheme, Startup as _, parameters};
 /// A scheme that the stack carries.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
-    /// Its name in the catalogue.
+    /// Name of the scheme in the catalogue.
     pub name: Name,
     /// The input that it cannot do without: a record, a hint or the flow's size.
     pub needs: Needs,
@@ -36,7 +36,7 @@ pub enum ChoiceError {
 
 /// A stack with a congestion controller and nothing else.
 pub trait Stack {
-    /// Its name in messages.
+    /// Name of the stack in messages.
     const NAME: &'static str;
 
     /// The reason why it cannot carry a scheme that others carry.

@@ -270,7 +270,7 @@ structures! {
     pub struct ArmCounters {
         /// Connections that ended.
         pub connections: u64,
-        /// Those of them by the source of their first flight.
+        /// Ended connections by the source of their first flight.
         pub sources: [u64; SOURCES.len()],
         /// Round trips saved against slow start from ten packets, summed up.
         pub rounds_saved: i64,

@@ -49,7 +49,7 @@ pub enum OutputError {
         /// One of the things in it, the first by name.
         found: String,
     },
-    /// It holds the results of another command, whose files have the same names.
+    /// Results of another command are there, whose files have the same names.
     OfAnother {
         /// The folder.
         folder: PathBuf,
@@ -145,10 +145,10 @@ impl Folder {
         Ok(folder)
     }
 
-    /// The same folder, if it holds nothing or results of this command.
+    /// This folder, if it holds nothing or results of this command.
     ///
     /// # Errors
-    /// It holds those of another command, or the system refuses.
+    /// [`OutputError::OfAnother`], or the system refuses.
     pub fn of_command(self, command: &str) -> Result<Self, OutputError> {
         const KEY: &str = "Command: ";
         let marker = self.path.join(MARKER);

@@ -76,7 +76,7 @@ pub struct Requirements {
     pub caches_window: bool,
     /// Window and rate of the record are held to the end: it must describe the path exactly.
     pub holds_record: bool,
-    /// Its request for a rate is the same for flows of every size.
+    /// Flows of every size request the same rate.
     pub fixed_request: bool,
     /// Initial window in segments, of a scheme that is plain slow start.
     pub initial_segments: Option<u64>,

@@ -96,7 +96,7 @@ const SPREAD: Ratio = Ratio::percent(118);
 
 /// The packet train of all of a first flight that leaves before its first acknowledgement.
 ///
-/// Its ends are taken where neither aggregation nor the timer of a delayed ack moves them. The
+/// First and last ack are taken where neither aggregation nor a delayed ack's timer moves them. The
 /// first instant's acks only begin it. An ack of a single packet, from a receiver that otherwise
 /// acknowledges several, counts once the next of several arrives.
 #[derive(Clone, Copy, Debug, Default)]
@@ -119,7 +119,7 @@ pub struct FlightTrain {
 pub struct Arrival {
     /// The rate of the flight, as it arrived.
     pub rate: Rate,
-    /// It left faster than that.
+    /// True if the flight left faster than it arrived.
     pub is_spread: bool,
 }
 

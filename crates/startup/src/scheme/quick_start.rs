@@ -149,7 +149,7 @@ impl QuickStart {
         }
     }
 
-    /// The same with this RTT in requests where none was measured.
+    /// The scheme with this RTT in requests for which none was measured.
     #[must_use]
     pub const fn assuming_rtt(mut self, rtt: Span) -> Self {
         self.params.assumed_rtt = rtt;

@@ -104,7 +104,7 @@ pub enum Reason {
     UnknownSize,
     /// Nothing crossed the network.
     ZeroBytes,
-    /// It has no request, response, date, or address with a host.
+    /// Request, response, date, or an address with a host is missing.
     Incomplete,
 }
 
@@ -399,7 +399,7 @@ fn without_fragment(url: &str) -> &str {
 
 /// An entry with all that a page needs of it.
 struct CompleteEntry {
-    /// Its place in the file.
+    /// Place in the file, from zero.
     index: usize,
     started_at: i64,
     request: Request,
