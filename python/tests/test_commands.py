@@ -135,8 +135,8 @@ def test_what_the_command_refuses_is_a_value_error_with_its_message(command, opt
     done = command("race", f"--{name}={value}")
     assert done.returncode == 2
     # The parser of the command line names the option before, and gives advice behind.
-    said = str(refused.value)
-    assert said and said in " ".join(done.stderr.split())
+    argument, said = str(refused.value).split(": ", 1)
+    assert argument == name and said in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(

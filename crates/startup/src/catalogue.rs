@@ -50,7 +50,7 @@ pub struct About {
     /// Summary in a few words.
     pub summary: &'static str,
     /// Prior knowledge that it needs, unless its parameters differ
-    /// ([`Startup::needs`](crate::scheme::Startup::needs)).
+    /// ([`Requirements::needs`](crate::scheme::Requirements::needs)).
     pub needs: Needs,
     /// True if its default setting is part of comparisons without an explicit list of schemes.
     pub is_compared: bool,

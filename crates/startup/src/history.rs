@@ -174,10 +174,8 @@ pub enum RecordUpdate {
     Replace(Record),
     /// It measured nothing worth storing.
     Keep,
-    /// The record it began from was wrong and is removed ([`Startup::discards_history`]). If that
-    /// record has been replaced meanwhile, the newer one stays.
-    ///
-    /// [`Startup::discards_history`]: crate::scheme::Startup::discards_history
+    /// The record it began from was wrong and is removed. If that record has been replaced
+    /// meanwhile, the newer one stays.
     Remove,
 }
 
