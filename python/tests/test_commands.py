@@ -272,7 +272,7 @@ def test_papers_are_listed_and_others_refused(command):
     assert {"paper": "halfback", "figure": "figure-12"}.items() <= listed[[r["figure"] for r in listed].index("figure-12")].items()
     for options, message in [
         ({"paper": "nobody"}, "found the paper `nobody`, expected one of"),
-        ({"paper": "halfback", "figure": "99"}, "--figure: found `99`"),
+        ({"paper": "halfback", "figure": "99"}, "figure: found `99`"),
         ({"paper": "halfback", "out": "folder"}, "out: found an option"),
     ]:
         with pytest.raises(ValueError, match=message):
