@@ -29,7 +29,7 @@
 //! 5. The recorded rate is that of the flight's arrival ([`FlightTrain`]), and twice that where the
 //!    path did not spread the flight; at least the delivery rate of the connection. After a loss or
 //!    a mark it is the rate that arrived, and the record is not clean.
-//! 6. Neither ages. A false record costs one flight, which tells the next one.
+//! 6. Neither credit nor rate ages. A false record costs one flight, which corrects it.
 //!
 //! ```text
 //!                      first ack with                    loss elsewhere,
