@@ -16,6 +16,9 @@ const FONT: f64 = 12.0;
 const TITLE_FONT: f64 = 15.0;
 const LABEL_FONT: f64 = 11.0;
 
+/// Said below a figure with intervals that its frame cuts.
+const GOES_ON: &str = "An arrow at the frame: the interval goes on beyond it.";
+
 /// Series of at most so many points have their values written beside their marks.
 const MAX_EXACT: usize = 40;
 
@@ -68,9 +71,12 @@ pub(super) fn draw(figure: &Figure) -> String {
     };
     let x =
         FittedAxis::fit(&figure.x, x_values(figure), area.right - area.left, |text| text_width(text, FONT));
-    let x_title = wrap(&figure.x.caption(), FONT, area.right - area.left);
-    let height = bottom + 24.0 + x_title.len() as f64 * 16.0 + layout.height_below() + MARGIN;
     let plot = Plot { area, x, y };
+    let mut x_title = wrap(&figure.x.caption(), FONT, area.right - area.left);
+    if figure.series.iter().any(|series| bars(figure, &plot, series).1) {
+        x_title.extend(wrap(GOES_ON, LABEL_FONT, area.right - area.left));
+    }
+    let height = bottom + 24.0 + x_title.len() as f64 * 16.0 + layout.height_below() + MARGIN;
 
     let mut canvas = Canvas::default();
     let view_box = format!("0 0 {WIDTH:.0} {height:.0}");
@@ -188,13 +194,14 @@ fn points(figure: &Figure) -> impl Iterator<Item = &Point> + Clone {
     })
 }
 
-/// Limit to which intervals may stretch an axis beyond its values. A wide one is cut at the edge:
-/// it must not compress the rest. An axis that begins at zero does not go below it for an interval.
+/// Limit to which intervals may stretch an axis beyond its values. A wider one is cut at the frame,
+/// with an arrow: it must not compress the rest. An axis that begins at zero does not go below it
+/// for an interval.
 fn axis_range(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
     /// On a logarithmic axis.
     const MAX_FACTOR: f64 = 2.0;
     /// Of the values' span, on either side of an axis that is tight around them.
-    const MAX_SHARE: f64 = 0.3;
+    const MAX_SHARE: f64 = 1.0;
     let (low, high) = values
         .filter(|&value| axis.can_show(value))
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
@@ -401,8 +408,14 @@ fn series(canvas: &mut Canvas, figure: &Figure, plot: &Plot, index: usize) {
         line(canvas, plot, &runs, series, index);
         canvas.close();
     }
-    if series.style.uncertainty == Uncertainty::Bars {
-        bars(canvas, figure, plot, series);
+    let (data, _) = bars(figure, plot, series);
+    if !data.is_empty() {
+        let attributes = [
+            ("d", data.as_str().into()),
+            ("stroke", "currentColor".into()),
+            ("stroke-opacity", "0.7".into()),
+        ];
+        canvas.empty("path", &attributes);
     }
     if let Some(mark) = series.style.mark {
         marks(canvas, figure, plot, series, mark.resolve(slot));
@@ -478,39 +491,43 @@ fn band(canvas: &mut Canvas, figure: &Figure, plot: &Plot, runs: &[Vec<&Point>],
     }
 }
 
-fn bars(canvas: &mut Canvas, figure: &Figure, plot: &Plot, series: &Series) {
+/// The bars of a series' intervals, and whether the frame cuts one.
+fn bars(figure: &Figure, plot: &Plot, series: &Series) -> (PathData, bool) {
     let mut data = PathData::default();
+    let mut is_any_cut = false;
+    if series.style.uncertainty != Uncertainty::Bars {
+        return (data, is_any_cut);
+    }
     let Area { left, top, right, bottom } = plot.area;
     for point in series.points.iter().filter(|point| is_inside(figure, plot, point)) {
         let (x, y) = plot.place(point.x, point.y);
-        // Where an end is cut off by the edge there is no crossbar: it does not end there.
-        let mut bar = |from: Place, to: Place, side: Place, ends: [bool; 2]| {
-            trace(&mut data, &[from, to], true);
-            for (at, _) in [from, to].into_iter().zip(ends).filter(|(_, is_there)| *is_there) {
-                trace(&mut data, &[(at.0 - side.0, at.1 - side.1), (at.0 + side.0, at.1 + side.1)], true);
+        let mut bar = |ends: [Place; 2], side: Place, is_there: [bool; 2]| {
+            trace(&mut data, &ends, true);
+            // A crossbar where the interval ends; an arrow's head where the frame cuts it.
+            let inwards = [(side.1, -side.0), (-side.1, side.0)];
+            for ((at, is_there), inwards) in ends.into_iter().zip(is_there).zip(inwards) {
+                let back = if is_there { 0.0 } else { 2.0 };
+                let wing = |sign: f64| {
+                    (at.0 + back * inwards.0 + sign * side.0, at.1 + back * inwards.1 + sign * side.1)
+                };
+                trace(&mut data, &[wing(-1.0), at, wing(1.0)], true);
+                is_any_cut |= !is_there;
             }
         };
         if let Some((low, high)) = point.y_range.filter(|range| is_interval(*range)) {
-            let ends = [low, high].map(|end| figure.y.can_show(end) && plot.y.contains(end));
-            let from = if ends[0] { plot.y_of(low) } else { bottom };
-            let to = if ends[1] { plot.y_of(high) } else { top };
-            bar((x, from), (x, to), (3.0, 0.0), ends);
+            let is_there = [low, high].map(|end| figure.y.can_show(end) && plot.y.contains(end));
+            let from = if is_there[0] { plot.y_of(low) } else { bottom };
+            let to = if is_there[1] { plot.y_of(high) } else { top };
+            bar([(x, from), (x, to)], (3.0, 0.0), is_there);
         }
         if let Some((low, high)) = point.x_range.filter(|range| is_interval(*range)) {
-            let ends = [low, high].map(|end| figure.x.can_show(end) && plot.x.contains(end));
-            let from = if ends[0] { plot.x_of(low) } else { left };
-            let to = if ends[1] { plot.x_of(high) } else { right };
-            bar((from, y), (to, y), (0.0, 3.0), ends);
+            let is_there = [low, high].map(|end| figure.x.can_show(end) && plot.x.contains(end));
+            let from = if is_there[0] { plot.x_of(low) } else { left };
+            let to = if is_there[1] { plot.x_of(high) } else { right };
+            bar([(from, y), (to, y)], (0.0, 3.0), is_there);
         }
     }
-    if !data.is_empty() {
-        let attributes = [
-            ("d", data.as_str().into()),
-            ("stroke", "currentColor".into()),
-            ("stroke-opacity", "0.7".into()),
-        ];
-        canvas.empty("path", &attributes);
-    }
+    (data, is_any_cut)
 }
 
 /// Both ends are numbers, in their order.

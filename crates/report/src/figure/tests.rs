@@ -195,14 +195,25 @@ fn an_axis_from_zero_stays_there_whatever_an_interval_says() {
 }
 
 #[test]
-fn an_interval_that_is_cut_has_no_crossbar_at_the_edge() {
-    let strokes = |range| {
-        let svg = with_interval(Scale::Linear, Range::Fixed(100.0, 600.0), range).svg();
+fn an_interval_that_is_cut_has_an_arrow_at_the_frame() {
+    let arrows = |range, interval| {
+        let svg = with_interval(Scale::Linear, range, interval).svg();
         let (before, _) = svg.as_str().split_once("stroke-opacity=\"0.7\"").expect("a bar");
-        let path = before.rsplit("d=\"").next().expect("its path").to_owned();
-        path.matches('M').count()
+        let path = before.rsplit("d=\"").next().and_then(|rest| rest.split('"').next()).expect("its path");
+        // A bar and two crossbars have two places each, an arrow's head three.
+        let turns = |stroke: &str| stroke.matches(['L', ' ']).count() == 5;
+        let strokes: Vec<&str> = path.split('M').skip(1).collect();
+        assert_eq!(strokes.len(), 3, "{path}");
+        let arrows = strokes.into_iter().filter(|stroke| turns(stroke)).count();
+        assert_eq!(svg.as_str().contains("An arrow at the frame"), arrows > 0, "{svg}");
+        arrows
     };
-    assert_eq!((strokes((150.0, 300.0)), strokes((50.0, 300.0)), strokes((50.0, 900.0))), (3, 2, 1));
+    let fixed = Range::Fixed(100.0, 600.0);
+    let ranges = [(150.0, 300.0), (50.0, 300.0), (50.0, 900.0)];
+    assert_eq!(ranges.map(|interval| arrows(fixed, interval)), [0, 1, 2]);
+    // A tight axis holds intervals of up to the span of its values on either side.
+    let ranges = [(-90.0, 790.0), (-300.0, 300.0), (-300.0, 1300.0)];
+    assert_eq!(ranges.map(|interval| arrows(Range::Tight, interval)), [0, 1, 2]);
 }
 
 #[test]
