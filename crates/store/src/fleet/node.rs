@@ -6,6 +6,14 @@ use redis::{Client, Cmd, Connection, FromRedisValue, Value};
 
 use super::link::{LinkError, Scripts};
 
+/// A system says of a server that hangs: "resource temporarily unavailable".
+fn failure(shown: &str, error: &redis::RedisError) -> LinkError {
+    if error.is_timeout() {
+        return LinkError(format!("{shown}: found no answer in time, expected one"));
+    }
+    LinkError(format!("{shown}: {error}"))
+}
+
 /// A connection to one server, which has the scripts.
 pub(super) struct Node {
     connection: Connection,
@@ -15,7 +23,7 @@ pub(super) struct Node {
 impl Node {
     /// Connects; no step waits longer than `timeout`, nor does any later answer.
     pub fn connect(client: &Client, shown: &str, timeout: Duration) -> Result<(Self, Scripts), LinkError> {
-        let failed = |error: redis::RedisError| LinkError(format!("{shown}: {error}"));
+        let failed = |error: redis::RedisError| failure(shown, &error);
         let connection = client.get_connection_with_timeout(timeout).map_err(failed)?;
         connection.set_read_timeout(Some(timeout)).map_err(failed)?;
         connection.set_write_timeout(Some(timeout)).map_err(failed)?;
@@ -25,7 +33,7 @@ impl Node {
     }
 
     fn failed(&self, error: &redis::RedisError) -> LinkError {
-        LinkError(format!("{}: {error}", self.shown))
+        failure(&self.shown, error)
     }
 
     /// One command and its answer.
@@ -47,5 +55,21 @@ impl Node {
     /// The next answer; the server's errors are values.
     pub fn receive(&mut self) -> Result<Value, LinkError> {
         self.connection.recv_response().map_err(|error| self.failed(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_hangs_is_named_as_one() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        let client = Client::open(format!("redis://127.0.0.1:{port}")).expect("an address");
+        let error = Node::connect(&client, "here", Duration::from_millis(50)).err().expect("no answer");
+        assert_eq!(error.0, "here: found no answer in time, expected one");
     }
 }
