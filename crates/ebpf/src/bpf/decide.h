@@ -315,9 +315,11 @@ HS_INLINE void hs_credited_flight(struct hs_start *s, const struct hs_params *pa
 	s->window = segments > HS_FLOOR ? mss * segments : floor;
 	s->burst = segments > HS_FLOOR ? hs_min(s->window, mss * HS_BURST) : floor;
 	s->flight = hs_min(p->flow_size, s->window);
-	/* A flight shorter than the limit has at most twice its own rate. */
-	s->pace = segments > HS_FLOOR ?
-		hs_rate(hs_max(s->window, hs_min(limit, s->flight * HS_PROBE)), p->handshake_rtt) : 0;
+	/* A flight shorter than the limit has at most twice its own rate, and the path's. */
+	s->pace = hs_rate(hs_min(limit, s->flight * HS_PROBE), p->handshake_rtt);
+	if (known)
+		s->pace = hs_min(s->pace, p->btl_bw);
+	s->pace = segments > HS_FLOOR ? hs_max(s->pace, hs_rate(s->window, p->handshake_rtt)) : 0;
 	s->phase = s->pace ? HS_FIRST_FLIGHT : HS_GROWING;
 }
 

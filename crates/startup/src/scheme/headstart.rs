@@ -22,8 +22,8 @@
 //!    m/(m + 8 q) if the handshake took q longer than m, the RTT on record, and the time in which
 //!    both ends process it, which is on record too.
 //! 3. Two segments leave at once, and the rest at the flight's limit over one RTT, also where the
-//!    flow is shorter. The pace is at most twice the flow over one RTT. Ten segments or less leave
-//!    at once (RFC 6928), and so below 10 ms.
+//!    flow is shorter. A pace above the flow over one RTT is at most twice that, and at most the
+//!    recorded rate. Ten segments or less leave at once (RFC 6928), and so below 10 ms.
 //! 4. Credit + 1/16 of the delivered bytes - 2 times the lost ones (p = 32): not above twice the
 //!    bytes in flight, not below ten segments. A mark counts as an eighth of the flight lost.
 //! 5. The recorded rate is that of the flight's arrival ([`FlightTrain`]), and twice that where the
@@ -259,9 +259,12 @@ impl Startup for Headstart {
             let window = prior.mss * segments;
             let flight = prior.flow_size.map_or(window, |size| size.min(window));
             let burst = window.min(self.mss * self.params.burst);
+            let least = window / prior.handshake_rtt;
             // All of the limit may leave in one RTT, so shorter flights may have more than their
-            // own rate. A false record must not send them all at once.
-            let pace = window.max(self.limit.min(flight * MOST_PACE)) / prior.handshake_rtt;
+            // own rate. A false record must not send them all at once, and above the path's rate
+            // they would only queue.
+            let most = self.limit.min(flight * MOST_PACE) / prior.handshake_rtt;
+            let pace = self.record.map_or(most, |record| most.min(record.btl_bw)).max(least);
             FlightPlan { flight, ..FlightPlan::paced(burst, window, pace) }
         };
         self.flight = plan.flight;

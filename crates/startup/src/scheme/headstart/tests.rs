@@ -67,14 +67,23 @@ fn two_segments_leave_at_once_and_all_within_one_round_trip() {
         let plan = Headstart::new(Params::default()).establish(&prior);
         (plan.burst, plan.flight, plan.allowance.pace)
     };
+    let carries = |in_one_rtt: u64| {
+        let mut prior = recorded_peer(100, 80);
+        let shared = prior.history.as_mut().expect("a record");
+        shared.record =
+            Record { outcome: FlightOutcome::Lossy, btl_bw: MSS * in_one_rtt / RTT, ..shared.record };
+        prior
+    };
     let at_first = SEGMENT * Params::default().initial_credit;
     #[rustfmt::skip]
     let rows = [
-        (100, recorded_peer(100, 80), 80, MSS * 80,      "the credit in one RTT"),
-        (78,  recorded_peer(100, 80), 78, MSS * 80,      "a flow of nearly that"),
-        (45,  recorded_peer(100, 80), 45, MSS * 80,      "a shorter one at the pace of the credit"),
-        (20,  recorded_peer(100, 80), 20, MSS * 40,      "but at most at twice its own"),
-        (40,  first_contact(),        40, at_first, "or at that of a first contact"),
+        (100, carries(200),    80, MSS * 80, "the credit in one RTT"),
+        (78,  carries(200),    78, MSS * 80, "a flow of nearly that"),
+        (45,  carries(200),    45, MSS * 80, "a shorter one at the pace of the credit"),
+        (20,  carries(200),    20, MSS * 40, "but at most at twice its own"),
+        (20,  carries(30),     20, MSS * 30, "and at most at the path's"),
+        (20,  carries(5),      20, MSS * 20, "the flow itself in one RTT"),
+        (40,  first_contact(), 40, at_first, "or at that of a first contact"),
     ];
     for (segments, prior, flight, in_one_rtt, why) in rows {
         assert_eq!(of(segments, prior), (MSS * 2, MSS * flight, Some(in_one_rtt / RTT)), "{why}");
