@@ -28,12 +28,12 @@ use headstart_emu::path::Path as EmuPath;
 use headstart_emu::relay::Summary;
 use headstart_net::Direction;
 use headstart_sim::record::MessageReport;
-use headstart_sim::workload::PageReport;
+use headstart_sim::workload::{Opener, PageReport};
 use headstart_sim::{FlowReport, Seed};
 use headstart_units::{Bytes, Time};
 
 use headstart_study::carrier::{Bottleneck, Observer, RandomLoss};
-use headstart_study::options::{DetectionName, OpenerName, RouterName, TransportName, UpOptions};
+use headstart_study::options::{DetectionName, RouterName, TransportName, UpOptions};
 use headstart_study::setup::Setup;
 
 pub use hosts::{EmulatedQuic, KernelTcp};
@@ -98,7 +98,7 @@ pub fn refuse(setup: &Setup) -> Result<()> {
         path.routers
     );
     ensure!(
-        workload.opener != Some(OpenerName::Sender),
+        workload.opener != Some(Opener::Sender),
         "--opener: found sender, expected receiver in the emulator: a client asks a server"
     );
     ensure!(

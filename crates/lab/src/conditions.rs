@@ -6,7 +6,9 @@ use clap::ValueEnum;
 use headstart_report::rows::{Column, Kind};
 use headstart_units::{Ratio, Span};
 
-use crate::options::{PathOptions, SizeName, TransportOptions, WorkloadOptions};
+use crate::options::{
+    BASES, PACINGS, PROBES, PathOptions, SizeName, TransportOptions, WorkloadOptions, name_of,
+};
 use crate::race::Value;
 use crate::setup::Setup;
 
@@ -235,11 +237,11 @@ fn of_workload(setup: &Setup, workload: &WorkloadOptions, add: Add<'_>) {
 }
 
 fn of_transport(transport: &TransportOptions, add: Add<'_>) {
-    add("base", "base", word(transport.base));
+    add("base", "base", Value::Text(name_of(BASES, &transport.base).to_owned()));
     add("detection", "detection", word(transport.detection));
-    add("probe", "probe", word(transport.probe));
+    add("probe", "probe", Value::Text(name_of(PROBES, &transport.probe).to_owned()));
     add("acks", "acks", word(transport.acks));
-    add("pacing", "pacing", word(transport.pacing));
+    add("pacing", "pacing", Value::Text(name_of(PACINGS, &transport.pacing).to_owned()));
     add("later-responses", "later_responses", word(transport.later_responses));
     add("min-rto", "min_rto_s", seconds(transport.min_rto));
     add("initial-rto", "initial_rto_s", seconds(transport.initial_rto));

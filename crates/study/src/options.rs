@@ -14,8 +14,11 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::Args;
+use clap::{Args, Command};
 use headstart_net::policer;
+use headstart_sim::tcp::{Pacing, Probe};
+use headstart_sim::workload::Opener;
+use headstart_startup::base;
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use crate::workload::files::ArrivalFile;
@@ -26,8 +29,8 @@ pub use headstart_net::QueueDiscipline;
 pub use address::address;
 pub use carrier::{CryptoName, TransportName};
 pub use choices::{
-    AckName, BaseName, DetectionName, LaterName, OpenerName, PacingName, ProbeName, RouterName, discipline,
-    usual_buffer,
+    AckName, BASES, DetectionName, LaterName, OPENERS, PACINGS, PROBES, RouterName, discipline, name_of,
+    one_of, usual_buffer,
 };
 pub use environment::Environment;
 pub use path::UpOptions;
@@ -37,6 +40,16 @@ pub use values::{
     Buffer, Burst, FetchName, HopLink, IpOptions, ReportsName, Rtts, SchemeName, SchemeNames, SizeName,
     TraceFile,
 };
+
+/// A group of options, each with its declared default.
+///
+/// # Panics
+/// If an option of the group has to be given.
+#[must_use]
+pub fn defaults<Options: Args>() -> Options {
+    let matches = Options::augment_args(Command::new("")).get_matches_from([""]);
+    Options::from_arg_matches(&matches).expect("no option is required")
+}
 
 /// Parser of a whole number within a range; the error has the text found and the range.
 pub fn whole<T>(
@@ -136,8 +149,8 @@ pub struct TransportOptions {
     #[arg(long, default_value = "tls", value_name = "NAME")]
     pub crypto: CryptoName,
     /// Congestion controller that the schemes hand over to
-    #[arg(long, default_value = "cubic", value_name = "NAME")]
-    pub base: BaseName,
+    #[arg(long, default_value = "cubic", value_name = "NAME", value_parser = one_of(BASES))]
+    pub base: base::Kind,
     /// Loss detection of the sender
     #[arg(long, default_value = "rack", value_name = "NAME")]
     pub detection: DetectionName,
@@ -154,8 +167,8 @@ pub struct TransportOptions {
     #[arg(long, default_value = "1500 B", value_name = "SIZE")]
     pub mtu: Bytes,
     /// Sender's action when acks stop arriving
-    #[arg(long, default_value = "tlp", value_name = "NAME")]
-    pub probe: ProbeName,
+    #[arg(long, default_value = "tlp", value_name = "NAME", value_parser = one_of(PROBES))]
+    pub probe: Probe,
     /// When the receiver acknowledges
     #[arg(long, default_value = "immediate", value_name = "WHEN")]
     pub acks: AckName,
@@ -166,8 +179,8 @@ pub struct TransportOptions {
     #[arg(long, default_value = "1 s", value_name = "TIME")]
     pub initial_rto: Span,
     /// Pacing where a scheme gives no pace of its own
-    #[arg(long, default_value = "off", value_name = "NAME")]
-    pub pacing: PacingName,
+    #[arg(long, default_value = "off", value_name = "NAME", value_parser = one_of(PACINGS))]
+    pub pacing: Pacing,
     /// Segments that a pacer lets go at once
     #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = whole(1..=64_u32))]
     pub quantum: u32,
@@ -267,8 +280,8 @@ pub struct WorkloadOptions {
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     pub hint: Ratio,
     /// Side that opens connections [default: the sender; in the emulator always the receiver]
-    #[arg(long, value_name = "END")]
-    pub opener: Option<OpenerName>,
+    #[arg(long, value_name = "END", value_parser = one_of(OPENERS))]
+    pub opener: Option<Opener>,
 }
 
 /// Execution of a comparison.

@@ -68,7 +68,7 @@ pub fn group(setup: &Setup, entry: &Entry, rtt: Span) -> Group {
         Scheme::QuickStart(scheme) => Scheme::QuickStart(scheme.assuming_rtt(rtt)),
         other => other,
     };
-    Group { scheme, base: setup.transport.base.kind(), tcp: tcp(setup), hint: None, history_capacity: 0 }
+    Group { scheme, base: setup.transport.base, tcp: tcp(setup), hint: None, history_capacity: 0 }
 }
 
 /// True if a scheme's senders have the size of their object.

@@ -19,8 +19,8 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::carrier::{Carrier, Carriers, Run};
 use crate::options::{
-    AckName, DetectionName, Environment, FetchName, LaterName, OpenerName, PacingName, PathOptions,
-    ProbeName, RunOptions, SizeName, TransportName, TransportOptions, UpOptions, WorkloadOptions,
+    AckName, DetectionName, Environment, FetchName, LaterName, PathOptions, RunOptions, SizeName,
+    TransportName, TransportOptions, UpOptions, WorkloadOptions,
 };
 use crate::schemes;
 use crate::workload::files::ArrivalFile;
@@ -310,7 +310,7 @@ impl Setup {
     /// The TCP model's settings.
     #[must_use]
     pub fn tcp(&self) -> TcpConfig {
-        use headstart_sim::tcp::{Detection, Pacing, Probe};
+        use headstart_sim::tcp::Detection;
         let options = &self.transport;
         let header = TcpConfig::default().header;
         TcpConfig {
@@ -324,11 +324,7 @@ impl Setup {
             },
             copies_count: options.detection == DetectionName::Rfc6675Copies,
             handshakes: options.handshakes,
-            probe: match options.probe {
-                ProbeName::None => Probe::None,
-                ProbeName::Tlp => Probe::TailLoss,
-                ProbeName::Quic => Probe::Quic,
-            },
+            probe: options.probe,
             prr: !options.no_prr,
             recovery_period: options.recovery_period,
             idle_restart: !options.no_idle_restart,
@@ -338,11 +334,7 @@ impl Setup {
             delayed_ack: self.delayed_ack(),
             min_rto: options.min_rto,
             initial_rto: options.initial_rto,
-            pacing: match options.pacing {
-                PacingName::Off => Pacing::Off,
-                PacingName::Linux => Pacing::Linux,
-                PacingName::LinuxAlways => Pacing::LinuxAlways,
-            },
+            pacing: options.pacing,
             quantum: options.quantum,
             ecn: options.ecn,
             records_limited: options.record_limited,
@@ -428,11 +420,7 @@ impl Setup {
     /// Side that opens connections.
     #[must_use]
     pub fn opener(&self) -> Opener {
-        match self.workload.opener {
-            None => self.carrier.opener(),
-            Some(OpenerName::Sender) => Opener::Sender,
-            Some(OpenerName::Receiver) => Opener::Receiver,
-        }
+        self.workload.opener.unwrap_or_else(|| self.carrier.opener())
     }
 
     /// The reference of comparisons here: [`reference()`], as the transport has it.
@@ -444,7 +432,7 @@ impl Setup {
     /// The groups of a run of `mix`, in the order of [`TESTED`], [`BESIDE`], [`LONG`].
     #[must_use]
     pub fn groups(&self, mix: SchemeMix) -> Vec<Group> {
-        let base = self.transport.base.kind();
+        let base = self.transport.base;
         let tcp = self.tcp();
         let hint = Hint { bandwidth: self.bottleneck() * self.workload.hint, access: Access::Unknown };
         let group = |entry: &Entry| {

@@ -4,13 +4,14 @@ use anyhow::{Result, anyhow};
 use headstart_emu::clock::Clock;
 use headstart_sim::workload::Opener;
 use headstart_sim::{Group, Summary};
+use headstart_startup::base::Kind;
 use headstart_startup::catalogue::{Entry, Native};
 
 use super::driver::WorkloadRun;
 use super::{DuplexPath, EmulatedRun, kernel, quic, refuse};
 use crate::virtual_quic::carried;
 use headstart_study::carrier::{Carrier, Detail, Hosts, Observer, Run, RunResult};
-use headstart_study::options::{BaseName, Environment, TransportName, TransportOptions};
+use headstart_study::options::{Environment, TransportName, TransportOptions};
 use headstart_study::schemes;
 use headstart_study::setup::{SchemeMix, Setup, reference};
 
@@ -88,7 +89,7 @@ impl Carrier for KernelTcp {
     }
 
     fn reference(&self, options: &TransportOptions) -> &'static Entry {
-        let is_cubic = matches!(options.base, BaseName::Cubic | BaseName::CubicLinux);
+        let is_cubic = matches!(options.base, Kind::Cubic | Kind::CubicLinux);
         let linux = schemes::native(Native::LinuxHyStart).filter(|_| is_cubic);
         linux.unwrap_or_else(reference)
     }

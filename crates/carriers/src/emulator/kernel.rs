@@ -35,13 +35,14 @@ use headstart_emu::tunnel::TunnelEnds;
 use headstart_sim::Group;
 use headstart_sim::workload::FlowSpec;
 use headstart_stack::TransferRequest;
+use headstart_startup::base::Kind;
 use headstart_startup::catalogue::{Entry, Native};
 use headstart_units::Bytes;
 use socket2::SockRef;
 
 use super::driver::{ConnectionCounters, FlowEvent, Transport, WorkloadRun, run_workload};
 use super::{DuplexPath, EmulatedRun, missed_deadlines};
-use headstart_study::options::BaseName;
+use headstart_study::options::{BASES, name_of};
 use headstart_study::setup::{GROUPS, SchemeMix, Setup};
 
 /// The first group's port.
@@ -76,18 +77,18 @@ impl Start {
 ///
 /// # Errors
 /// The kernel has no such start.
-pub fn start(entry: &Entry, base: BaseName) -> Result<Start> {
+pub fn start(entry: &Entry, base: Kind) -> Result<Start> {
     let name = entry.name;
-    let base_name = base.name();
+    let base_name = name_of(BASES, &base);
     Ok(Start::Native(match (entry.native, base) {
-        (Some(Native::SlowStart), BaseName::Reno | BaseName::RenoLinux) => "reno",
-        (Some(Native::LinuxHyStart), BaseName::Cubic | BaseName::CubicLinux) => "cubic",
+        (Some(Native::SlowStart), Kind::Reno | Kind::RenoLinux) => "reno",
+        (Some(Native::LinuxHyStart), Kind::Cubic | Kind::CubicLinux) => "cubic",
         (Some(Native::Bbr), _) => "bbr",
-        (Some(Native::SlowStart), BaseName::Cubic | BaseName::CubicLinux) => bail!(
+        (Some(Native::SlowStart), Kind::Cubic | Kind::CubicLinux) => bail!(
             "--schemes: found {name} with --base {base_name}, expected iw10-linux, for the kernel's CUBIC leaves slow start by HyStart, \
              or {name} with --base reno"
         ),
-        (Some(Native::LinuxHyStart), BaseName::Reno | BaseName::RenoLinux) => {
+        (Some(Native::LinuxHyStart), Kind::Reno | Kind::RenoLinux) => {
             bail!("--schemes: found {name} with --base {base_name}, expected it with --base cubic, or iw10")
         }
         (Some(_), _) => {
@@ -98,21 +99,21 @@ pub fn start(entry: &Entry, base: BaseName) -> Result<Start> {
 }
 
 #[cfg(feature = "tcp")]
-fn object(entry: &Entry, base: BaseName) -> Result<Start> {
+fn object(entry: &Entry, base: Kind) -> Result<Start> {
     let name = entry.name;
     let scheme = name.as_str().parse().map_err(|error| {
         anyhow::anyhow!("--schemes: found {name} over the kernel's TCP: {error}; or --transport quic")
     })?;
     ensure!(
-        matches!(base, BaseName::Cubic | BaseName::CubicLinux),
+        matches!(base, Kind::Cubic | Kind::CubicLinux),
         "--schemes: found {name} with --base {}, expected it with --base cubic, for it hands over to the kernel's CUBIC, or --transport quic",
-        base.name()
+        name_of(BASES, &base)
     );
     Ok(Start::Object(scheme))
 }
 
 #[cfg(not(feature = "tcp"))]
-fn object(entry: &Entry, _: BaseName) -> Result<Start> {
+fn object(entry: &Entry, _: Kind) -> Result<Start> {
     let name = entry.name;
     bail!(
         "--schemes: found {name}, expected what the kernel's TCP has (iw10-linux with --base cubic, iw10 with --base reno, bbr; others in \
@@ -468,25 +469,25 @@ mod tests {
     fn a_start_that_the_kernel_lacks_is_refused_by_name() {
         let entry = |name| headstart_study::schemes::find(name).expect("it is in the catalogue");
         for (name, base, control) in [
-            ("iw10", BaseName::Reno, "reno"),
-            ("iw10", BaseName::RenoLinux, "reno"),
-            ("iw10-linux", BaseName::Cubic, "cubic"),
-            ("iw10-linux", BaseName::CubicLinux, "cubic"),
-            ("bbr", BaseName::Cubic, "bbr"),
+            ("iw10", Kind::Reno, "reno"),
+            ("iw10", Kind::RenoLinux, "reno"),
+            ("iw10-linux", Kind::Cubic, "cubic"),
+            ("iw10-linux", Kind::CubicLinux, "cubic"),
+            ("bbr", Kind::Cubic, "bbr"),
         ] {
             assert_eq!(start(entry(name), base).expect("it has"), Start::Native(control));
         }
         for (name, base, part) in [
-            ("halfback", BaseName::Cubic, "--schemes: found halfback"),
-            ("jump-start", BaseName::Reno, "--schemes: found jump-start"),
-            ("iw10", BaseName::Cubic, "--schemes: found iw10 with --base cubic, expected iw10-linux"),
+            ("halfback", Kind::Cubic, "--schemes: found halfback"),
+            ("jump-start", Kind::Reno, "--schemes: found jump-start"),
+            ("iw10", Kind::Cubic, "--schemes: found iw10 with --base cubic, expected iw10-linux"),
             (
                 "iw10-linux",
-                BaseName::Reno,
+                Kind::Reno,
                 "--schemes: found iw10-linux with --base reno, expected it with --base cubic",
             ),
-            ("iw10", BaseName::CubicPair, "--base: found cubic-pair, expected cubic or reno"),
-            ("iw32", BaseName::Reno, "--transport quic"),
+            ("iw10", Kind::CubicPair, "--base: found cubic-pair, expected cubic or reno"),
+            ("iw32", Kind::Reno, "--transport quic"),
         ] {
             let error = start(entry(name), base).expect_err("refused").to_string();
             assert!(error.contains(part), "{error}");
@@ -499,8 +500,8 @@ mod tests {
         use headstart_ebpf::scheme::Scheme;
         let entry = |name| headstart_study::schemes::find(name).expect("it is in the catalogue");
         for (name, scheme) in [("wise-start", Scheme::WiseStart), ("iw32", Scheme::SlowStart(32))] {
-            assert_eq!(start(entry(name), BaseName::CubicLinux).expect("it has"), Start::Object(scheme));
-            let error = start(entry(name), BaseName::Reno).expect_err("refused").to_string();
+            assert_eq!(start(entry(name), Kind::CubicLinux).expect("it has"), Start::Object(scheme));
+            let error = start(entry(name), Kind::Reno).expect_err("refused").to_string();
             assert!(error.contains("expected it with --base cubic"), "{error}");
         }
     }

@@ -3,7 +3,89 @@
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use headstart_net::QueueDiscipline;
-use headstart_startup::base;
+use headstart_sim::tcp::{Pacing, Probe};
+use headstart_sim::workload::Opener;
+use headstart_startup::base::Kind;
+use headstart_startup::quick_start::router::{Denial, Granularity};
+
+/// A value of an option: its names, separated by `|`, the setting that they select, and its help.
+pub type Choice<T> = (&'static str, T, &'static str);
+
+/// Base controllers.
+#[rustfmt::skip]
+pub const BASES: &[Choice<Kind>] = &[
+    ("cubic", Kind::Cubic, "RFC 9438"),
+    ("cubic-linux", Kind::CubicLinux, "RFC 9438, with the deviations of Linux"),
+    ("cubic-pair", Kind::CubicPair, "CUBIC that emulates two connections, as Google QUIC's does"),
+    ("cubic-google", Kind::CubicGoogle, "Google QUIC's CUBIC in its other details, for one connection"),
+    ("cubic-google-pair", Kind::CubicGooglePair, "The same for two connections, its default"),
+    ("reno|newreno", Kind::Reno, "RFC 5681"),
+    ("reno-linux", Kind::RenoLinux, "RFC 5681 in whole segments, as in Linux"),
+];
+
+/// Actions when acks stop arriving.
+pub const PROBES: &[Choice<Probe>] = &[
+    ("none", Probe::None, "Nothing before the retransmission timeout"),
+    ("tlp", Probe::TailLoss, "Tail loss probe (RFC 8985 §7)"),
+    ("quic", Probe::Quic, "Probe timeout in any state (RFC 9002 §6.2)"),
+];
+
+/// Pacing by the transport.
+#[rustfmt::skip]
+pub const PACINGS: &[Choice<Pacing>] = &[
+    ("off", Pacing::Off, "Packets leave as the window opens"),
+    ("linux", Pacing::Linux, "200 % of the window per RTT in slow start, 120 % in avoidance"),
+    ("linux-always", Pacing::LinuxAlways, "The same for every scheme, also one with its own pace: the first ten segments go at once and later ones in bursts of a millisecond"),
+];
+
+/// Sides that open connections.
+pub const OPENERS: &[Choice<Opener>] = &[
+    ("sender", Opener::Sender, "The data sender, as the papers' bulk flows"),
+    ("receiver", Opener::Receiver, "The data receiver: a client that asks a server"),
+];
+
+/// Granularities of the rates that routers grant.
+pub const RATES: &[Choice<Granularity>] = &[
+    ("four-bits", Granularity::Encoded, "80 kbit/s doubled up to fourteen times (RFC 4782)"),
+    ("exact", Granularity::Exact, "To the byte per second, as in the Quick-Start paper"),
+];
+
+/// Treatments of a request that a router denies.
+pub const DENIALS: &[Choice<Denial>] = &[
+    ("ignore", Denial::Ignore, "None; the end hosts detect it by the TTLs"),
+    ("zero", Denial::Zero, "Sets rate, TTL and nonce to zero"),
+    ("delete", Denial::Delete, "Removes it from the packet"),
+];
+
+/// State that an Extreme router keeps beside flows: of fairness, and of hosts' scores.
+pub const EXTRAS: &[Choice<[bool; 2]>] = &[
+    ("none", [false, false], "Neither"),
+    ("fair", [true, false], "No host gets more than an equal share while others get nothing"),
+    ("scores", [false, true], "A host's grants depend on its earlier use"),
+    ("both", [true, true], "Both"),
+];
+
+/// Parser of an option with these values.
+pub fn one_of<T>(choices: &'static [Choice<T>]) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let values = choices.iter().map(|(names, _, help)| {
+        let mut names = names.split('|');
+        PossibleValue::new(names.next().unwrap_or_default()).aliases(names).help(*help)
+    });
+    PossibleValuesParser::new(values).try_map(|name| {
+        let found = choices.iter().find(|(names, ..)| names.split('|').any(|known| known == name));
+        found.map(|(_, setting, _)| *setting).ok_or("no such value")
+    })
+}
+
+/// The name of the value that selects this setting.
+#[must_use]
+pub fn name_of<T: PartialEq>(choices: &[Choice<T>], setting: &T) -> &'static str {
+    let found = choices.iter().find(|(_, known, _)| known == setting);
+    found.and_then(|(names, ..)| names.split('|').next()).unwrap_or_default()
+}
 
 /// Reads a queue discipline by its name.
 pub fn discipline() -> impl TypedValueParser<Value = QueueDiscipline> {
@@ -50,48 +132,6 @@ pub enum RouterName {
     NonCapable,
 }
 
-/// Base controllers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum BaseName {
-    /// RFC 9438.
-    Cubic,
-    /// RFC 9438, with the deviations of Linux.
-    CubicLinux,
-    /// CUBIC that emulates two connections, as Google QUIC's does.
-    CubicPair,
-    /// Google QUIC's CUBIC in its other details, for one connection.
-    CubicGoogle,
-    /// The same for two connections, its default.
-    CubicGooglePair,
-    /// RFC 5681.
-    #[value(alias = "newreno")]
-    Reno,
-    /// RFC 5681 in whole segments, as in Linux.
-    RenoLinux,
-}
-
-impl BaseName {
-    /// The name of its option value.
-    #[must_use]
-    pub fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
-
-    /// The controller itself.
-    #[must_use]
-    pub const fn kind(self) -> base::Kind {
-        match self {
-            Self::Cubic => base::Kind::Cubic,
-            Self::CubicLinux => base::Kind::CubicLinux,
-            Self::CubicPair => base::Kind::CubicPair,
-            Self::CubicGoogle => base::Kind::CubicGoogle,
-            Self::CubicGooglePair => base::Kind::CubicGooglePair,
-            Self::Reno => base::Kind::Reno,
-            Self::RenoLinux => base::Kind::RenoLinux,
-        }
-    }
-}
-
 /// Ways to find losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DetectionName {
@@ -105,17 +145,6 @@ pub enum DetectionName {
     /// By count, then sent again at line rate every so often until it arrives (UDT, Halfback's
     /// transport).
     Udt,
-}
-
-/// Action when acks stop arriving.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ProbeName {
-    /// Nothing before the retransmission timeout.
-    None,
-    /// Tail loss probe (RFC 8985 §7).
-    Tlp,
-    /// Probe timeout in any state (RFC 9002 §6.2).
-    Quic,
 }
 
 /// When the receiver acknowledges.
@@ -143,18 +172,6 @@ pub enum AckName {
     LinuxGrowing,
 }
 
-/// Pacing by the transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PacingName {
-    /// Packets leave as the window opens.
-    Off,
-    /// 200 % of the window per RTT in slow start, 120 % in avoidance.
-    Linux,
-    /// The same for every scheme, also one with its own pace: the first ten segments go at once and
-    /// later ones in bursts of a millisecond.
-    LinuxAlways,
-}
-
 /// Start of the later responses of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LaterName {
@@ -163,13 +180,4 @@ pub enum LaterName {
     /// With the window that there is: the first response alone is a flight, as in the papers'
     /// models.
     Window,
-}
-
-/// Side that opens connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OpenerName {
-    /// The data sender, as the papers' bulk flows.
-    Sender,
-    /// The data receiver: a client that asks a server.
-    Receiver,
 }

@@ -32,12 +32,7 @@ pub struct UpOptions {
 impl Default for UpOptions {
     /// A plain link.
     fn default() -> Self {
-        Self {
-            up_queue: QueueDiscipline::DropTail,
-            up_loss: Ratio::new(0, 1),
-            up_burst_loss: None,
-            up_jitter: Span::ZERO,
-        }
+        super::defaults()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use headstart_net::RouterPlan;
 use headstart_startup::quick_start::router::utilisation::Measure;
 use headstart_startup::quick_start::router::{self, Algorithm, Denial, Granularity, extreme};
@@ -10,6 +10,7 @@ use headstart_startup::rcp;
 use headstart_units::{Rate, Ratio, Span};
 
 use super::RouterName;
+use super::choices::{DENIALS, EXTRAS, RATES, one_of};
 
 /// The routers before the links.
 #[derive(Args, Clone, Debug)]
@@ -34,18 +35,18 @@ pub struct RouterOptions {
     #[arg(long, default_value_t = 16, value_name = "COUNT", value_parser = crate::options::whole(1..=16_u8))]
     pub router_memory_bins: u8,
     /// Granularity of the rates that routers grant
-    #[arg(long, default_value = "four-bits", value_name = "STEPS")]
-    pub router_rates: RatesName,
+    #[arg(long, default_value = "four-bits", value_name = "STEPS", value_parser = one_of(RATES))]
+    pub router_rates: Granularity,
     /// Treatment of a request that a router denies
-    #[arg(long, default_value = "zero", value_name = "WHAT")]
-    pub router_denial: DenialName,
+    #[arg(long, default_value = "zero", value_name = "WHAT", value_parser = one_of(DENIALS))]
+    pub router_denial: Denial,
     /// Rate of requests per second above which a router ignores further ones [default: no limit]
     #[arg(long, value_name = "COUNT")]
     pub router_requests: Option<u32>,
     /// Extreme: state kept beside flows: fair (no host gets all while others get nothing), scores
     /// (of hosts), both, none
-    #[arg(long, default_value = "both", value_name = "WHAT")]
-    pub router_extras: ExtrasName,
+    #[arg(long, default_value = "both", value_name = "WHAT", value_parser = one_of(EXTRAS))]
+    pub router_extras: [bool; 2],
     /// Link rates that routers assume [default: the actual rates]
     #[arg(long, value_name = "RATE")]
     pub router_assumed_rate: Option<Rate>,
@@ -56,19 +57,7 @@ pub struct RouterOptions {
 
 impl Default for RouterOptions {
     fn default() -> Self {
-        Self {
-            router_share: None,
-            router_measure: MeasureName::Peak(5),
-            router_interval: Span::from_millis(150),
-            router_memory: Span::from_millis(150),
-            router_memory_bins: 16,
-            router_rates: RatesName::FourBits,
-            router_denial: DenialName::Zero,
-            router_requests: None,
-            router_extras: ExtrasName::Both,
-            router_assumed_rate: None,
-            rcp_gains: None,
-        }
+        super::defaults()
     }
 }
 
@@ -91,12 +80,8 @@ impl RouterOptions {
             }
             RouterName::Target | RouterName::NonCapable => Algorithm::Target { threshold },
             RouterName::Extreme => {
-                let extras = self.router_extras;
-                let tracking = extreme::Params {
-                    fair: matches!(extras, ExtrasName::Both | ExtrasName::Fair),
-                    scores: matches!(extras, ExtrasName::Both | ExtrasName::Scores),
-                    ..extreme::Params::default()
-                };
+                let [fair, scores] = self.router_extras;
+                let tracking = extreme::Params { fair, scores, ..extreme::Params::default() };
                 Algorithm::Extreme { threshold, tracking }
             }
         };
@@ -110,15 +95,8 @@ impl RouterOptions {
             measure,
             memory: self.router_memory,
             memory_bins: self.router_memory_bins,
-            granularity: match self.router_rates {
-                RatesName::FourBits => Granularity::Encoded,
-                RatesName::Exact => Granularity::Exact,
-            },
-            denial: match self.router_denial {
-                DenialName::Ignore => Denial::Ignore,
-                DenialName::Zero => Denial::Zero,
-                DenialName::Delete => Denial::Delete,
-            },
+            granularity: self.router_rates,
+            denial: self.router_denial,
             requests_per_second: self.router_requests,
             bandwidth: rate,
         };
@@ -139,8 +117,8 @@ impl RouterOptions {
             }
         };
         let rates = match self.router_rates {
-            RatesName::FourBits => "four-bit rates",
-            RatesName::Exact => "rates in any step",
+            Granularity::Encoded => "four-bit rates",
+            Granularity::Exact => "rates in any step",
         };
         let limit = self
             .router_requests
@@ -194,39 +172,6 @@ impl FromStr for GainsName {
         let read = |share: &str| share.trim().parse::<Ratio>().map_err(|_| expected());
         Ok(Self { alpha: read(alpha)?, beta: read(beta)? })
     }
-}
-
-/// Granularity of the rates that routers grant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RatesName {
-    /// 80 kbit/s doubled up to fourteen times (RFC 4782).
-    FourBits,
-    /// To the byte per second, as in the Quick-Start paper.
-    Exact,
-}
-
-/// A router's treatment of a request that it denies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DenialName {
-    /// None; the end hosts detect it by the TTLs.
-    Ignore,
-    /// Sets rate, TTL and nonce to zero.
-    Zero,
-    /// Removes it from the packet.
-    Delete,
-}
-
-/// State that an Extreme router keeps beside flows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExtrasName {
-    /// Neither.
-    None,
-    /// No host gets more than an equal share while others get nothing.
-    Fair,
-    /// A host's grants depend on its earlier use.
-    Scores,
-    /// Both.
-    Both,
 }
 
 #[cfg(test)]

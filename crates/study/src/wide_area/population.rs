@@ -7,7 +7,6 @@
 //! everywhere; the draws of the parts of a path are independent.
 
 use clap::ValueEnum;
-use headstart_net::QueueDiscipline;
 use headstart_sim::{Random, Seed};
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
@@ -68,25 +67,15 @@ impl PathSpec {
             rate: self.rate,
             rtt: Rtts(vec![self.rtt]),
             buffer: Buffer::Bytes(self.buffer),
-            queue: QueueDiscipline::DropTail,
-            policer: None,
             loss: if is_bursty { Ratio::new(0, 1) } else { loss },
             burst_loss: is_bursty.then(|| crate::options::Burst {
                 enter: Ratio::new(self.loss_ppm / self.burst, 1_000_000),
                 length: self.burst,
             }),
             jitter: self.jitter,
-            reorder: false,
-            duplicate: Ratio::new(0, 1),
-            ip_options: None,
-            routers: crate::options::RouterName::None,
-            trace: None,
-            trace_offset: None,
             up_rate: Some(self.up_rate),
             up_buffer: Some(Buffer::Bytes(self.buffer)),
-            up_trace: None,
-            hops: vec![],
-            routing: crate::options::RouterOptions::default(),
+            ..crate::options::defaults()
         }
     }
 }
