@@ -33,7 +33,7 @@ use headstart_sim::{FlowReport, Seed};
 use headstart_units::{Bytes, Time};
 
 use headstart_study::carrier::{Bottleneck, Observer, RandomLoss};
-use headstart_study::options::{DetectionName, RouterName, TransportName, UpOptions};
+use headstart_study::options::{DetectionName, RouterName, TransportName, UpOptions, choice_name};
 use headstart_study::setup::Setup;
 
 pub use hosts::{EmulatedQuic, KernelTcp};
@@ -94,8 +94,8 @@ pub fn refuse(setup: &Setup) -> Result<()> {
     );
     ensure!(
         path.routers == RouterName::None,
-        "--routers: found {:?}, expected none in the emulator: its transports send no Quick-Start requests, and real packets have no field for RCP's rate",
-        path.routers
+        "--routers: found {}, expected none in the emulator: its transports send no Quick-Start requests, and real packets have no field for RCP's rate",
+        choice_name(path.routers)
     );
     ensure!(
         workload.opener != Some(Opener::Sender),

@@ -264,8 +264,7 @@ fn fetch(setup: &Setup) -> String {
 
 /// A value as options name it.
 fn word(value: impl ValueEnum) -> Value {
-    let named = value.to_possible_value();
-    Value::Text(named.map(|value| value.get_name().to_owned()).unwrap_or_default())
+    Value::Text(crate::options::choice_name(value))
 }
 
 fn seconds(span: Span) -> Value {

@@ -166,12 +166,16 @@ pub struct Difference {
 /// If a folder has no results, or nothing in it can be paired; with the state found and expected.
 pub fn compare(one: &Path, other: &Path, measures: &[String], is_common: bool) -> Result<Difference> {
     let [one, other] = [RunFolder::read(one)?, RunFolder::read(other)?];
+    let varied = |side: &RunFolder| match &side.varied[..] {
+        [] => "no option".to_owned(),
+        names => names.join(", "),
+    };
     ensure!(
         one.varied == other.varied,
-        "{}: found results that vary over [{}], expected [{}] as in {}",
+        "{}: found results that vary over {}, expected {} as in {}",
         other.folder.display(),
-        other.varied.join(", "),
-        one.varied.join(", "),
+        varied(&other),
+        varied(&one),
         one.folder.display()
     );
     let mut left_out = vec![];
@@ -333,7 +337,7 @@ mod tests {
         let more = refused("more", &(ONE.to_owned() + "pcp,1,1,1,codel\n"));
         assert!(more.contains("found no row of pcp with the seeds 1"), "{more}");
         let sweep = refused("sweep", "load_share,scheme,seed,mean_ms\n0.1,iw10,1,100\n");
-        assert!(sweep.contains("vary over [load_share], expected []"), "{sweep}");
+        assert!(sweep.contains("vary over load_share, expected no option"), "{sweep}");
         let text = refused("text", "nothing\n");
         assert!(text.contains("found no column `scheme`"), "{text}");
         let seed = refused("seed", "scheme,seed,mean_ms\niw10,x,100\n");

@@ -168,7 +168,7 @@ const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
     (&["link", "--rate", "25mbit", "--", "true"], &["link: found", "--features full"]),
     (&["show-link", "log.csv"],                  &["show-link: found", "--features full"]),
     (&["downlink", "--format", "json"],          &["downlink: found", "--features full"]),
-    (&["race", "--in", "emulator"],              &["--in", "Emulator", "--features full"]),
+    (&["race", "--in", "emulator"],              &["--in", "emulator, tcp", "--features full"]),
     (&["reproduce", "blitzstart", "--figure", "real-time"], &["real-time: --in", "--features full"]),
     (&["reproduce", "wisestart", "--in", "emulator"], &["figure-9: --in", "--features full"]),
 ];
@@ -177,10 +177,10 @@ const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
 #[cfg(not(feature = "quic"))]
 #[rustfmt::skip]
 const QUIC_MISTAKES: &[(&[&str], &[&str])] = &[
-    (&["race", "--transport", "quic"],           &["--transport", "Quic", "--features full"]),
-    (&["trace", "pcp", "--transport", "quic"],   &["--transport", "Quic", "--features full"]),
-    (&["sweep", "--transport", "tcp,quic"],      &["--transport", "Quic", "--features full"]),
-    (&["reproduce", "wisestart", "--figure", "stack-algorithm-1"], &["stack-algorithm-1", "Quic", "--features full"]),
+    (&["race", "--transport", "quic"],           &["--transport", "simulator, quic", "--features full"]),
+    (&["trace", "pcp", "--transport", "quic"],   &["--transport", "simulator, quic", "--features full"]),
+    (&["sweep", "--transport", "tcp,quic"],      &["--transport", "simulator, quic", "--features full"]),
+    (&["reproduce", "wisestart", "--figure", "stack-algorithm-1"], &["stack-algorithm-1", "simulator, quic", "--features full"]),
 ];
 
 #[cfg(feature = "quic")]

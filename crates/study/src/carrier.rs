@@ -26,7 +26,7 @@ use headstart_startup::history::MemoryStore;
 use headstart_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::options::{Environment, TransportName, TransportOptions};
+use crate::options::{Environment, TransportName, TransportOptions, choice_name};
 use crate::progress::RunProgress;
 use crate::setup::{GROUPS, SchemeMix, Setup, reference};
 
@@ -395,7 +395,9 @@ impl Carriers {
         self.0.iter().copied().find(|carrier| carrier.selection() == (environment, transport)).with_context(|| {
             let known: Vec<&str> = self.0.iter().map(|carrier| carrier.name()).collect();
             format!(
-                "--in, --transport: found {environment:?}, {transport:?}, which this program was built without: expected {}, or {EVERYTHING}",
+                "--in, --transport: found {}, {}, which this program was built without: expected {}, or {EVERYTHING}",
+                choice_name(environment),
+                choice_name(transport),
                 known.join(" or ")
             )
         })
@@ -413,7 +415,7 @@ mod tests {
             let setup = Settings::parse(Carriers::MODEL, line.split(' '));
             format!("{:#}", setup.expect_err(line))
         };
-        for (line, found) in [("--transport quic", "Simulator, Quic"), ("--in emulator", "Emulator, Tcp")] {
+        for (line, found) in [("--transport quic", "simulator, quic"), ("--in emulator", "emulator, tcp")] {
             let error = refused(line);
             assert!(
                 error.contains(&format!("found {found}")) && error.contains("expected the TCP model"),

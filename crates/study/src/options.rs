@@ -29,8 +29,8 @@ pub use headstart_net::QueueDiscipline;
 pub use address::address;
 pub use carrier::{CryptoName, TransportName};
 pub use choices::{
-    AckName, BASES, DetectionName, LaterName, OPENERS, PACINGS, PROBES, RouterName, discipline, name_of,
-    one_of, usual_buffer,
+    AckName, BASES, DetectionName, LaterName, OPENERS, PACINGS, PROBES, RouterName, choice_name, discipline,
+    name_of, one_of, usual_buffer,
 };
 pub use environment::Environment;
 pub use path::UpOptions;

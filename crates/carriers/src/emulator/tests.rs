@@ -29,11 +29,11 @@ fn schemes_that_a_real_transport_cannot_run_are_refused_by_name() {
     for (text, parts) in [
         (
             "run = { in = \"emulator\" }\npath = { routers = \"rcp\" }",
-            ["--routers", "found Rcp", "expected none"],
+            ["--routers", "found rcp", "expected none"],
         ),
         (
             "run = { in = \"emulator\" }\npath = { routers = \"target\" }",
-            ["--routers", "found Target", "no Quick-Start requests"],
+            ["--routers", "found target", "no Quick-Start requests"],
         ),
         (
             "run = { in = \"emulator\" }\npath = { rtt = \"20ms+60ms\" }",

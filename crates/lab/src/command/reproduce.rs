@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use headstart_report::jobs::JobStore;
 use headstart_report::rows::{self, Kind};
 
 use super::terminal::{self, print, print_table};
 use crate::errors::Refuse as _;
 use crate::estimate::Estimate;
-use crate::options::{Environment, TransportName};
+use crate::options::{Environment, TransportName, choice_name};
 use crate::output::Folder;
 use crate::show::reproduce::set_ups::SetUps;
 use crate::show::reproduce::{self, JudgedFigure, headlines};
@@ -316,7 +316,7 @@ fn select(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
         (Environment::Simulator, TransportName::Tcp) => built_in(name)?.clone(),
         (Environment::Simulator, other) => bail!(
             "--transport: found {} with --in simulator, expected it with --in emulator: in the simulator a figure's plan sets its transport",
-            value_name(other)
+            choice_name(other)
         ),
         _ if is_path => {
             bail!("--in: found it with the folder {name}, whose plans say where they run, expected a paper")
@@ -335,7 +335,7 @@ fn select(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
                 Environment::Simulator => String::new(),
                 Environment::Emulator => format!(
                     ", for --in emulator --transport {} carries no others of {name}",
-                    value_name(args.transport)
+                    choice_name(args.transport)
                 ),
             };
             bail!("--figure: found `{asked}`, expected one of {}{place}", known.join(", "));
@@ -377,18 +377,13 @@ fn find_carried(name: &str, place: (Environment, TransportName)) -> Result<&'sta
     let at_place = || library::CARRIED.iter().filter(|carried| carried.selection == place);
     let found = at_place().find(|carried| carried.paper == name).with_context(|| {
         let known: Vec<&str> = at_place().map(|carried| carried.paper).collect();
-        let (environment, transport) = (value_name(place.0), value_name(place.1));
+        let (environment, transport) = (choice_name(place.0), choice_name(place.1));
         format!(
             "--in: found the paper `{name}` with --in {environment} --transport {transport}, which carries points of {}",
             known.join(" and ")
         )
     })?;
     Ok(&found.files)
-}
-
-/// A value as the command line has it.
-fn value_name(value: impl ValueEnum) -> String {
-    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// All papers and figures: paper, figure, what it shows.
@@ -412,7 +407,7 @@ fn list_papers() -> Result<()> {
     print_table(&table)?;
     print("\nIn real time, beside the simulator:\n")?;
     for carried in library::CARRIED {
-        let (environment, transport) = (value_name(carried.selection.0), value_name(carried.selection.1));
+        let (environment, transport) = (choice_name(carried.selection.0), choice_name(carried.selection.1));
         let figures: Vec<&str> = carried.files.figures.iter().map(|figure| figure.name.as_ref()).collect();
         print(&format!(
             "  headstart reproduce {} --in {environment} --transport {transport}   {}\n",

@@ -12,7 +12,7 @@ use headstart_units::{Ratio, Time};
 
 use crate::link::LinkArgs;
 use crate::link::change::{self, Change, Setting};
-use crate::options::{RouterName, path};
+use crate::options::{RouterName, choice_name, path};
 
 /// Schedules larger than this are refused.
 const MAX_SCHEDULE_BYTES: usize = 16 << 20;
@@ -24,8 +24,8 @@ const MAX_SCHEDULE_BYTES: usize = 16 << 20;
 pub fn plan(args: &LinkArgs) -> Result<PathPlan> {
     ensure!(
         args.path.routers == RouterName::None || args.ends.udp.is_none(),
-        "--routers: found {:?} with --udp, expected none: a datagram has no IP header here",
-        args.path.routers
+        "--routers: found {} with --udp, expected none: a datagram has no IP header here",
+        choice_name(args.path.routers)
     );
     let mut plan = args.path.plan_for_packets(&args.up)?;
     apply_changes(&mut plan, args)?;

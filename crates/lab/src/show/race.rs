@@ -14,7 +14,7 @@ pub use title::headline;
 pub use words::{FEW_SEEDS, reason_for_no_result, verdict};
 
 use crate::capacity::Capacity;
-use crate::options::{RouterName, TransportName};
+use crate::options::{PROBES, RouterName, TransportName, choice_name, name_of};
 use crate::race::{Measured, Race, SchemeResult};
 use crate::report::{Provenance, Report, Section};
 use crate::setup::{REFERENCE, Setup};
@@ -248,10 +248,14 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
     let tcp = setup.tcp();
     let own = |term: &str, text: String| (term.to_owned(), text);
     let buffer = buffer(setup);
+    let acks = choice_name(setup.transport.acks);
     let (acks, timers) = match setup.transport.transport {
         TransportName::Tcp => (
-            format!("{:?} ({} segments, {}).", setup.transport.acks, tcp.delayed_ack.every, tcp.delayed_ack.timeout),
-            format!("Retransmission timeout {} at least, {} before there is a sample and for the SYN; {:?} detection, {:?} probe.", tcp.min_rto, tcp.initial_rto, tcp.detection, tcp.probe),
+            match tcp.delayed_ack.every {
+                1 => format!("--acks {acks}: for every segment."),
+                every => format!("--acks {acks}: for {every} segments, or after {}.", tcp.delayed_ack.timeout),
+            },
+            format!("Retransmission timeout {} at least, {} before there is a sample and for the SYN; --detection {}, --probe {}.", tcp.min_rto, tcp.initial_rto, choice_name(setup.transport.detection), name_of(PROBES, &setup.transport.probe)),
         ),
         TransportName::Quic => (
             "The stack's own: every second packet, or after 25 ms.".to_owned(),
@@ -279,7 +283,7 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
         own("acks", acks),
         own("timers", timers),
         own("history", format!("{} peers, equally likely, share the bottleneck; a sender's host remembers up to {}. Hints announce {} of the bottleneck's rate.", setup.workload.peers, setup.workload.history, setup.workload.hint)),
-        own("routers", format!("{:?} before every link, both ways. Quick-Start: {}; the sender asks in its SYN (SYN-ACK if the receiver opens) for its object over 100 ms. RCP: alpha 0.4, beta 0.226. NonCapable: as Target, and one router that only forwards.", setup.path.routers, setup.path.routing.describe())),
+        own("routers", format!("--routers {} before every link, both ways. Quick-Start: {}; the sender asks in its SYN (SYN-ACK if the receiver opens) for its object over 100 ms. RCP: alpha 0.4, beta 0.226. non-capable: as target, and one router that only forwards.", choice_name(setup.path.routers), setup.path.routing.describe())),
     ]
 }
 
@@ -380,4 +384,30 @@ pub fn capacity_table(capacities: &[Capacity]) -> Table {
     }
     table.note("A dash: the rule is broken at 5 % already. 95 is the highest load tried.");
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use headstart_study::settings::Settings;
+
+    use crate::carrier::Carriers;
+
+    #[test]
+    fn definitions_name_choices_as_options_do() {
+        let line = "--acks immediate --detection rfc6675-copies --probe none --routers non-capable";
+        let setup = Settings::parse(Carriers::MODEL, line.split_whitespace()).expect("fine");
+        let named: std::collections::BTreeMap<String, String> =
+            super::definitions(&setup).into_iter().collect();
+        assert_eq!(named["acks"], "--acks immediate: for every segment.");
+        assert!(
+            named["timers"].ends_with("--detection rfc6675-copies, --probe none."),
+            "{}",
+            named["timers"]
+        );
+        assert!(
+            named["routers"].starts_with("--routers non-capable before every link"),
+            "{}",
+            named["routers"]
+        );
+    }
 }

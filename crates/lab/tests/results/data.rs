@@ -411,7 +411,7 @@ fn diff_ends_as_diff_does() {
     assert_eq!(document["rows"].as_array().map(Vec::len), Some(10));
     for (arguments, words) in [
         ("diff a few", "few: found no row of iw10 with the seeds 4"),
-        ("diff a sweep", "sweep: found results that vary over [load_share], expected [] as in a"),
+        ("diff a sweep", "sweep: found results that vary over load_share, expected no option as in a"),
         ("diff a nothing", "nothing: found no seeds.csv"),
         ("diff a a --measures speed", "--measures: found `speed`"),
     ] {

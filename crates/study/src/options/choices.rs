@@ -87,6 +87,12 @@ pub fn name_of<T: PartialEq>(choices: &[Choice<T>], setting: &T) -> &'static str
     found.and_then(|(names, ..)| names.split('|').next()).unwrap_or_default()
 }
 
+/// A choice as it is written on the command line: messages and reports name it so.
+#[must_use]
+pub fn choice_name(choice: impl ValueEnum) -> String {
+    choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
 /// Reads a queue discipline by its name.
 pub fn discipline() -> impl TypedValueParser<Value = QueueDiscipline> {
     let help = |discipline| match discipline {

@@ -66,8 +66,8 @@ impl PathOptions {
         ensure!(classes == 1, "--rtt: found {classes} times, expected one: a link has one class of hosts");
         ensure!(
             !matches!(self.routers, RouterName::Rcp | RouterName::NonCapable),
-            "--routers: found {:?}, expected none, share, target or extreme: no real packet carries RCP's rate",
-            self.routers
+            "--routers: found {}, expected none, share, target or extreme: no real packet carries RCP's rate",
+            super::choice_name(self.routers)
         );
         self.plan(up)
     }

@@ -110,7 +110,7 @@ impl PathPreset {
     /// Its name.
     #[must_use]
     pub fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+        super::choice_name(self)
     }
 }
 
