@@ -1,5 +1,5 @@
-//! Start-up schemes over paths drawn from written distributions: the search for Headstart's
-//! parameters, the results on paths that the search did not use, and the bound.
+//! Start-up schemes over paths drawn from written distributions, among them paths that the search
+//! for Headstart's parameters did not use, and the bound.
 //!
 //! `cargo run --profile ci -p headstart-study --example matrix -- SET FROM..TO[xREPEATS] SCHEME...`
 //! writes one line of CSV for each path, repeat and scheme. SET is `default` (the paper's path at
@@ -13,13 +13,11 @@
 //! have the same arrivals, sizes, peers and losses for every scheme.
 //!
 //! `... --example matrix -- summary < RESULTS` compares every scheme with `iw10`, pair by pair,
-//! with 95 % confidence intervals over the repeats. `... --example matrix -- tune FILE COUNT`
-//! searches for parameters.
+//! with 95 % confidence intervals over the repeats.
 
 mod hindsight;
 mod known;
 mod summary;
-mod tune;
 
 use std::path::Path;
 
@@ -73,9 +71,6 @@ fn main() {
     let set = arguments.next().unwrap_or_default();
     if set == "summary" {
         return summary::print(std::io::stdin().lock());
-    }
-    if set == "tune" {
-        return tune::run(&arguments.collect::<Vec<_>>());
     }
     let range = arguments.next().unwrap_or_default();
     let (bounds, repeats) = range.split_once('x').unwrap_or((&range, "1"));
