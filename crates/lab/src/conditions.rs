@@ -1,18 +1,17 @@
 //! The conditions of a comparison as columns: numbers with their unit in the name, not as typed.
 //!
-//! `docs/data.md` describes each. All comparisons have the same columns: tables can be joined.
+//! `docs/data.md` has their descriptions from here. All comparisons have the same columns, so that
+//! tables can be joined.
 
 use clap::ValueEnum;
 use headstart_report::rows::{Column, Kind};
 use headstart_units::{Ratio, Span};
 
-use crate::options::{
-    BASES, PACINGS, PROBES, PathOptions, SizeName, TransportOptions, WorkloadOptions, name_of,
-};
+use crate::options::{BASES, HopLink, PACINGS, PROBES, SizeName, TraceFile, name_of};
 use crate::race::Value;
 use crate::setup::Setup;
 
-/// A condition.
+/// A condition: an option's column, and its value here.
 #[derive(Clone, Debug)]
 pub struct Condition {
     /// The option that sets it.
@@ -23,73 +22,72 @@ pub struct Condition {
     pub value: Value,
 }
 
-/// The columns of the conditions.
-pub const COLUMNS: [&str; 48] = [
-    "environment",
-    "transport",
-    "rate_bits_per_s",
-    "trace",
-    "rtt_s",
-    "rtt_classes_s",
-    "buffer_bytes",
-    "buffer_packets",
-    "queue",
-    "policer_bits_per_s",
-    "policer_burst_bytes",
-    "random_loss_share",
-    "burst_loss_share",
-    "burst_loss_packets",
-    "jitter_s",
-    "reorder",
-    "duplicate_share",
-    "ip_options",
-    "up_rate_bits_per_s",
-    "up_trace",
-    "trace_offset_s",
-    "hops",
-    "routers",
-    "load_share",
-    "sizes",
-    "mean_size_bytes",
-    "arrivals",
-    "pages",
-    "fetch",
-    "background_flows",
-    "long_share",
-    "long_scheme",
-    "peers",
-    "history_peers",
-    "hint_share",
-    "base",
-    "detection",
-    "probe",
-    "acks",
-    "pacing",
-    "later_responses",
-    "min_rto_s",
-    "initial_rto_s",
-    "receive_window_bytes",
-    "ecn",
-    "duration_s",
-    "warm_up_s",
-    "drain_s",
+/// The option that sets a condition, the condition's column, its description, and its value.
+type Row = (&'static str, &'static str, &'static str, fn(&Setup) -> Value);
+
+/// The columns of the conditions, in their order. Titles and `docs/data.md` are made of these rows.
+#[rustfmt::skip]
+const ROWS: &[Row] = &[
+    ("in", "environment", "`simulator` or `emulator` (`--in`)", |it| word(it.run.environment)),
+    ("transport", "transport", "`tcp` or `quic`", |it| word(it.transport.transport)),
+    ("rate", "rate_bits_per_s", "rate of the bottleneck; of a trace its mean", |it| Value::Count(it.bottleneck().as_bits_per_sec())),
+    ("trace", "trace", "file of the trace that drives the bottleneck; empty where a rate does", |it| file(&it.path.trace)),
+    ("rtt", "rtt_s", "smallest round-trip time of the classes of hosts, without queues", |it| seconds(it.rtt())),
+    ("rtt", "rtt_classes_s", "all of them, joined by `+`, where there is more than one", |it| text(rtt_classes(it))),
+    ("buffer", "buffer_bytes", "buffer before the bottleneck; empty where it is counted in packets", |it| buffer(it, false)),
+    ("buffer", "buffer_packets", "the same in packets", |it| buffer(it, true)),
+    ("queue", "queue", "its discipline", |it| text(it.path.queue)),
+    ("policer", "policer_bits_per_s", "rate of a policer before the bottleneck; empty without one", |it| count(it.path.policer.map(|policer| policer.rate.as_bits_per_sec()))),
+    ("policer", "policer_burst_bytes", "its burst", |it| count(it.path.policer.map(|policer| policer.burst.get()))),
+    ("loss", "random_loss_share", "random loss behind the bottleneck, each packet for itself", |it| share(it.path.loss)),
+    ("burst-loss", "burst_loss_share", "packets that begin a burst of loss", |it| Value::Number(it.path.burst_loss.map(|burst| burst.enter.as_f64()))),
+    ("burst-loss", "burst_loss_packets", "mean length of a burst", |it| Value::Number(it.path.burst_loss.map(|burst| f64::from(burst.length)))),
+    ("jitter", "jitter_s", "largest random extra delay", |it| seconds(it.path.jitter)),
+    ("reorder", "reorder", "1 if jitter reorders", |it| flag(it.path.reorder)),
+    ("duplicate", "duplicate_share", "packets that arrive twice", |it| share(it.path.duplicate)),
+    ("ip-options", "ip_options", "action of a box on packets with IP options, and the share of them that it affects; empty without one", |it| text(it.path.ip_options.map_or_else(String::new, |action| action.to_string()))),
+    ("up-rate", "up_rate_bits_per_s", "rate of the way back", |it| Value::Count(it.path.way_back().as_bits_per_sec())),
+    ("up-trace", "up_trace", "file of the trace that drives it", |it| file(&it.path.up_trace)),
+    ("trace-offset", "trace_offset_s", "where in their traces all runs begin; empty where that is drawn for each seed", |it| Value::Number(it.path.trace_offset.map(Span::as_secs_f64))),
+    ("hop", "hops", "further links, each as bits per second/seconds/buffer", |it| text(hops(it))),
+    ("routers", "routers", "what routers understand", |it| word(it.path.routers)),
+    ("load", "load_share", "payload offered, as a share of the bottleneck's rate", |it| share(it.workload.load)),
+    ("size", "sizes", "`fixed`, `pages`, `arrivals`, or the name of a distribution or of its file", |it| text(sizes(it))),
+    ("size", "mean_size_bytes", "mean payload of a flow, or of a page", |it| Value::Number(Some(it.mean_bytes()))),
+    ("arrivals", "arrivals", "file of the arrivals; empty where they are drawn", |it| text(it.workload.arrivals.as_ref().map_or("", |file| &file.name))),
+    ("har", "pages", "different pages that are fetched; 0 where flows are", |it| Value::Count(it.pages.len() as u64)),
+    ("fetch", "fetch", "how pages are fetched; of several HAR files that were fetched differently, `multiplexed+persistent:6`", |it| text(fetch(it))),
+    ("background", "background_flows", "long flows from the beginning to the end", |it| Value::Count(u64::from(it.workload.background))),
+    ("long-share", "long_share", "share of the load that arriving long flows bring", |it| share(it.workload.long_share)),
+    ("long-scheme", "long_scheme", "what long flows run", |it| text(it.workload.long_scheme.0.name)),
+    ("peers", "peers", "different peers", |it| Value::Count(u64::from(it.workload.peers))),
+    ("history", "history_peers", "peers that a sender remembers", |it| Value::Count(it.workload.history as u64)),
+    ("hint", "hint_share", "what clients announce, over the bottleneck's rate", |it| share(it.workload.hint)),
+    ("base", "base", "what schemes hand over to", |it| text(name_of(BASES, &it.transport.base))),
+    ("detection", "detection", "how losses are found (of the TCP model)", |it| word(it.transport.detection)),
+    ("probe", "probe", "what happens when acks stop coming (of the TCP model)", |it| text(name_of(PROBES, &it.transport.probe))),
+    ("acks", "acks", "when the receiver acknowledges (of the TCP model)", |it| word(it.transport.acks)),
+    ("pacing", "pacing", "pacing where a scheme gives none (of the TCP model)", |it| text(name_of(PACINGS, &it.transport.pacing))),
+    ("later-responses", "later_responses", "how a later response of a page's connection begins: `flights` or `window` (of the TCP model)", |it| word(it.transport.later_responses)),
+    ("min-rto", "min_rto_s", "smallest retransmission timeout (of the TCP model)", |it| seconds(it.transport.min_rto)),
+    ("initial-rto", "initial_rto_s", "the one before anything was measured (of the TCP model)", |it| seconds(it.transport.initial_rto)),
+    ("receive-window", "receive_window_bytes", "the receiver's window", |it| Value::Count(it.transport.receive_window.get())),
+    ("ecn", "ecn", "1 with explicit congestion notification", |it| flag(it.transport.ecn)),
+    ("duration", "duration_s", "time during which flows arrive", |it| seconds(it.run.duration)),
+    ("warm-up", "warm_up_s", "flows that begin earlier are left out of the measures", |it| seconds(it.run.warm_up)),
+    ("drain", "drain_s", "time after the last arrival for flows to finish", |it| seconds(it.run.drain)),
 ];
+
+/// The names of the columns.
+pub fn columns() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().map(|(_, name, ..)| *name)
+}
 
 /// All conditions of `setup`, in the order of the columns.
 #[must_use]
 pub fn conditions(setup: &Setup) -> Vec<Condition> {
-    let Setup { path, transport, workload, run, .. } = setup;
-    let mut all = vec![];
-    let mut add = |option, name, value| all.push(Condition { option, name, value });
-    add("in", "environment", word(run.environment));
-    add("transport", "transport", word(transport.transport));
-    of_path(setup, path, &mut add);
-    of_workload(setup, workload, &mut add);
-    of_transport(transport, &mut add);
-    add("duration", "duration_s", seconds(run.duration));
-    add("warm-up", "warm_up_s", seconds(run.warm_up));
-    add("drain", "drain_s", seconds(run.drain));
-    all
+    let one = |(option, name, _, value): &Row| Condition { option, name, value: value(setup) };
+    ROWS.iter().map(one).collect()
 }
 
 /// Columns around the measures of a table: varied conditions before them, constant ones behind.
@@ -154,104 +152,37 @@ impl ConditionColumns {
     }
 }
 
-/// Takes an option, the name of a column, and its value.
-type Add<'a> = &'a mut dyn FnMut(&'static str, &'static str, Value);
-
-fn of_path(setup: &Setup, path: &PathOptions, add: Add<'_>) {
-    let limit = path.buffer.limit(setup.bottleneck(), setup.rtt());
-    let file = |file: &Option<crate::options::TraceFile>| {
-        Value::Text(file.as_ref().map(|file| file.name.clone()).unwrap_or_default())
-    };
-    let classes: Vec<String> = path.rtt.0.iter().map(|rtt| rtt.as_secs_f64().to_string()).collect();
-    let hops: Vec<String> = path
-        .hops
-        .iter()
-        .map(|hop| {
-            let limit = hop.buffer.limit(hop.rate, setup.rtt());
-            let buffer = if limit.packets == u64::MAX {
-                format!("{}B", limit.bytes.get())
-            } else {
-                format!("{}p", limit.packets)
-            };
-            format!("{}/{}/{buffer}", hop.rate.as_bits_per_sec(), hop.delay.as_secs_f64())
-        })
-        .collect();
-    add("rate", "rate_bits_per_s", Value::Count(setup.bottleneck().as_bits_per_sec()));
-    add("trace", "trace", file(&path.trace));
-    add("rtt", "rtt_s", seconds(setup.rtt()));
-    add(
-        "rtt",
-        "rtt_classes_s",
-        Value::Text(if classes.len() > 1 { classes.join("+") } else { String::new() }),
-    );
-    let bounded = |is: bool, value: u64| if is { Value::Count(value) } else { Value::Number(None) };
-    let (bytes, packets) = (limit.bytes, limit.packets);
-    add("buffer", "buffer_bytes", bounded(packets == u64::MAX, bytes.get()));
-    add("buffer", "buffer_packets", bounded(packets != u64::MAX, packets));
-    add("queue", "queue", Value::Text(path.queue.to_string()));
-    let policer = path.policer;
-    let count = |value: Option<u64>| value.map_or(Value::Number(None), Value::Count);
-    add("policer", "policer_bits_per_s", count(policer.map(|policer| policer.rate.as_bits_per_sec())));
-    add("policer", "policer_burst_bytes", count(policer.map(|policer| policer.burst.get())));
-    add("loss", "random_loss_share", share(path.loss));
-    add("burst-loss", "burst_loss_share", optional(path.burst_loss.map(|burst| burst.enter.as_f64())));
-    let length = path.burst_loss.map(|burst| f64::from(burst.length));
-    add("burst-loss", "burst_loss_packets", optional(length));
-    add("jitter", "jitter_s", seconds(path.jitter));
-    add("reorder", "reorder", flag(path.reorder));
-    add("duplicate", "duplicate_share", share(path.duplicate));
-    add(
-        "ip-options",
-        "ip_options",
-        Value::Text(path.ip_options.map_or_else(String::new, |it| it.to_string())),
-    );
-    let back = path.way_back();
-    add("up-rate", "up_rate_bits_per_s", Value::Count(back.as_bits_per_sec()));
-    add("up-trace", "up_trace", file(&path.up_trace));
-    add("trace-offset", "trace_offset_s", optional(path.trace_offset.map(Span::as_secs_f64)));
-    add("hop", "hops", Value::Text(hops.join(" ")));
-    add("routers", "routers", word(path.routers));
+fn rtt_classes(setup: &Setup) -> String {
+    let classes: Vec<String> = setup.path.rtt.0.iter().map(|rtt| rtt.as_secs_f64().to_string()).collect();
+    if classes.len() > 1 { classes.join("+") } else { String::new() }
 }
 
-fn of_workload(setup: &Setup, workload: &WorkloadOptions, add: Add<'_>) {
-    let sizes = match &workload.size {
-        _ if !setup.pages.is_empty() => "pages".to_owned(),
-        _ if workload.arrivals.is_some() => "arrivals".to_owned(),
-        SizeName::Fixed(_) => "fixed".to_owned(),
-        SizeName::Named(name) => name.clone(),
-        SizeName::File(file) => file.name.clone(),
+fn hops(setup: &Setup) -> String {
+    let one = |hop: &HopLink| {
+        let limit = hop.buffer.limit(hop.rate, setup.rtt());
+        let is_bytes = limit.packets == u64::MAX;
+        let (size, unit) = if is_bytes { (limit.bytes.get(), "B") } else { (limit.packets, "p") };
+        format!("{}/{}/{size}{unit}", hop.rate.as_bits_per_sec(), hop.delay.as_secs_f64())
     };
-    let arrivals = workload.arrivals.as_ref().map(|file| file.name.clone());
-    add("load", "load_share", share(workload.load));
-    add("size", "sizes", Value::Text(sizes));
-    add("size", "mean_size_bytes", Value::Number(Some(setup.mean_bytes())));
-    add("arrivals", "arrivals", Value::Text(arrivals.unwrap_or_default()));
-    add("har", "pages", Value::Count(setup.pages.len() as u64));
-    add("fetch", "fetch", Value::Text(if setup.pages.is_empty() { String::new() } else { fetch(setup) }));
-    add("background", "background_flows", Value::Count(u64::from(workload.background)));
-    add("long-share", "long_share", share(workload.long_share));
-    add("long-scheme", "long_scheme", Value::Text(workload.long_scheme.0.name.to_string()));
-    add("peers", "peers", Value::Count(u64::from(workload.peers)));
-    add("history", "history_peers", Value::Count(workload.history as u64));
-    add("hint", "hint_share", share(workload.hint));
+    setup.path.hops.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
-fn of_transport(transport: &TransportOptions, add: Add<'_>) {
-    add("base", "base", Value::Text(name_of(BASES, &transport.base).to_owned()));
-    add("detection", "detection", word(transport.detection));
-    add("probe", "probe", Value::Text(name_of(PROBES, &transport.probe).to_owned()));
-    add("acks", "acks", word(transport.acks));
-    add("pacing", "pacing", Value::Text(name_of(PACINGS, &transport.pacing).to_owned()));
-    add("later-responses", "later_responses", word(transport.later_responses));
-    add("min-rto", "min_rto_s", seconds(transport.min_rto));
-    add("initial-rto", "initial_rto_s", seconds(transport.initial_rto));
-    add("receive-window", "receive_window_bytes", Value::Count(transport.receive_window.get()));
-    add("ecn", "ecn", flag(transport.ecn));
+fn sizes(setup: &Setup) -> &str {
+    match &setup.workload.size {
+        _ if !setup.pages.is_empty() => "pages",
+        _ if setup.workload.arrivals.is_some() => "arrivals",
+        SizeName::Fixed(_) => "fixed",
+        SizeName::Named(name) => name,
+        SizeName::File(file) => &file.name,
+    }
 }
 
 /// Method of fetching pages; of several files with different ones, each in turn.
 fn fetch(setup: &Setup) -> String {
     use headstart_sim::workload::page::Fetch;
+    if setup.pages.is_empty() {
+        return String::new();
+    }
     let name = |fetch: &Fetch| match fetch {
         Fetch::Persistent(count) => format!("persistent:{count}"),
         Fetch::Parallel(count) => format!("parallel:{count}"),
@@ -264,7 +195,26 @@ fn fetch(setup: &Setup) -> String {
 
 /// A value as options name it.
 fn word(value: impl ValueEnum) -> Value {
-    Value::Text(crate::options::choice_name(value))
+    text(value.to_possible_value().as_ref().map_or("", |value| value.get_name()))
+}
+
+fn text(value: impl ToString) -> Value {
+    Value::Text(value.to_string())
+}
+
+fn file(file: &Option<TraceFile>) -> Value {
+    text(file.as_ref().map_or("", |file| &file.name))
+}
+
+fn count(value: Option<u64>) -> Value {
+    value.map_or(Value::Number(None), Value::Count)
+}
+
+/// The buffer's limit if it is counted in this unit.
+fn buffer(setup: &Setup, in_packets: bool) -> Value {
+    let limit = setup.path.buffer.limit(setup.bottleneck(), setup.rtt());
+    let value = if in_packets { limit.packets } else { limit.bytes.get() };
+    count((in_packets == (limit.packets != u64::MAX)).then_some(value))
 }
 
 fn seconds(span: Span) -> Value {
@@ -273,10 +223,6 @@ fn seconds(span: Span) -> Value {
 
 fn share(ratio: Ratio) -> Value {
     Value::Number(Some(ratio.as_f64()))
-}
-
-fn optional(value: Option<f64>) -> Value {
-    Value::Number(value)
 }
 
 fn flag(is: bool) -> Value {
@@ -337,12 +283,27 @@ mod tests {
             of(line).iter().map(|one| (one.name, one.value.kind() == Kind::Text)).collect()
         };
         let plain = columns("");
-        assert_eq!(plain.iter().map(|(name, _)| *name).collect::<Vec<_>>(), COLUMNS);
         let rich = "--buffer 10p --burst-loss 1%,5 --hop 10mbit/5ms/50kB --pages archive2014 --up-rate 1mbit";
         assert_eq!(columns(rich), plain);
         let mut names: Vec<_> = plain.iter().map(|(name, _)| name).collect();
         names.sort();
         names.dedup();
         assert_eq!(names.len(), plain.len());
+    }
+    #[test]
+    fn the_dictionary_has_the_descriptions_from_here() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/data.md");
+        let text = std::fs::read_to_string(path).expect("it is there");
+        let begin = "| column | meaning |\n|---|---|\n";
+        let (before, rest) = text.split_once(begin).expect("a table");
+        let (table, behind) = rest.split_once("\n\n").expect("its end");
+        let rows: Vec<String> =
+            ROWS.iter().map(|(_, name, about, _)| format!("| `{name}` | {about} |")).collect();
+        if std::env::var_os("HEADSTART_WRITE_DOCS").is_some() {
+            let text = format!("{before}{begin}{}\n\n{behind}", rows.join("\n"));
+            std::fs::write(path, text).expect("it is written");
+        } else {
+            assert_eq!(table, rows.join("\n"), "write it with HEADSTART_WRITE_DOCS=1");
+        }
     }
 }

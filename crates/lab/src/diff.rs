@@ -244,7 +244,7 @@ pub fn compare(one: &Path, other: &Path, measures: &[String], is_common: bool) -
 
 /// True for a column of a condition; all other columns are measures.
 fn is_condition(column: &str) -> bool {
-    crate::conditions::COLUMNS.contains(&column)
+    crate::conditions::columns().any(|name| name == column)
 }
 
 /// One measure of one scheme; `None` if a seed that both have did not measure it.

@@ -175,6 +175,13 @@ impl Settings {
     }
 }
 
+/// True for an option of a run without a value.
+#[must_use]
+pub fn is_switch(option: &str) -> bool {
+    let command = AllOptions::augment_args(Command::new(""));
+    command.get_arguments().any(|arg| arg.get_long() == Some(option) && !arg.get_action().takes_values())
+}
+
 /// Names of the options that a plan's table may set.
 fn options<Options: Args>() -> Vec<String> {
     let command = Options::augment_args(Command::new(""));

@@ -6,12 +6,18 @@ use clap::Args;
 use super::plan::PlanOptions;
 use super::terminal::print;
 use crate::errors::Refuse as _;
+use crate::explore::runs;
 use crate::explore::server::{Server, bind};
-use crate::explore::{runs, state::State};
+use crate::explore::state::{OPTIONS, State};
 use crate::options::{PathOptions, RunOptions, WorkloadOptions};
 
 /// Options of the command that the page does not have.
-const OWN: [&str; 4] = ["no-open", "plan", "port", "save-plan"];
+const OWN: [&str; 5] = ["help", "no-open", "plan", "port", "save-plan"];
+
+/// True for an option of the command or of the page.
+pub fn is_known(long: &str) -> bool {
+    OWN.contains(&long) || OPTIONS.contains(&long)
+}
 
 /// Options of `explore`.
 #[derive(Args, Debug)]
@@ -61,23 +67,4 @@ pub fn run(args: &ExploreArgs, asked: &[String]) -> Result<()> {
         server.serve(listener).await;
         Ok(())
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    use super::*;
-    use crate::explore::state::OPTIONS;
-
-    #[test]
-    fn every_option_of_the_command_is_on_the_page_or_refused() {
-        let parser = super::super::Cli::command();
-        let explore = parser.find_subcommand("explore").expect("it is built");
-        let layout = super::super::layout::of("explore").expect("it has one");
-        for long in explore.get_arguments().filter_map(clap::Arg::get_long) {
-            let known = OPTIONS.contains(&long) || OWN.contains(&long);
-            assert_ne!(known, layout.leaves_out(long), "{long}");
-        }
-    }
 }

@@ -1,16 +1,18 @@
 //! Path, load and all conditions that differ from the default, in one line.
 
-use headstart_study::settings::Settings;
+use headstart_study::settings::{self, Settings};
+use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use crate::carrier::Carriers;
 use crate::conditions::{Condition, conditions};
 use crate::options::SizeName;
+use crate::race::Value;
 use crate::setup::Setup;
 use crate::show::counted;
 
 /// Conditions at the beginning of every title, or that only set the length of the measurement.
-const OMITTED: [&str; 9] =
-    ["rate", "trace", "rtt", "size", "load", "arrivals", "duration", "warm-up", "drain"];
+const OMITTED: [&str; 10] =
+    ["rate", "trace", "rtt", "size", "load", "arrivals", "har", "duration", "warm-up", "drain"];
 
 /// The title.
 #[must_use]
@@ -37,53 +39,52 @@ pub fn headline(setup: &Setup) -> String {
     parts.join(", ")
 }
 
-/// Differences from the default, each option once.
+/// Differences from the default: options by their names, with the values that their columns have.
 fn special(setup: &Setup) -> Vec<String> {
     let Ok(plain) = Settings::parse(Carriers::MODEL, std::iter::empty()) else { return vec![] };
-    let text = |condition: &Condition| condition.value.to_string();
-    let mut options: Vec<(&str, String)> = vec![];
-    for (here, default) in conditions(setup).iter().zip(conditions(&plain)) {
-        let is_new = options.iter().all(|(option, _)| *option != here.option);
-        if is_new && !OMITTED.contains(&here.option) && text(here) != text(&default) {
-            options.push((here.option, text(here)));
+    let (here, plain) = (conditions(setup), conditions(&plain));
+    let is_new = |(here, plain): &(&Condition, &Condition)| here.value.to_string() != plain.value.to_string();
+    let mut options: Vec<&str> =
+        here.iter().zip(&plain).filter(is_new).map(|(here, _)| here.option).collect();
+    options.dedup();
+    // The way back has the rate of the way there unless it has its own; pages are fetched as usual.
+    let is_implied = |option: &str| match option {
+        "up-rate" => setup.path.up_rate.is_none(),
+        "fetch" => here.iter().any(|one| one.name == "fetch" && one.value.to_string() == "persistent:6"),
+        _ => false,
+    };
+    options.retain(|option| !OMITTED.contains(option) && !is_implied(option));
+    let phrase = |option: &str| {
+        if settings::is_switch(option) {
+            return option.to_owned();
         }
-    }
-    options.into_iter().filter_map(|(option, value)| phrase(setup, option, &value)).collect()
+        if option == "hop" {
+            let rates: Vec<String> = setup.path.hops.iter().map(|hop| format!("then {}", hop.rate)).collect();
+            return rates.join(", ");
+        }
+        let values = here.iter().filter(|one| one.option == option).map(with_unit);
+        let values: Vec<String> = values.filter(|value| !value.is_empty()).collect();
+        format!("{option} {}", values.join(" and "))
+    };
+    options.into_iter().map(phrase).collect()
 }
 
-/// A condition in a few words; nothing where others imply it.
-fn phrase(setup: &Setup, option: &str, value: &str) -> Option<String> {
-    let Setup { path, transport, workload, .. } = setup;
-    let named = |words: &str, value: &dyn std::fmt::Display| Some(format!("{words} {value}"));
-    match option {
-        "in" => named("in the", &value),
-        "transport" => named("over", &value.to_uppercase()),
-        "buffer" => named("buffer", &super::buffer(setup)),
-        "ecn" => Some("ECN".to_owned()),
-        "policer" => path.policer.map(|policer| format!("policer {} and {}", policer.rate, policer.burst)),
-        "loss" => named("random loss", &path.loss),
-        "burst-loss" => path.burst_loss.map(|burst| {
-            format!("bursts of loss {} of {}", burst.enter, counted(u64::from(burst.length), "packet"))
-        }),
-        "jitter" => named("jitter", &path.jitter),
-        "reorder" => Some("reordered".to_owned()),
-        "duplicate" => named("duplicates", &path.duplicate),
-        "ip-options" => path.ip_options.and_then(|filter| named("IP options", &filter)),
-        // The way back has the same settings unless it has its own.
-        "up-rate" => path.up_rate.and_then(|rate| named("up", &rate)),
-        "up-trace" => named("up", &value),
-        "hop" => {
-            Some(path.hops.iter().map(|hop| format!("then {}", hop.rate)).collect::<Vec<_>>().join(", "))
-        }
-        "har" | "pages" => None,
-        "background" => Some(counted(u64::from(workload.background), "long flow")),
-        "long-share" => named("of it long flows", &workload.long_share),
-        "hint" => named("hints", &workload.hint),
-        "min-rto" => named("min-rto", &transport.min_rto),
-        "initial-rto" => named("initial-rto", &transport.initial_rto),
-        "receive-window" => named("receive window", &transport.receive_window),
-        "fetch" if value.is_empty() || value == "persistent:6" => None,
-        _ => Some(format!("{option} {value}")),
+/// A value with its unit, which ends its column's name.
+fn with_unit(condition: &Condition) -> String {
+    let number = match condition.value {
+        Value::Count(count) => count as f64,
+        Value::Number(Some(number)) => number,
+        _ => return condition.value.to_string(),
+    };
+    let has = |unit| condition.name.ends_with(unit);
+    match () {
+        () if has("_bits_per_s") => Rate::from_bits_per_sec(number as u64).to_string(),
+        () if has("_s") => Span::from_nanos((number * 1e9).round() as u64).to_string(),
+        () if has("_bytes") => Bytes::new(number as u64).to_string(),
+        () if has("_share") => Ratio::new((number * 1e6).round() as u32, 1_000_000).to_string(),
+        () if has("_packets") => counted(number as u64, "packet"),
+        () if has("_flows") => counted(number as u64, "flow"),
+        () => number.to_string(),
     }
 }
 
@@ -110,17 +111,17 @@ mod tests {
             of(
                 "--queue codel --ecn --loss 1% --jitter 5ms --acks quic --base reno --up-rate 1mbit --background 2"
             ),
-            "15 Mbit/s, RTT 60 ms, 100 kB flows, load 25 %, queue codel, random loss 1 %, jitter 5 ms, up 1 Mbit/s, \
-             2 long flows, base reno, acks quic, ECN"
+            "15 Mbit/s, RTT 60 ms, 100 kB flows, load 25 %, queue codel, loss 1 %, jitter 5 ms, \
+             up-rate 1 Mbit/s, background 2 flows, base reno, acks quic, ecn"
         );
         assert_eq!(
             of("--policer 5mbit,50kB --loss 1%"),
-            "15 Mbit/s, RTT 60 ms, 100 kB flows, load 25 %, policer 5 Mbit/s and 50 kB, random loss 1 %"
+            "15 Mbit/s, RTT 60 ms, 100 kB flows, load 25 %, policer 5 Mbit/s and 50 kB, loss 1 %"
         );
         assert_eq!(
             of("--buffer 20p --hop 10mbit/5ms/50kB --burst-loss 1%,5 --background 1 --peers 3"),
-            "15 Mbit/s, RTT 60 ms, 100 kB flows, load 25 %, buffer 20 packets, bursts of loss 1 % of 5 packets, then 10 Mbit/s, \
-             1 long flow, peers 3"
+            "15 Mbit/s, RTT 60 ms, 100 kB flows, load 25 %, buffer 20 packets, burst-loss 1 % and 5 packets, \
+             then 10 Mbit/s, background 1 flow, peers 3"
         );
     }
 
