@@ -14,7 +14,7 @@ use headstart_startup::history::{Lease, RecordUpdate, Refusal, Revision};
 use headstart_startup::prior::Hint;
 use headstart_startup::sending::Sender;
 use headstart_startup::{Controller, FlightPlan, Prior, Startup as _};
-use headstart_units::{Bytes, Rate, Time};
+use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::gates::{Arm, Gates, NothingToGain, Rollout, refusal};
 use crate::limits::{Grant, Limits, TOLERATED_LOSS};
@@ -88,9 +88,12 @@ impl Account {
             let (known, mut lease) = store.open(inputs.key);
             // It takes a share when its first flight begins.
             store.suspend(&mut lease);
-            // Connections that share a peer's credit may use its record together.
-            let alone = gates.alone && !sender.controller().scheme().requirements().reserves_credit;
-            let gates = Gates { alone, ..*gates };
+            let mut gates = *gates;
+            if sender.controller().scheme().requirements().reserves_credit {
+                // A credit is shared by the bytes in flight, and a false record costs one flight
+                // however old it is.
+                (gates.alone, gates.lifetime) = (false, Span::MAX);
+            }
             let judged = gates.judge(known, now, rtt, initial_window);
             (report.known, report.refusal) = (known, refusal(&judged));
             prior.history = judged.ok().map(|known| inputs.limits.cap_record(known));
@@ -216,7 +219,7 @@ impl Account {
     }
 
     /// A phase began at `at`, counted from the beginning of the first flight.
-    pub fn note_phase(&mut self, at: headstart_units::Span, phase: &'static str) {
+    pub fn note_phase(&mut self, at: Span, phase: &'static str) {
         if self.report.phases.len() < PHASES {
             self.report.phases.push((at, phase));
         }

@@ -196,7 +196,7 @@ fn sighup_opens_the_access_log_again() {
         let text = std::fs::read_to_string(log).expect("a log");
         assert_eq!(text.lines().count(), 1, "{text}");
         assert!(
-            text.contains("\"GET /bytes/1000 HTTP/3.0\" 200 1000 ") && text.ends_with(" wise-start\n"),
+            text.contains("\"GET /bytes/1000 HTTP/3.0\" 200 1000 ") && text.ends_with(" headstart\n"),
             "{text}"
         );
     }

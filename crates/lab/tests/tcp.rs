@@ -196,8 +196,12 @@ impl Place {
         say(Command::new(HEADSTART).arg("tcp").args(words))
     }
 
+    /// WiseStart unless `words` have a scheme: most bounds here are those of its known peer.
     fn attach(&self, words: &[&str]) -> Outcome {
         let mut all = vec!["attach", "--cgroup", self.cgroup.to_str().expect("text")];
+        if !words.contains(&"--scheme") {
+            all.extend(["--scheme", "wise-start"]);
+        }
         all.extend(words);
         let said = self.tcp(&all);
         ensure(said.good, || format!("attach {words:?}: {}", said.error))
@@ -713,7 +717,12 @@ fn refused_record(place: &Place) -> Outcome {
     let started = place.count("headstart_records_refused_total{reason=\"expired\"}");
     ensure(times.iter().all(|time| *time > 1.4 * bound(100_000)) && started == 2, || {
         format!("{times:?} ms, {started} records expired\n{}", place.stats())
-    })
+    })?;
+    place.clean();
+    place.attach(&["--scheme", "headstart", "--lifetime", "1 ms"])?;
+    let _ = place.curl(PATH, "100k", 2)?;
+    let expired = place.count("headstart_records_refused_total{reason=\"expired\"}");
+    ensure(expired == 0, || format!("{expired} of Headstart's records expired\n{}", place.stats()))
 }
 
 fn history(place: &Place) -> Outcome {

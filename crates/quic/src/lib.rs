@@ -12,7 +12,7 @@
 //! use headstart_quic::{Choice, PreciseRuntime, ServerSetup, Sharded};
 //! use std::{net::UdpSocket, sync::Arc};
 //!
-//! let scheme = Choice::find("wise-start")?;
+//! let scheme = Choice::find("headstart")?;
 //! let setup = ServerSetup::new(base.clone(), tls, scheme)?.history(Arc::new(Sharded::default()));
 //! let socket = UdpSocket::bind("[::]:4433")?;
 //! let runtime = PreciseRuntime::new();

@@ -9,7 +9,7 @@
 //! use headstart_quic::{Choice, ServerSetup, Sharded};
 //! use std::sync::Arc;
 //!
-//! let scheme = Choice::find("wise-start")?;
+//! let scheme = Choice::find("headstart")?;
 //! let setup = ServerSetup::new(base, tls, scheme)?.history(Arc::new(Sharded::default()));
 //! while let Some(incoming) = endpoint.accept().await {
 //!     let accepted = setup.accept(incoming)?;

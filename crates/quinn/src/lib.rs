@@ -10,7 +10,7 @@
 //! use headstart_quinn::{ServerSetup, Sharded};
 //! use std::sync::Arc;
 //!
-//! let setup = ServerSetup::new(config, "wise-start")?.history(Arc::new(Sharded::default()));
+//! let setup = ServerSetup::new(config, "headstart")?.history(Arc::new(Sharded::default()));
 //! while let Some(incoming) = endpoint.accept().await {
 //!     let (config, start) = setup.configure(incoming.remote_address());
 //!     let connecting = incoming.accept_with(config)?;

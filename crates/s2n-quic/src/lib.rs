@@ -6,7 +6,7 @@
 //! the record of earlier connections to the same peer, and writes a record for the next at its end.
 //!
 //! ```text
-//! let setup = ServerSetup::new("wise-start")?.history(Arc::new(Sharded::default()));
+//! let setup = ServerSetup::new("headstart")?.history(Arc::new(Sharded::default()));
 //! let server = s2n_quic::Server::builder()
 //!     .with_congestion_controller(setup.clone())?
 //!     // TLS and address as before.
@@ -18,7 +18,7 @@
 //! ```
 //! use headstart_s2n_quic::{Choice, ServerSetup};
 //!
-//! assert!(ServerSetup::new("wise-start").is_ok());
+//! assert!(ServerSetup::new("headstart").is_ok());
 //! let refused = Choice::find("halfback").unwrap_err().to_string();
 //! assert!(refused.contains("sends packets again that are not lost"));
 //! ```

@@ -190,15 +190,17 @@ fn a_record_of_another_path_is_refused() {
 }
 
 #[test]
-fn an_old_record_is_refused() {
-    let setup = server("s-cubic").history(shared_store());
-    let mut connections = path(RTT);
-    for at in [0, 700_000] {
-        let transfer = Transfer::download(Time::from_millis(at), Bytes::new(2_000_000));
-        connections.add(HOME, transfer, client(), &setup);
+fn an_old_record_is_refused_but_for_headstart_that_corrects_it() {
+    for (scheme, refusal) in [("s-cubic", Some(Refusal::Expired)), ("headstart", None)] {
+        let setup = server(scheme).history(shared_store());
+        let mut connections = path(RTT);
+        for at in [0, 700_000] {
+            let transfer = Transfer::download(Time::from_millis(at), Bytes::new(2_000_000));
+            connections.add(HOME, transfer, client(), &setup);
+        }
+        let connections = connections.run(Time::from_millis(1_000_000));
+        assert_eq!(connections[1].report.refusal, refusal, "{scheme}");
     }
-    let connections = connections.run(Time::from_millis(1_000_000));
-    assert_eq!(connections[1].report.refusal, Some(Refusal::Expired));
 }
 
 #[test]

@@ -551,7 +551,8 @@ INLINE void admit(struct flow *f, const struct hs_settings *set, struct hs_prior
 		return;
 	f->record_rate = record->btl_bw;
 	f->record_rtt = record->rt_prop;
-	if ((__s64)(now - record->saved_at) > (__s64)set->lifetime) {
+	/* Headstart's records do not age, and its credit is shared by the bytes in flight. */
+	if (set->params.scheme != HS_HEADSTART && (__s64)(now - record->saved_at) > (__s64)set->lifetime) {
 		f->refusal = HS_EXPIRED;
 		return;
 	}

@@ -140,7 +140,7 @@ Examples:
 /// Of `tcp`.
 pub const TCP: &str = "\
 Examples:
-  headstart tcp attach --cgroup /system.slice/nginx.service --scheme wise-start --percent 10
+  headstart tcp attach --cgroup /system.slice/nginx.service --percent 10
   headstart tcp status
   headstart tcp trace --count 20
   headstart tcp stats --prometheus

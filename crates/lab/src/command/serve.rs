@@ -51,7 +51,7 @@ pub struct ServeArgs {
     #[arg(long, default_value = "127.0.0.1:4433", value_name = "ADDRESS:PORT", value_parser = address)]
     pub listen: SocketAddr,
     /// Start-up scheme of connections, by the names of `headstart schemes`
-    #[arg(long, default_value = "wise-start", value_name = "NAME", value_parser = choice)]
+    #[arg(long, default_value = "headstart", value_name = "NAME", value_parser = choice)]
     pub scheme: Choice,
     /// File of path records, or valkey://HOST:PORT/ for those of a fleet, or
     /// valkey+cluster://HOST:PORT,HOST:PORT/ (docs/fleet.md); without it, they are kept in memory

@@ -39,7 +39,10 @@ pub fn of_settings(options: &SettingOptions, settings: &Settings, level: Level) 
         (
             "lifetime",
             lifetime.is_some(),
-            (!records).then(|| format!("with {scheme}, which reads no records")),
+            match scheme {
+                Scheme::Headstart => Some(format!("with {scheme}, whose records do not age")),
+                _ => (!records).then(|| format!("with {scheme}, which reads no records")),
+            },
         ),
         ("max-hint", max_hint.is_some(), (!settings.reads_hint).then(|| "without --hints yes".to_owned())),
         ("hints", options.hints.is_some(), None),
@@ -95,6 +98,7 @@ mod tests {
                 Level::Control,
                 "--lifetime has no effect with jump-start",
             ),
+            ("--lifetime 60s", Level::Control, "--lifetime has no effect with headstart"),
             ("--percent 50", Level::Window, "--percent has no effect at level window"),
             ("--peers 10", Level::Window, "--peers has no effect at level window"),
             ("--scheme iw32 --initial-window 10", Level::Window, "--initial-window has no effect at level"),

@@ -82,8 +82,8 @@ pub enum LevelName {
 /// Options of attach and run.
 #[derive(Args, Clone, Debug)]
 pub struct StartOptions {
-    /// The scheme: wise-start, jump-start, careful-resume ...
-    #[arg(long, value_name = "NAME", default_value = "wise-start", value_parser = str::parse::<Scheme>)]
+    /// The scheme: headstart, wise-start, jump-start ...
+    #[arg(long, value_name = "NAME", default_value = "headstart", value_parser = str::parse::<Scheme>)]
     pub scheme: Scheme,
     #[command(flatten)]
     pub settings: SettingOptions,
