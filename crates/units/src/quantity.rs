@@ -173,61 +173,66 @@ const fn mul_div(a: u64, b: u64, c: u64) -> u64 {
     }
 }
 
-impl Add for Bytes {
-    type Output = Self;
-    /// Saturates at [`Bytes::MAX`].
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
+/// Sums and multiples of an amount saturate at the largest, differences must not be negative, and
+/// parts are rounded down.
+macro_rules! arithmetic {
+    ($amount:ty) => {
+        impl Add for $amount {
+            type Output = Self;
+            fn add(self, other: Self) -> Self {
+                Self(self.0.saturating_add(other.0))
+            }
+        }
 
-impl AddAssign for Bytes {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
+        impl AddAssign for $amount {
+            fn add_assign(&mut self, other: Self) {
+                *self = *self + other;
+            }
+        }
 
-impl Sub for Bytes {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
-    }
-}
+        impl Sub for $amount {
+            type Output = Self;
+            fn sub(self, other: Self) -> Self {
+                Self(self.0 - other.0)
+            }
+        }
 
-impl SubAssign for Bytes {
-    fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
-    }
-}
+        impl SubAssign for $amount {
+            fn sub_assign(&mut self, other: Self) {
+                *self = *self - other;
+            }
+        }
 
-impl Mul<u64> for Bytes {
-    type Output = Self;
-    /// Saturates at [`Bytes::MAX`].
-    fn mul(self, times: u64) -> Self {
-        Self(self.0.saturating_mul(times))
-    }
+        impl Mul<u64> for $amount {
+            type Output = Self;
+            fn mul(self, times: u64) -> Self {
+                Self(self.0.saturating_mul(times))
+            }
+        }
+
+        impl Div<u64> for $amount {
+            type Output = Self;
+            fn div(self, parts: u64) -> Self {
+                Self(self.0 / parts)
+            }
+        }
+
+        impl Mul<Ratio> for $amount {
+            type Output = Self;
+            fn mul(self, ratio: Ratio) -> Self {
+                Self(ratio.of(self.0))
+            }
+        }
+    };
 }
+pub(crate) use arithmetic;
+
+arithmetic!(Bytes);
 
 impl Mul<Packets> for Bytes {
     type Output = Self;
     fn mul(self, packets: Packets) -> Self {
         self * packets.0
-    }
-}
-
-impl Div<u64> for Bytes {
-    type Output = Self;
-    /// Rounds down.
-    fn div(self, parts: u64) -> Self {
-        Self(self.0 / parts)
-    }
-}
-
-impl Mul<Ratio> for Bytes {
-    type Output = Self;
-    /// Rounds down.
-    fn mul(self, ratio: Ratio) -> Self {
-        Self(ratio.of(self.0))
     }
 }
 

@@ -138,54 +138,7 @@ impl Sub<Span> for Time {
     }
 }
 
-impl Add for Span {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
-
-impl AddAssign for Span {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl Sub for Span {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
-    }
-}
-
-impl SubAssign for Span {
-    fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
-    }
-}
-
-impl Mul<u64> for Span {
-    type Output = Self;
-    fn mul(self, times: u64) -> Self {
-        Self(self.0.saturating_mul(times))
-    }
-}
-
-impl Div<u64> for Span {
-    type Output = Self;
-    /// Rounds down.
-    fn div(self, parts: u64) -> Self {
-        Self(self.0 / parts)
-    }
-}
-
-impl Mul<Ratio> for Span {
-    type Output = Self;
-    /// Rounds down.
-    fn mul(self, ratio: Ratio) -> Self {
-        Self(ratio.of(self.0))
-    }
-}
+crate::quantity::arithmetic!(Span);
 
 #[cfg(test)]
 mod tests {
