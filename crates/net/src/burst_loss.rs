@@ -29,7 +29,7 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::chance::Chance;
-use crate::element::{DropReason, Element, Output, Packet, PushResult};
+use crate::element::{DropReason, Element, Packet, PushResult};
 
 /// The four probabilities of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,14 +86,6 @@ impl<P: Packet> Element<P> for BurstLoss {
         let is_lost = loss.happens(&mut self.source);
         self.is_bad ^= change.happens(&mut self.source);
         if is_lost { PushResult::Dropped(packet, DropReason::BurstLoss) } else { PushResult::Passed(packet) }
-    }
-
-    fn pop(&mut self, _now: Time) -> Option<Output<P>> {
-        None
-    }
-
-    fn next_at(&self) -> Time {
-        Time::NEVER
     }
 }
 

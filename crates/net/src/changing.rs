@@ -122,14 +122,6 @@ impl<P: Packet> Element<P> for ChangingLoss {
         }
         self.loss.push(now, packet)
     }
-
-    fn pop(&mut self, _now: Time) -> Option<Output<P>> {
-        None
-    }
-
-    fn next_at(&self) -> Time {
-        Time::NEVER
-    }
 }
 
 #[cfg(test)]

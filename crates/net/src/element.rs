@@ -70,12 +70,18 @@ pub trait Element<P>: Debug {
     /// A packet arrives. Times never decrease from call to call.
     fn push(&mut self, now: Time, packet: P) -> PushResult<P>;
 
-    /// Takes the next packet due at or before `now`, delivered or dropped.
-    fn pop(&mut self, now: Time) -> Option<Output<P>>;
+    /// Takes the next packet due at or before `now`, delivered or dropped; none of an element that
+    /// holds no packets.
+    fn pop(&mut self, now: Time) -> Option<Output<P>> {
+        let _ = now;
+        None
+    }
 
     /// Time of the next call of `pop`; [`Time::NEVER`] while only a `push` can change that. It may
     /// be too early for a packet, but never too late.
-    fn next_at(&self) -> Time;
+    fn next_at(&self) -> Time {
+        Time::NEVER
+    }
 
     /// Packets and bytes in its queue at `now`, as its limit counts them; zero without a queue.
     fn queue(&mut self, now: Time) -> (u64, Bytes) {

@@ -5,7 +5,7 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::chance::Chance;
-use crate::element::{DropReason, Element, Output, Packet, PushResult};
+use crate::element::{DropReason, Element, Packet, PushResult};
 
 /// Independent random loss.
 #[derive(Debug)]
@@ -36,14 +36,6 @@ impl<P: Packet> Element<P> for Loss {
         } else {
             PushResult::Passed(packet)
         }
-    }
-
-    fn pop(&mut self, _now: Time) -> Option<Output<P>> {
-        None
-    }
-
-    fn next_at(&self) -> Time {
-        Time::NEVER
     }
 }
 

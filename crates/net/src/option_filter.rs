@@ -15,7 +15,7 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::chance::Chance;
-use crate::element::{DropReason, Element, Output, Packet, PushResult};
+use crate::element::{DropReason, Element, Packet, PushResult};
 
 /// The box's action on a packet with an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,14 +65,6 @@ impl<P: Packet> Element<P> for OptionFilter {
                 PushResult::Passed(packet)
             }
         }
-    }
-
-    fn pop(&mut self, _now: Time) -> Option<Output<P>> {
-        None
-    }
-
-    fn next_at(&self) -> Time {
-        Time::NEVER
     }
 }
 

@@ -17,7 +17,7 @@ use core::str::FromStr;
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use crate::element::{DropReason, Element, Output, Packet, PushResult};
+use crate::element::{DropReason, Element, Packet, PushResult};
 
 /// A policer's rate and burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,14 +90,6 @@ impl<P: Packet> Element<P> for Policer {
         } else {
             PushResult::Dropped(packet, DropReason::Policer)
         }
-    }
-
-    fn pop(&mut self, _now: Time) -> Option<Output<P>> {
-        None
-    }
-
-    fn next_at(&self) -> Time {
-        Time::NEVER
     }
 }
 
