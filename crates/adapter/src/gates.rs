@@ -291,7 +291,6 @@ pub fn passed(judged: &Result<SharedRecord, Refusal>) -> Option<Record> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headstart_startup::history::FlightOutcome;
     use headstart_units::Rate;
 
     fn known(live: u32) -> Option<SharedRecord> {
@@ -299,11 +298,7 @@ mod tests {
             saved_at: Time::from_millis(1_000),
             btl_bw: Rate::from_mbit_per_sec(25),
             rt_prop: Span::from_millis(50),
-            window: Bytes::ZERO,
-            ssthresh: Bytes::MAX,
-            outcome: FlightOutcome::Clean,
-            credit: Bytes::ZERO,
-            handshake_excess: Span::ZERO,
+            ..Record::default()
         };
         Some(SharedRecord { record, live })
     }

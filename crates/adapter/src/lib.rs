@@ -19,10 +19,7 @@
 //!     btl_bw: Rate::from_mbit_per_sec(50),
 //!     rt_prop: Span::from_millis(30),
 //!     window: Bytes::new(200_000),
-//!     ssthresh: Bytes::MAX,
-//!     outcome: FlightOutcome::default(),
-//!     credit: Bytes::ZERO,
-//!     handshake_excess: Span::ZERO,
+//!     ..Record::default()
 //! }));
 //!
 //! // A second one finds it: of use on a path with that RTT, and expired after ten minutes.

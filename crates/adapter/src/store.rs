@@ -189,21 +189,12 @@ pub fn server_key(remote: IpAddr, server_name: &str) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headstart_startup::history::{FlightOutcome, Record};
-    use headstart_units::{Rate, Span, Time};
+    use headstart_startup::history::Record;
+    use headstart_units::{Rate, Span};
     use std::net::Ipv4Addr;
 
     fn record(mbit: u64) -> Record {
-        Record {
-            saved_at: Time::ZERO,
-            btl_bw: Rate::from_mbit_per_sec(mbit),
-            rt_prop: Span::from_millis(50),
-            window: Bytes::ZERO,
-            ssthresh: Bytes::MAX,
-            outcome: FlightOutcome::Clean,
-            credit: Bytes::ZERO,
-            handshake_excess: Span::ZERO,
-        }
+        Record { btl_bw: Rate::from_mbit_per_sec(mbit), rt_prop: Span::from_millis(50), ..Record::default() }
     }
 
     fn peer(number: u32) -> IpAddr {

@@ -103,10 +103,9 @@ mod tests {
             btl_bw: Rate::from_mbit_per_sec(25),
             rt_prop: Span::from_millis(50),
             window: Bytes::new(150_000),
-            ssthresh: Bytes::MAX,
             outcome: FlightOutcome::Lossy,
             credit: Bytes::new(72_400),
-            handshake_excess: Span::ZERO,
+            ..Record::default()
         }
     }
 
@@ -136,9 +135,8 @@ mod tests {
                 rt_prop: Span::from_nanos(rt_prop),
                 window: Bytes::new(window),
                 ssthresh: Bytes::new(ssthresh),
-                outcome: FlightOutcome::Clean,
                 credit: Bytes::new(credit),
-                handshake_excess: Span::ZERO,
+                ..Record::default()
             };
             let Some(kernel) = CLOCKS.to_kernel(&record) else {
                 prop_assert!(btl_bw == 0 || rt_prop == 0 || rt_prop > MAX_RTT.as_nanos());

@@ -210,16 +210,7 @@ impl Draw {
 }
 
 fn record(btl_bw: Rate, rt_prop: Span) -> Record {
-    Record {
-        saved_at: Time::ZERO,
-        btl_bw,
-        rt_prop,
-        window: Bytes::ZERO,
-        ssthresh: Bytes::MAX,
-        outcome: FlightOutcome::Clean,
-        credit: Bytes::ZERO,
-        handshake_excess: Span::ZERO,
-    }
+    Record { btl_bw, rt_prop, ..Record::default() }
 }
 
 fn prior(draw: &mut Draw) -> Prior {

@@ -11,8 +11,8 @@ use headstart_net::{Direction, Limit, PathPlan, Seed};
 use headstart_quic::gates::Arm;
 use headstart_quic::guard::{Bounds, Stop};
 use headstart_quic::{Choice, ClientSetup, Gates, Guard, Policy, Rollout, Sharded, StartReport, Store};
-use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
-use headstart_units::{Bytes, Packets, Rate, Span};
+use headstart_startup::history::{Record, RecordUpdate};
+use headstart_units::{Packets, Rate, Span};
 use headstart_web::client::{self, ClientEndpoint, FetchPlan, Origin, Trust};
 use headstart_web::identity::Identity;
 use headstart_web::open::{self, ServerSettings};
@@ -68,16 +68,7 @@ async fn rollout(remembered: Rate, is_guarded: bool) -> (Vec<StartReport>, Optio
     let told = || locked(&reports).len();
     for number in 0..CONNECTIONS {
         let (_, lease) = history.open(IpAddr::V4(Ipv4Addr::LOCALHOST));
-        let record = Record {
-            saved_at: unix_now(),
-            btl_bw: remembered,
-            rt_prop: RTT,
-            window: Bytes::ZERO,
-            ssthresh: Bytes::MAX,
-            outcome: FlightOutcome::Clean,
-            credit: Bytes::ZERO,
-            handshake_excess: Span::ZERO,
-        };
+        let record = Record { saved_at: unix_now(), btl_bw: remembered, rt_prop: RTT, ..Record::default() };
         history.close(lease, RecordUpdate::Replace(record));
         let plan = FetchPlan {
             origin: Origin::of(&url).expect("an origin"),

@@ -12,7 +12,7 @@ use common::machine::{ALONE, Quota, hold_to};
 use common::{Relay, Watched, accept_all, endpoint, fetch, stock_client, stock_server, tls};
 use headstart_quic::store::client_key;
 use headstart_quic::{Choice, Epoch, Gates, ServerSetup, Sharded, Store};
-use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
+use headstart_startup::history::{Record, RecordUpdate};
 use headstart_units::{Bytes, Rate, Span};
 
 const QUOTA: Quota = Quota { good: 10, of: 12 };
@@ -52,16 +52,7 @@ async fn flight(mbit: u64) -> Spacing {
     let epoch = Epoch::now();
     #[expect(clippy::disallowed_methods, reason = "a record of now")]
     let saved_at = epoch.time(Instant::now());
-    let record = Record {
-        saved_at,
-        btl_bw,
-        rt_prop: rtt,
-        window: Bytes::ZERO,
-        ssthresh: Bytes::MAX,
-        outcome: FlightOutcome::Clean,
-        credit: Bytes::ZERO,
-        handshake_excess: Span::ZERO,
-    };
+    let record = Record { saved_at, btl_bw, rt_prop: rtt, ..Record::default() };
     store.close(lease, RecordUpdate::Replace(record));
     let choice = Choice::find("s-cubic").expect("carried");
     let setup = ServerSetup::new(stock_server(&server), server.clone(), choice).expect("set up");

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use headstart_quic::{Choice, Sharded, Store};
 use headstart_stack::{ConnectionSet, Crypto, Scenario, Transfer};
-use headstart_startup::history::{FlightOutcome, MemoryStore, Record, RecordUpdate};
+use headstart_startup::history::{MemoryStore, Record, RecordUpdate};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -114,16 +114,8 @@ fn processor_time() -> Duration {
 
 /// A hundred thousand peers, a million connections.
 fn history() {
-    let record = Record {
-        saved_at: Time::ZERO,
-        btl_bw: Rate::from_mbit_per_sec(25),
-        rt_prop: Span::from_millis(50),
-        window: Bytes::ZERO,
-        ssthresh: Bytes::MAX,
-        outcome: FlightOutcome::Clean,
-        credit: Bytes::ZERO,
-        handshake_excess: Span::ZERO,
-    };
+    let record =
+        Record { btl_bw: Rate::from_mbit_per_sec(25), rt_prop: Span::from_millis(50), ..Record::default() };
     let peer = |number: u32| IpAddr::V4(Ipv4Addr::from(number.wrapping_mul(0x9e37_79b9)));
     let stores: [(&str, Box<dyn Store>); 2] = [
         ("sharded", Box::new(Sharded::new(200_000))),

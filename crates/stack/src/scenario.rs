@@ -8,7 +8,7 @@ use headstart_quic::store::client_key;
 use headstart_quic::{Choice, ChoiceError, ClientSetup, CopyPolicy, Gates, Hint, Policy, ServerSetup, Store};
 use headstart_sim::peer_address;
 use headstart_startup::base;
-use headstart_startup::history::{FixedHash, FlightOutcome, MemoryStore, Record, RecordUpdate};
+use headstart_startup::history::{FixedHash, MemoryStore, Record, RecordUpdate};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 use noq_proto::TransportConfig;
 use noq_proto::crypto::rustls::QuicServerConfig;
@@ -196,16 +196,7 @@ impl Scenario {
         let store = Mutex::new(MemoryStore::new(1 << 10, FixedHash::default()));
         if let Some(Prior { rate, rtt }) = self.prior {
             let (_, lease) = Store::open(&store, client_key(peer_address(0)));
-            let record = Record {
-                saved_at: Time::ZERO,
-                btl_bw: rate,
-                rt_prop: rtt,
-                window: rate * rtt,
-                ssthresh: Bytes::MAX,
-                outcome: FlightOutcome::Clean,
-                credit: Bytes::ZERO,
-                handshake_excess: Span::ZERO,
-            };
+            let record = Record { btl_bw: rate, rt_prop: rtt, window: rate * rtt, ..Record::default() };
             Store::close(&store, lease, RecordUpdate::Replace(record));
         }
         Arc::new(store)

@@ -40,6 +40,22 @@ pub struct Record {
     pub handshake_excess: Span,
 }
 
+impl Default for Record {
+    /// A clean start that measured nothing.
+    fn default() -> Self {
+        Self {
+            saved_at: Time::ZERO,
+            btl_bw: Rate::ZERO,
+            rt_prop: Span::ZERO,
+            window: Bytes::ZERO,
+            ssthresh: Bytes::MAX,
+            outcome: FlightOutcome::Clean,
+            credit: Bytes::ZERO,
+            handshake_excess: Span::ZERO,
+        }
+    }
+}
+
 impl Record {
     /// BtlBw x RTprop; `None` if one of them is zero.
     #[must_use]
@@ -242,10 +258,7 @@ pub(crate) mod testing {
             btl_bw: Rate::from_bytes_per_sec(kilobytes_per_sec * 1000),
             rt_prop: Span::from_millis(rt_prop),
             window: mss * 40,
-            ssthresh: Bytes::MAX,
-            outcome: FlightOutcome::Clean,
-            credit: Bytes::ZERO,
-            handshake_excess: Span::ZERO,
+            ..Record::default()
         };
         prior.history = Some(SharedRecord { record, live: 0 });
         prior

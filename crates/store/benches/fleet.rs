@@ -16,10 +16,10 @@ mod server;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
+use headstart_startup::history::{Record, RecordUpdate};
 use headstart_store::fleet::{Address, Fleet, Options, Remote, State};
 use headstart_store::unix_now;
-use headstart_units::{Bytes, Rate, Span};
+use headstart_units::{Rate, Span};
 use server::{Server, until};
 
 const WAIT: Duration = Duration::from_secs(600);
@@ -34,11 +34,7 @@ fn record() -> Record {
         saved_at: unix_now(),
         btl_bw: Rate::from_mbit_per_sec(25),
         rt_prop: Span::from_millis(50),
-        window: Bytes::ZERO,
-        ssthresh: Bytes::MAX,
-        outcome: FlightOutcome::Clean,
-        credit: Bytes::ZERO,
-        handshake_excess: Span::ZERO,
+        ..Record::default()
     }
 }
 

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
+use headstart_startup::history::{Record, RecordUpdate};
 use headstart_store::{History, Options, unix_now};
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -26,10 +26,7 @@ fn record(now: Time) -> Record {
         btl_bw: Rate::from_mbit_per_sec(25),
         rt_prop: Span::from_millis(50),
         window: Bytes::new(156_250),
-        ssthresh: Bytes::MAX,
-        outcome: FlightOutcome::Clean,
-        credit: Bytes::ZERO,
-        handshake_excess: Span::ZERO,
+        ..Record::default()
     }
 }
 

@@ -207,16 +207,7 @@ impl Fleet {
     /// host starts from it any more.
     pub fn drop_record(&self, peer: IpAddr, now: Time) {
         self.shared().local.remove(peer);
-        let misled = Record {
-            saved_at: now,
-            btl_bw: Rate::ZERO,
-            rt_prop: Span::ZERO,
-            window: Bytes::ZERO,
-            ssthresh: Bytes::MAX,
-            outcome: FlightOutcome::Lossy,
-            credit: Bytes::ZERO,
-            handshake_excess: Span::ZERO,
-        };
+        let misled = Record { saved_at: now, outcome: FlightOutcome::Lossy, ..Record::default() };
         self.shared().mark_dropped(peer, &misled);
     }
 

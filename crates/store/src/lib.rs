@@ -22,10 +22,7 @@
 //!         btl_bw: Rate::from_mbit_per_sec(25),
 //!         rt_prop: Span::from_millis(50),
 //!         window: Bytes::new(156_250),
-//!         ssthresh: Bytes::MAX,
-//!         outcome: FlightOutcome::Clean,
-//!         credit: Bytes::ZERO,
-//!         handshake_excess: Span::ZERO,
+//!         ..Record::default()
 //!     }));
 //! }
 //! let (history, loaded) = History::open(&file, Options::default())?;

@@ -12,8 +12,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, Store};
-use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
-use headstart_units::{Bytes, Rate, Span, Time};
+use headstart_startup::history::{Record, RecordUpdate};
+use headstart_units::{Bytes, Rate, Span};
 use headstart_web::admission::Plain;
 use headstart_web::client::{self, FetchPlan, Origin, Trust};
 use headstart_web::identity::Identity;
@@ -205,14 +205,10 @@ fn compare(name: &str, scheme: &'static str, work: Work, rounds: usize, identity
 fn history() {
     let store = Sharded::default();
     let record = Record {
-        saved_at: Time::ZERO,
         btl_bw: Rate::from_mbit_per_sec(25),
         rt_prop: Span::from_millis(50),
         window: Bytes::new(156_250),
-        ssthresh: Bytes::MAX,
-        outcome: FlightOutcome::Clean,
-        credit: Bytes::ZERO,
-        handshake_excess: Span::ZERO,
+        ..Record::default()
     };
     let peers = 100_000_u32;
     let address =

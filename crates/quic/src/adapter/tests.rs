@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-use headstart_startup::history::{FlightOutcome, Record};
+use headstart_startup::history::Record;
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Ratio, Span};
 use noq_proto::Side;
@@ -71,14 +71,10 @@ fn shared(choice: Choice, gates: Gates, now: Instant, rate: u64, rtt: u64) -> Ar
     let mut rules = crate::shared::Rules::new(Side::Server, choice);
     rules.epoch = crate::Epoch::new(now, Time::from_millis(1));
     let record = Record {
-        saved_at: Time::ZERO,
         btl_bw: Rate::from_bytes_per_sec(rate),
         rt_prop: Span::from_nanos(rtt),
         window: Bytes::new(rate),
-        ssthresh: Bytes::MAX,
-        outcome: FlightOutcome::Clean,
-        credit: Bytes::ZERO,
-        handshake_excess: Span::ZERO,
+        ..Record::default()
     };
     let (_, lease) = store.open(client_key(PEER.into()));
     store.close(lease, headstart_startup::history::RecordUpdate::Replace(record));

@@ -17,7 +17,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use headstart_startup::catalogue;
-use headstart_startup::history::{FlightOutcome, Record, SharedRecord};
+use headstart_startup::history::{Record, SharedRecord};
 use headstart_startup::prior::{Access, Hint};
 use headstart_startup::{
     Ack, Congestion, Controller, Prior, RateSample, Rtt, Sent, Signal, Transmission, base,
@@ -98,9 +98,7 @@ fn prior() -> Prior {
         rt_prop: RTT,
         window: MSS * 75,
         ssthresh: MSS * 75,
-        outcome: FlightOutcome::Clean,
-        credit: Bytes::ZERO,
-        handshake_excess: Span::ZERO,
+        ..Record::default()
     };
     Prior {
         flow_size: Some(Bytes::new(100_000)),

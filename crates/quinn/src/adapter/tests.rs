@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use headstart_adapter::store::client_key;
 use headstart_adapter::{Epoch, Gates, Sharded, Store};
 use headstart_startup::catalogue;
-use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
+use headstart_startup::history::{Record, RecordUpdate};
 use headstart_startup::prior::{Access, Hint};
 use proptest::prelude::*;
 use quinn_proto::congestion::Controller as _;
@@ -66,14 +66,10 @@ fn event() -> impl Strategy<Value = Event> {
 fn adapter(scheme: &str, gates: Gates, now: Instant, rate: u64, rtt: Span) -> (Adapter, Handle) {
     let store = Arc::new(Sharded::new(10));
     let record = Record {
-        saved_at: Time::ZERO,
         btl_bw: Rate::from_bytes_per_sec(rate),
         rt_prop: rtt,
         window: Bytes::new(rate),
-        ssthresh: Bytes::MAX,
-        outcome: FlightOutcome::Clean,
-        credit: Bytes::ZERO,
-        handshake_excess: Span::ZERO,
+        ..Record::default()
     };
     let (_, lease) = store.open(client_key(PEER.into()));
     store.close(lease, RecordUpdate::Replace(record));

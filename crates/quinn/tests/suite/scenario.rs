@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use headstart_adapter::{Gates, StartReport, Store};
-use headstart_startup::history::{FixedHash, FlightOutcome, MemoryStore, Record, RecordUpdate};
+use headstart_startup::history::{FixedHash, MemoryStore, Record, RecordUpdate};
 use headstart_startup::prior::Hint;
-use headstart_units::{Bytes, Packets, Rate, Span, Time};
+use headstart_units::{Packets, Rate, Span, Time};
 
 pub const RATE: Rate = Rate::from_mbit_per_sec(25);
 pub const RTT: Span = Span::from_millis(50);
@@ -61,16 +61,7 @@ impl Scenario {
         let store = Mutex::new(MemoryStore::new(1 << 10, FixedHash::default()));
         if let Some((rate, rtt)) = self.record {
             let (_, lease) = Store::open(&store, key);
-            let record = Record {
-                saved_at: Time::ZERO,
-                btl_bw: rate,
-                rt_prop: rtt,
-                window: rate * rtt,
-                ssthresh: Bytes::MAX,
-                outcome: FlightOutcome::Clean,
-                credit: Bytes::ZERO,
-                handshake_excess: Span::ZERO,
-            };
+            let record = Record { btl_bw: rate, rt_prop: rtt, window: rate * rtt, ..Record::default() };
             Store::close(&store, lease, RecordUpdate::Replace(record));
         }
         Arc::new(store)

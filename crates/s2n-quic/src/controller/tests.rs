@@ -7,7 +7,7 @@ use headstart_adapter::start_report::RecordOutcome;
 use headstart_adapter::store::client_key;
 use headstart_adapter::{Gates, Handle, Sharded, Store};
 use headstart_startup::catalogue;
-use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
+use headstart_startup::history::{Record, RecordUpdate};
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::Rate;
 use proptest::prelude::*;
@@ -66,14 +66,10 @@ impl Stack {
     fn new(scheme: &str, gates: Gates, rate: u64, rtt: Span) -> Self {
         let store = Arc::new(Sharded::new(10));
         let record = Record {
-            saved_at: Time::ZERO,
             btl_bw: Rate::from_bytes_per_sec(rate),
             rt_prop: rtt,
             window: Bytes::new(rate),
-            ssthresh: Bytes::MAX,
-            outcome: FlightOutcome::Clean,
-            credit: Bytes::ZERO,
-            handshake_excess: Span::ZERO,
+            ..Record::default()
         };
         let (_, lease) = store.open(client_key(PEER.into()));
         store.close(lease, RecordUpdate::Replace(record));

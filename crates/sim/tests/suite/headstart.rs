@@ -120,16 +120,7 @@ fn poison(history: &mut MemoryStore, rt_prop: Span) {
         let fate = Revision { start: huge, earned: huge, most: huge, spent: Bytes::ZERO, least: huge };
         history.reserve(&mut lease, &mut |_| Bytes::new(1));
         history.release(&mut lease, &fate);
-        let record = Record {
-            saved_at: Time::ZERO,
-            btl_bw: Rate::from_mbit_per_sec(1500),
-            rt_prop,
-            window: Bytes::ZERO,
-            ssthresh: Bytes::MAX,
-            outcome: headstart_startup::history::FlightOutcome::Clean,
-            credit: Bytes::ZERO,
-            handshake_excess: Span::ZERO,
-        };
+        let record = Record { btl_bw: Rate::from_mbit_per_sec(1500), rt_prop, ..Record::default() };
         history.close(lease, RecordUpdate::Replace(record));
         assert_eq!(history.peek(peer_address(peer)).map(|record| record.credit), Some(huge));
     }

@@ -14,7 +14,7 @@ use headstart_quic::store::client_key;
 use headstart_quic::{Access, Choice, ClientSetup, Gates, Handle, Hint, ServerSetup, Sharded, Store};
 use headstart_stack::Identity;
 use headstart_stack::null::NoSecret;
-use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
+use headstart_startup::history::{Record, RecordUpdate};
 use headstart_units::{Bytes, Rate, Span};
 use noq_proto::{Connection, DatagramEvent, Dir, Endpoint, EndpointConfig, FourTuple};
 
@@ -46,10 +46,8 @@ fn server(scheme: Choice, copies: &Arc<Copies>, store: &Arc<Sharded>) -> ServerS
         btl_bw: RECORDED,
         rt_prop: Span::from_millis(1),
         window: Bytes::new(1_000_000),
-        ssthresh: Bytes::MAX,
-        outcome: FlightOutcome::Clean,
         credit: Bytes::new(1_000_000),
-        handshake_excess: Span::ZERO,
+        ..Record::default()
     };
     store.close(lease, RecordUpdate::Replace(record));
     let copies = Arc::clone(copies) as Arc<dyn DuplicateSender>;

@@ -11,7 +11,7 @@ use headstart_stack::simulation::RunOptions;
 use headstart_stack::{Crypto, Simulation};
 use headstart_startup::base;
 use headstart_startup::catalogue::{self, Name, Needs};
-use headstart_startup::history::{FixedHash, FlightOutcome, MemoryStore, Record, RecordUpdate, Store};
+use headstart_startup::history::{FixedHash, MemoryStore, Record, RecordUpdate, Store};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
 const RATE: Rate = Rate::from_mbit_per_sec(25);
@@ -145,16 +145,7 @@ fn scenario(scheme: &str, model: &str, script: &Answers) -> (Scenario, MemorySto
     let mut history = MemoryStore::new(16, FixedHash::default());
     if needs == Needs::History {
         let (_, lease) = history.open(peer_address(0));
-        let record = Record {
-            saved_at: Time::ZERO,
-            btl_bw: bandwidth,
-            rt_prop: RTT,
-            window: RATE * RTT,
-            ssthresh: Bytes::MAX,
-            outcome: FlightOutcome::Clean,
-            credit: Bytes::ZERO,
-            handshake_excess: Span::ZERO,
-        };
+        let record = Record { btl_bw: bandwidth, rt_prop: RTT, window: RATE * RTT, ..Record::default() };
         history.close(lease, RecordUpdate::Replace(record));
     }
     (scenario, history)

@@ -14,7 +14,7 @@ use headstart_sim::{
 };
 use headstart_stack::simulation::RunOptions;
 use headstart_stack::{Crypto, Simulation};
-use headstart_startup::history::{FixedHash, FlightOutcome, MemoryStore, Record, RecordUpdate, Store};
+use headstart_startup::history::{FixedHash, MemoryStore, Record, RecordUpdate, Store};
 use headstart_startup::{base, catalogue};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 
@@ -101,15 +101,11 @@ fn run(scheme: &str, workload: Box<dyn Workload>, record: Option<Record>) -> Tap
 
 fn right() -> Record {
     Record {
-        saved_at: Time::ZERO,
         // Headers take their part of the path's rate.
         btl_bw: Rate::from_mbit_per_sec(24),
         rt_prop: RTT,
         window: RATE * RTT,
-        ssthresh: Bytes::MAX,
-        outcome: FlightOutcome::Clean,
-        credit: Bytes::ZERO,
-        handshake_excess: Span::ZERO,
+        ..Record::default()
     }
 }
 

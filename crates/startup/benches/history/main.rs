@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Instant;
 
-use headstart_startup::history::{FixedHash, FlightOutcome, MemoryStore, Record, RecordUpdate, Store};
+use headstart_startup::history::{FixedHash, MemoryStore, Record, RecordUpdate, Store};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 const PEERS: u64 = 131_072;
@@ -27,10 +27,7 @@ fn visit(store: &mut MemoryStore, number: u64, at: u64) -> bool {
         btl_bw: Rate::from_mbit_per_sec(5),
         rt_prop: Span::from_millis(100),
         window: Bytes::new(62_500),
-        ssthresh: Bytes::MAX,
-        outcome: FlightOutcome::Clean,
-        credit: Bytes::ZERO,
-        handshake_excess: Span::ZERO,
+        ..Record::default()
     };
     store.close(lease, RecordUpdate::Replace(record));
     known.is_some()

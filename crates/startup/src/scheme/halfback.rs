@@ -293,7 +293,7 @@ mod tests {
     use super::super::steps::{Event, Expected, play};
     use super::*;
     use crate::base::testing::{MSS, acked, lost, timed_out};
-    use crate::history::{FlightOutcome, Record, SharedRecord};
+    use crate::history::{Record, SharedRecord};
     use headstart_units::Rate;
 
     /// A flow of unknown size, a receive window of ten segments, an RTT of 100 ms.
@@ -327,14 +327,11 @@ mod tests {
     fn the_first_flight_is_bounded_by_the_pacing_threshold() {
         let history = |rate| {
             let record = Record {
-                saved_at: Time::ZERO,
                 btl_bw: Rate::from_bytes_per_sec(rate),
                 rt_prop: Span::from_millis(100),
                 window: MSS,
                 ssthresh: MSS,
-                outcome: FlightOutcome::Clean,
-                credit: Bytes::ZERO,
-                handshake_excess: Span::ZERO,
+                ..Record::default()
             };
             Some(SharedRecord { record, live: 0 })
         };

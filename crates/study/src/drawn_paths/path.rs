@@ -13,9 +13,7 @@ use headstart_sim::{
     TcpConfig, peer_address,
 };
 use headstart_startup::catalogue::{self, Needs};
-use headstart_startup::history::{
-    FixedHash, FlightOutcome, MemoryStore, Record, RecordUpdate, Revision, Store,
-};
+use headstart_startup::history::{FixedHash, MemoryStore, Record, RecordUpdate, Revision, Store};
 use headstart_startup::prior::{Access, Hint};
 use headstart_startup::quick_start::router;
 use headstart_startup::{Scheme, Startup, base, rcp};
@@ -288,16 +286,7 @@ impl DrawnPath {
             let (_, mut lease) = history.open(peer_address(peer));
             history.reserve(&mut lease, &mut |_| Bytes::new(1));
             history.release(&mut lease, &revision);
-            let record = Record {
-                saved_at: Time::ZERO,
-                btl_bw: self.rate * 100,
-                rt_prop: self.plan.rtt(0),
-                window: Bytes::ZERO,
-                ssthresh: Bytes::MAX,
-                outcome: FlightOutcome::Clean,
-                credit: Bytes::ZERO,
-                handshake_excess: Span::ZERO,
-            };
+            let record = Record { btl_bw: self.rate * 100, rt_prop: self.plan.rtt(0), ..Record::default() };
             history.close(lease, RecordUpdate::Replace(record));
         }
         history

@@ -15,7 +15,7 @@ use headstart_sim::record::SenderEvent;
 use headstart_sim::workload::Workload;
 use headstart_sim::workload::long::{Listed, Start as Begin};
 use headstart_sim::workload::replay::{From, Message, Replay};
-use headstart_startup::history::{FlightOutcome, Record};
+use headstart_startup::history::Record;
 use headstart_startup::{Startup as _, Transmission};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
@@ -238,16 +238,7 @@ fn record_of(setup: &Setup, drift: Drift) -> Record {
     let btl_bw = Rate::from_bytes_per_sec((payload_rate(setup) / drift.rate) as u64);
     let rt_prop = Span::from_micros((rt_prop * 1e6) as u64);
     let window = btl_bw * rt_prop;
-    Record {
-        saved_at: Time::ZERO,
-        btl_bw,
-        rt_prop,
-        window,
-        ssthresh: Bytes::MAX,
-        outcome: FlightOutcome::Clean,
-        credit: Bytes::ZERO,
-        handshake_excess: Span::ZERO,
-    }
+    Record { btl_bw, rt_prop, window, ..Record::default() }
 }
 
 fn messages(setup: &Setup, options: &ChangedPathParams) -> Vec<Message> {

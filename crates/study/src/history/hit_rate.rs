@@ -28,7 +28,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use anyhow::Result;
 use headstart_sim::{Random, Seed};
-use headstart_startup::history::{FixedHash, FlightOutcome, Lease, MemoryStore, Record, RecordUpdate, Store};
+use headstart_startup::history::{FixedHash, Lease, MemoryStore, Record, RecordUpdate, Store};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::carrier::Detail;
@@ -238,10 +238,7 @@ impl VisitModel {
             btl_bw: Rate::from_mbit_per_sec(5),
             rt_prop: Span::from_millis(100),
             window: Bytes::new(62_500),
-            ssthresh: Bytes::MAX,
-            outcome: FlightOutcome::Clean,
-            credit: Bytes::ZERO,
-            handshake_excess: Span::ZERO,
+            ..Record::default()
         };
         self.store.close(lease, RecordUpdate::Replace(record));
     }

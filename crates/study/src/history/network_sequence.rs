@@ -20,7 +20,7 @@ use headstart_sim::workload::Opener;
 use headstart_sim::workload::replay::{From, Replay};
 use headstart_sim::{Random, Seed};
 use headstart_startup::catalogue::Entry;
-use headstart_startup::history::{FlightOutcome, Record};
+use headstart_startup::history::Record;
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::algorithm_1::{Decision, FlowEvents, Start};
@@ -257,16 +257,7 @@ fn record_of(setup: &Setup, rate: f64, rtt: f64) -> Record {
     let btl_bw = Rate::from_bytes_per_sec(btl_bw as u64);
     let rt_prop = Span::from_micros((setup.rtt().as_secs_f64() / rtt * 1e6) as u64);
     let window = btl_bw * rt_prop;
-    Record {
-        saved_at: Time::ZERO,
-        btl_bw,
-        rt_prop,
-        window,
-        ssthresh: Bytes::MAX,
-        outcome: FlightOutcome::Clean,
-        credit: Bytes::ZERO,
-        handshake_excess: Span::ZERO,
-    }
+    Record { btl_bw, rt_prop, window, ..Record::default() }
 }
 
 fn run_visit(

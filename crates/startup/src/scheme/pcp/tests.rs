@@ -2,7 +2,7 @@ use super::super::steps::{Event, Expected, play};
 use super::*;
 use crate::base::testing::{MSS, acked, lost, timed_out};
 use crate::event::Transmission;
-use crate::history::{FlightOutcome, Record, SharedRecord};
+use crate::history::{Record, SharedRecord};
 use crate::path::{RateEstimator, Rtt, SendStamp};
 use alloc::collections::VecDeque;
 use headstart_units::Time;
@@ -42,14 +42,11 @@ fn ack(sent: u64, rtt: u64) -> Event {
 #[test]
 fn the_first_probe_is_one_segment_in_half_an_rtt_or_a_third_of_the_recorded_rate() {
     let record = Record {
-        saved_at: Time::ZERO,
         btl_bw: Rate::from_bytes_per_sec(300_000),
         rt_prop: RTT,
         window: MSS,
         ssthresh: MSS,
-        outcome: FlightOutcome::Clean,
-        credit: Bytes::ZERO,
-        handshake_excess: Span::ZERO,
+        ..Record::default()
     };
     let known = Some(SharedRecord { record, live: 0 });
     for (history, rate, why) in [(None, 20_000, "PCP §3.3"), (known, 100_000, "PCP §3.4")] {
