@@ -91,7 +91,7 @@ enum Phase {
 /// BBR version 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Bbr {
-    params: Params,
+    pub(super) params: Params,
     phase: Phase,
     mss: Bytes,
     window: Bytes,
@@ -149,12 +149,6 @@ impl Bbr {
             restarts_from_idle: false,
             aggregation: Aggregation::default(),
         }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 
     /// BBR §4.1.1: updates BtlBw; true if a round began.

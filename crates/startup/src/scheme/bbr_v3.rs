@@ -110,7 +110,7 @@ enum AckPhase {
 /// BBR version 3.
 #[derive(Clone, Copy, Debug)]
 pub struct BbrV3 {
-    params: Params,
+    pub(super) params: Params,
     phase: Phase,
     mss: Bytes,
     window: Bytes,
@@ -241,12 +241,6 @@ impl BbrV3 {
             limited_until: Bytes::ZERO,
             restarts_from_idle: false,
         }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 
     fn max_bw(&self) -> Rate {

@@ -143,7 +143,7 @@ enum Phase {
 /// Blitzstart.
 #[derive(Clone, Copy, Debug)]
 pub struct Blitzstart {
-    params: Params,
+    pub(super) params: Params,
     phase: Phase,
 }
 
@@ -152,12 +152,6 @@ impl Blitzstart {
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self { params, phase: Phase::SlowStart(without_hint()) }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 
     /// The window from hint and RTT, if there is a usable hint.

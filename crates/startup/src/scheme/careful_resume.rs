@@ -107,7 +107,7 @@ struct Jump {
 /// Careful Resume.
 #[derive(Clone, Copy, Debug)]
 pub struct CarefulResume {
-    params: Params,
+    pub(super) params: Params,
     phase: Phase,
     /// `None` once HyStart++ has ended slow start.
     growth: Option<Growth>,
@@ -130,12 +130,6 @@ impl CarefulResume {
             refusal: None,
             discards_history: false,
         }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 
     /// The reason why there was no jump, once that is decided.

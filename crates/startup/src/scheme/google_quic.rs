@@ -52,7 +52,7 @@ crate::parameters! {
 /// Google QUIC's slow start.
 #[derive(Clone, Copy, Debug)]
 pub struct GoogleQuic {
-    params: Params,
+    pub(super) params: Params,
     growth: Growth,
     window: Bytes,
     srtt: Span,
@@ -64,12 +64,6 @@ impl GoogleQuic {
     pub fn new(params: Params) -> Self {
         let growth = if params.leaves_on_delay { Growth::until_delay() } else { Growth::new(false) };
         Self { params, growth, window: Bytes::ZERO, srtt: Span::ZERO }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 
     const fn hand_over(&self, mut how: HandOver) -> Next {

@@ -111,7 +111,7 @@ enum Phase {
 /// Halfback.
 #[derive(Clone, Copy, Debug)]
 pub struct Halfback {
-    params: Params,
+    pub(super) params: Params,
     mss: Bytes,
     phase: Phase,
     /// Offsets at which the flight begins and ends, in bytes since the connection began.
@@ -139,12 +139,6 @@ impl Halfback {
             delivered: Bytes::ZERO,
             recovery: FirstRecovery::new(Bytes::ZERO, first_recovery::WINDOW_AFTER_LOSS),
         }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 
     /// Of a flight in order, one copy for each ack and one ack for each segment, acks meet copies

@@ -113,7 +113,7 @@ crate::parameters! {
 /// `Headstart`.
 #[derive(Clone, Copy, Debug)]
 pub struct Headstart {
-    params: Params,
+    pub(super) params: Params,
     mss: Bytes,
     /// Limit of the first flight in bytes.
     flight: Bytes,
@@ -170,12 +170,6 @@ impl Headstart {
             handshake_rtt: None,
             reserved_by_others: Bytes::ZERO,
         }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 
     fn initial_bytes(&self) -> Bytes {

@@ -79,7 +79,7 @@ crate::parameters! {
 /// `JumpStart`.
 #[derive(Clone, Copy, Debug)]
 pub struct JumpStart {
-    params: Params,
+    pub(super) params: Params,
     mss: Bytes,
     /// Offset at which the flight ends, in bytes since the connection began.
     flight: Bytes,
@@ -100,12 +100,6 @@ impl JumpStart {
             growth: Growth::new(params.hystart),
             recovery: FirstRecovery::new(Bytes::ZERO, params.window_after_loss),
         }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 }
 

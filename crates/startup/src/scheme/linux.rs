@@ -31,7 +31,7 @@ crate::parameters! {
 /// Linux's slow start.
 #[derive(Clone, Copy, Debug)]
 pub struct Linux {
-    params: Params,
+    pub(super) params: Params,
     slow_start: SlowStart,
 }
 
@@ -40,12 +40,6 @@ impl Linux {
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self { params, slow_start: SlowStart::from_segments(params.initial_window) }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 }
 

@@ -102,7 +102,7 @@ macro_rules! schemes {
             pub fn print_parameters(&self, out: &mut dyn fmt::Write) -> fmt::Result {
                 match self {
                     $(Self::$scheme(held) => {
-                        crate::parameters::print(held!(scheme held $(, in $decorator)?).params(), out)
+                        crate::parameters::print(&held!(scheme held $(, in $decorator)?).params, out)
                     })+
                     Self::Foreign(_) => Ok(()),
                 }

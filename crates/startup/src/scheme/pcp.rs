@@ -111,7 +111,7 @@ enum Phase {
 /// PCP.
 #[derive(Clone, Copy, Debug)]
 pub struct Pcp {
-    params: Params,
+    pub(super) params: Params,
     phase: Phase,
     mss: Bytes,
     srtt: Span,
@@ -140,12 +140,6 @@ impl Pcp {
             round: Round::default(),
             queue: Queue::default(),
         }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 
     /// One segment for each round trip: the least base rate, and the least increase worth a probe.

@@ -70,7 +70,7 @@ const PLACES: u32 = 16;
 /// Prague.
 #[derive(Clone, Copy, Debug)]
 pub struct Prague {
-    params: Params,
+    pub(super) params: Params,
     mss: Bytes,
     window: Bytes,
     ssthresh: Bytes,
@@ -109,12 +109,6 @@ impl Prague {
             rounds: 0,
             round_at: Time::ZERO,
         }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 
     /// Prague §2.4.4: R_virt, or the RTT itself while the dependence on it is not reduced yet.

@@ -121,7 +121,7 @@ enum Phase {
 /// Quick-Start's sender.
 #[derive(Clone, Copy, Debug)]
 pub struct QuickStart {
-    params: Params,
+    pub(super) params: Params,
     phase: Phase,
     mss: Bytes,
     window: Bytes,
@@ -154,12 +154,6 @@ impl QuickStart {
     pub const fn assuming_rtt(mut self, rtt: Span) -> Self {
         self.params.assumed_rtt = rtt;
         self
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 
     fn initial_window(&self) -> Bytes {

@@ -77,7 +77,7 @@ enum Phase {
 /// The Rapid Start scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct RapidStart {
-    params: Params,
+    pub(super) params: Params,
     phase: Phase,
     mss: Bytes,
     window: Bytes,
@@ -98,12 +98,6 @@ impl RapidStart {
             spread_over: None,
             rtt_floor: Floor::default(),
         }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 
     fn begin_shrinking(&mut self, now: Time) {

@@ -56,7 +56,7 @@ crate::parameters! {
 /// RCP's sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Rcp {
-    params: Params,
+    pub(super) params: Params,
     mss: Bytes,
     /// The stamped rate; `None` on a path without RCP routers.
     stamped: Option<Rate>,
@@ -80,12 +80,6 @@ impl Rcp {
             window: Bytes::ZERO,
             growth: Growth::new(false),
         }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 
     /// The rate of payload: the stamped rate less headers.

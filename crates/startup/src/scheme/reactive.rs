@@ -34,7 +34,7 @@ crate::parameters! {
 /// Reactive TCP.
 #[derive(Clone, Copy, Debug)]
 pub struct Reactive {
-    params: Params,
+    pub(super) params: Params,
     slow_start: SlowStart,
 }
 
@@ -43,12 +43,6 @@ impl Reactive {
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self { params, slow_start: SlowStart::from_segments(params.initial_window) }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 }
 

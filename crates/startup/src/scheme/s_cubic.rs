@@ -80,7 +80,7 @@ enum Phase {
 /// S-Cubic: Stateful-TCP with any base controller, CUBIC in the paper.
 #[derive(Clone, Copy, Debug)]
 pub struct SCubic {
-    params: Params,
+    pub(super) params: Params,
     phase: Phase,
     window: Bytes,
     initial: Bytes,
@@ -98,12 +98,6 @@ impl SCubic {
             initial: Bytes::ZERO,
             min_window: Bytes::ZERO,
         }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 }
 

@@ -73,7 +73,7 @@ crate::parameters! {
 /// Slow start.
 #[derive(Clone, Copy, Debug)]
 pub struct SlowStart {
-    params: Params,
+    pub(super) params: Params,
     growth: Growth,
     window: Bytes,
 }
@@ -118,12 +118,6 @@ impl SlowStart {
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self { params, growth: Growth::new(params.hystart), window: Bytes::ZERO }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 }
 

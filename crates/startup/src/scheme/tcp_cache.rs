@@ -57,7 +57,7 @@ enum Phase {
 /// TCP-Cache.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpCache {
-    params: Params,
+    pub(super) params: Params,
     phase: Phase,
     window: Bytes,
 }
@@ -67,12 +67,6 @@ impl TcpCache {
     #[must_use]
     pub const fn new(params: Params) -> Self {
         Self { params, phase: Phase::SlowStart, window: Bytes::ZERO }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 }
 

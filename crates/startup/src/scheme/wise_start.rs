@@ -142,7 +142,7 @@ struct Feedback {
 /// WiseStart.
 #[derive(Clone, Copy, Debug)]
 pub struct WiseStart {
-    params: Params,
+    pub(super) params: Params,
     phase: Phase,
     growth: Growth,
     mss: Bytes,
@@ -168,12 +168,6 @@ impl WiseStart {
             pace: None,
             sending: SendRate::default(),
         }
-    }
-
-    /// The parameters it was made with.
-    #[must_use]
-    pub const fn params(&self) -> &Params {
-        &self.params
     }
 
     /// Algorithm 1, lines 18 to 22.
