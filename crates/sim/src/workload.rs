@@ -84,7 +84,7 @@ pub struct PageReport {
 }
 
 /// A connection to be opened.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct FlowSpec {
     /// Its settings: an index into the run's groups.
     pub group: u16,

@@ -264,14 +264,11 @@ const PACKET: Bytes = Bytes::new(1_200);
 fn opening(number: usize, connection: &PlannedConnection) -> (Time, FlowSpec) {
     let spec = FlowSpec {
         group: number as u16,
-        class: 0,
         peer: connection.peer,
         opener: Opener::Receiver,
         bytes: connection.transfer.size,
         size_known: true,
-        keep_open: false,
-        shares_handshake: false,
-        tag: 0,
+        ..FlowSpec::default()
     };
     (connection.transfer.at, spec)
 }

@@ -47,15 +47,11 @@ impl Workload for Requests {
         orders.push(match self.flow {
             Some(flow) => Order::Ask { flow, bytes },
             None => Order::Open(FlowSpec {
-                group: 0,
-                class: 0,
-                peer: 0,
                 opener: Opener::Receiver,
                 bytes,
                 size_known: true,
                 keep_open: true,
-                shares_handshake: false,
-                tag: 0,
+                ..FlowSpec::default()
             }),
         });
     }

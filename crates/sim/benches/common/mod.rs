@@ -134,15 +134,10 @@ impl Workload for Turns {
 
     fn on_time(&mut self, _: Time, orders: &mut Vec<Order>) {
         orders.push(Order::Open(FlowSpec {
-            group: 0,
             class: (self.opened % usize::from(self.pairs)) as u16,
-            peer: 0,
             opener: Opener::Sender,
             bytes: self.bytes,
-            size_known: false,
-            keep_open: false,
-            shares_handshake: false,
-            tag: 0,
+            ..FlowSpec::default()
         }));
         self.opened += 1;
     }

@@ -145,9 +145,7 @@ impl Workload for Arrivals {
             opener: self.opener,
             bytes: self.draw_size(),
             size_known: true,
-            keep_open: false,
-            shares_handshake: false,
-            tag: 0,
+            ..FlowSpec::default()
         }));
         self.step();
     }

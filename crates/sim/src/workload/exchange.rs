@@ -99,14 +99,12 @@ impl Workload for Sessions {
         self.live.insert(number, Session { script, requested: 1 });
         orders.push(Order::Open(FlowSpec {
             group: self.spec.group,
-            class: 0,
             peer: self.random.below(u64::from(self.spec.peers.max(1))) as u32,
             opener: Opener::Receiver,
             bytes: self.spec.scripts[script][0].bytes,
-            size_known: false,
             keep_open: true,
-            shares_handshake: false,
             tag: number,
+            ..FlowSpec::default()
         }));
         self.step();
     }

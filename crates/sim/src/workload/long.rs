@@ -47,13 +47,10 @@ impl Workload for Listed {
             orders.push(Order::Open(FlowSpec {
                 group: start.group,
                 class: start.class,
-                peer: 0,
                 opener: self.opener,
                 bytes: start.bytes,
                 size_known: start.size_known,
-                keep_open: false,
-                shares_handshake: false,
-                tag: 0,
+                ..FlowSpec::default()
             }));
         }
     }

@@ -161,14 +161,13 @@ impl Pages {
         *visit.opened.entry(origin).or_default() += 1;
         orders.push(Order::Open(FlowSpec {
             group: visit.group,
-            class: 0,
             peer: visit.peer,
             opener: Opener::Receiver,
             bytes,
             size_known: true,
             keep_open: true,
-            shares_handshake: false,
             tag: tag.word(),
+            ..FlowSpec::default()
         }));
     }
 

@@ -49,17 +49,7 @@ impl Replay {
             rest.sort_by_key(|message| message.at);
         }
         let bytes = messages.first().map_or(Bytes::ZERO, |message| message.bytes);
-        let spec = FlowSpec {
-            group,
-            class: 0,
-            peer: 0,
-            opener,
-            bytes,
-            size_known: false,
-            keep_open: true,
-            shares_handshake: false,
-            tag: 0,
-        };
+        let spec = FlowSpec { group, opener, bytes, keep_open: true, ..FlowSpec::default() };
         Self { spec, opens_at, from, first_read_at: Time::NEVER, messages, requested: 0, read: 0, flow: None }
     }
 }

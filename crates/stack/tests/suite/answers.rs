@@ -50,15 +50,11 @@ impl Workload for RequestAfterAnswer {
         let Some(flow) = self.flow else {
             self.next_at = Time::NEVER;
             return orders.push(Order::Open(FlowSpec {
-                group: 0,
-                class: 0,
-                peer: 0,
                 opener: Opener::Receiver,
                 bytes: Bytes::new(self.script.first),
                 size_known: true,
                 keep_open: true,
-                shares_handshake: false,
-                tag: 0,
+                ..FlowSpec::default()
             }));
         };
         while let Some(bytes) = self.script.then.get(self.asked) {

@@ -79,9 +79,10 @@ crate::parameters! {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
     /// Doubles the rate each round trip.
+    #[default]
     Startup,
     /// Drains the queue that Startup left.
     Drain,
@@ -98,8 +99,9 @@ enum Phase {
 }
 
 /// BBR.ack_phase: the relation of arriving acks to the last probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum AckPhase {
+    #[default]
     Init,
     Refilling,
     ProbeStarting,
@@ -108,7 +110,7 @@ enum AckPhase {
 }
 
 /// BBR version 3.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct BbrV3 {
     pub(super) params: Params,
     phase: Phase,
@@ -194,52 +196,16 @@ impl BbrV3 {
     pub fn new(params: Params) -> Self {
         Self {
             params,
-            phase: Phase::Startup,
-            mss: Bytes::ZERO,
-            window: Bytes::ZERO,
             pace: Rate::MAX,
-            round: Round::default(),
-            max_bw: [Rate::ZERO; 2],
             bw_shortterm: Rate::MAX,
-            bw_latest: Rate::ZERO,
             inflight_longterm: Bytes::MAX,
             inflight_shortterm: Bytes::MAX,
-            inflight_latest: Bytes::ZERO,
             min_rtt: Span::MAX,
-            min_rtt_at: Time::ZERO,
             probe_rtt_min: Span::MAX,
-            probe_rtt_min_at: Time::ZERO,
             probe_rtt_done_at: Time::NEVER,
-            probe_rtt_had_round: false,
-            extra: Extra::default(),
-            full_bw: Rate::ZERO,
-            full_bw_count: 0,
-            full_bw_now: false,
-            full_bw_reached: false,
-            drain_since: 0,
-            ack_phase: AckPhase::Init,
-            is_probe_sample: false,
             probe_up_acked_per_inc: Bytes::MAX,
-            probe_up_acked: Bytes::ZERO,
-            probe_up_rounds: 0,
-            rounds_since_probe: 0,
-            probe_at: Time::ZERO,
-            prev_probe_too_high: false,
-            prev_probe_precautionary: false,
             random: 1,
-            losses: Losses::default(),
-            newly_lost: Bytes::ZERO,
-            loss_events: 0,
-            loss_round_ends: Bytes::ZERO,
-            is_loss_in_round: false,
-            marks: Marks::default(),
-            in_recovery: false,
-            recovery_since: 0,
-            repaired_at: Bytes::ZERO,
-            prior_window: Bytes::ZERO,
-            is_limited: [false; 2],
-            limited_until: Bytes::ZERO,
-            restarts_from_idle: false,
+            ..Self::default()
         }
     }
 

@@ -68,7 +68,7 @@ const MINIMUM_SEGMENTS: u64 = 2;
 const PLACES: u32 = 16;
 
 /// Prague.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Prague {
     pub(super) params: Params,
     mss: Bytes,
@@ -94,21 +94,7 @@ impl Prague {
     /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
-        Self {
-            params,
-            mss: Bytes::ZERO,
-            window: Bytes::ZERO,
-            ssthresh: Bytes::MAX,
-            srtt: Span::ZERO,
-            alpha: None,
-            acked: Bytes::ZERO,
-            marked: Bytes::ZERO,
-            averaged_at: Time::ZERO,
-            cut: None,
-            carry: 0,
-            rounds: 0,
-            round_at: Time::ZERO,
-        }
+        Self { params, ssthresh: Bytes::MAX, ..Self::default() }
     }
 
     /// Prague §2.4.4: R_virt, or the RTT itself while the dependence on it is not reduced yet.

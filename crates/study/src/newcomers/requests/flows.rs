@@ -70,13 +70,12 @@ impl Workload for Flows {
         orders.push(Order::Open(FlowSpec {
             group: arrival.group,
             class: arrival.group,
-            peer: 0,
             opener: Opener::Receiver,
             bytes: if is_long { FIRST } else { arrival.bytes },
             size_known: !is_long,
             keep_open: true,
-            shares_handshake: false,
             tag: self.opened.len() as u64,
+            ..FlowSpec::default()
         }));
         self.opened.push((arrival, 1));
     }
