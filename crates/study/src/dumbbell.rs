@@ -16,31 +16,30 @@ use crate::carrier::{Carrier as _, Detail, Observer, attempts};
 use crate::informed::Informed;
 use crate::options::{SizeName, UpOptions};
 use crate::setup::{self, BESIDE, LONG, REFERENCE, Setup, TESTED};
-use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
+use crate::study::{Case, Declared, Measure, Measured, Profile, Study, measures};
 
-const GROUP_MEASURES: &[Measure] = &[
-    Measure::new("mean", "ms", "mean completion time"),
-    Measure::new("p50", "ms", "median completion time"),
-    Measure::new("p90", "ms", "90th percentile of completion times"),
-    Measure::new("p99", "ms", "99th percentile of completion times"),
-    Measure::new("acknowledged", "ms", "mean time from the first SYN to the sender's last ack")
-        .with_detail(Detail::Events),
-    Measure::new("transfer", "ms", "mean completion time without the handshake"),
-    Measure::new("rounds", "", "mean completion time in round trips of the flow's own path"),
-    Measure::new("lost", "per flow", "segments declared lost").with_detail(Detail::Counts),
-    Measure::new("retransmissions", "per flow", "normal retransmissions, probes included, copies not")
-        .with_detail(Detail::Events),
-    Measure::new("copies", "per flow", "proactive copies").with_detail(Detail::Counts),
-    Measure::new("timeouts", "per flow", "retransmission timeouts").with_detail(Detail::Counts),
-    Measure::new("probes", "per flow", "probes").with_detail(Detail::Events),
-    Measure::new("overhead", "", "payload bytes sent over payload bytes delivered")
-        .with_detail(Detail::Counts),
-    Measure::new("flows", "", "flows that began after the warm-up"),
-    Measure::new("unfinished", "", "those of them that the run's end cut off"),
-    Measure::new("delivered", "", "payload bytes delivered"),
-    Measure::new("page.mean", "ms", "mean page response time"),
-    Measure::new("page.p50", "ms", "median page response time"),
-];
+measures! {
+    /// Measures of a group of flows.
+    GROUP_MEASURES, group_values of Totals:
+    Measure::new("mean", "ms", "mean completion time"), |it| millis(it.completion.mean());
+    Measure::new("p50", "ms", "median completion time"), |it| millis(it.completion.quantile(500));
+    Measure::new("p90", "ms", "90th percentile of completion times"), |it| millis(it.completion.quantile(900));
+    Measure::new("p99", "ms", "99th percentile of completion times"), |it| millis(it.completion.quantile(990));
+    Measure::new("acknowledged", "ms", "mean time from the first SYN to the sender's last ack").with_detail(Detail::Events), |it| millis(it.acknowledged.mean());
+    Measure::new("transfer", "ms", "mean completion time without the handshake"), |it| millis(it.transfer.mean());
+    Measure::new("rounds", "", "mean completion time in round trips of the flow's own path"), |it| it.mean_rounds();
+    Measure::new("lost", "per flow", "segments declared lost").with_detail(Detail::Counts), |it| it.counts.lost as f64 / it.flows as f64;
+    Measure::new("retransmissions", "per flow", "normal retransmissions, probes included, copies not").with_detail(Detail::Events), |it| it.counts.retransmissions as f64 / it.flows as f64;
+    Measure::new("copies", "per flow", "proactive copies").with_detail(Detail::Counts), |it| it.counts.copies as f64 / it.flows as f64;
+    Measure::new("timeouts", "per flow", "retransmission timeouts").with_detail(Detail::Counts), |it| it.counts.timeouts as f64 / it.flows as f64;
+    Measure::new("probes", "per flow", "probes").with_detail(Detail::Events), |it| it.counts.probes as f64 / it.flows as f64;
+    Measure::new("overhead", "", "payload bytes sent over payload bytes delivered").with_detail(Detail::Counts), |it| it.overhead();
+    Measure::new("flows", "", "flows that began after the warm-up"), |it| it.flows as f64;
+    Measure::new("unfinished", "", "those of them that the run's end cut off"), |it| it.unfinished as f64;
+    Measure::new("delivered", "", "payload bytes delivered"), |it| it.delivered.get() as f64;
+    Measure::new("page.mean", "ms", "mean page response time"), |it| millis(it.pages.mean());
+    Measure::new("page.p50", "ms", "median page response time"), |it| millis(it.pages.quantile(500));
+}
 
 const RUN_MEASURES: &[Measure] = &[
     Measure::new("link-loss", "%", "packets dropped by the bottleneck, of those offered"),
@@ -151,31 +150,13 @@ fn add_group(measured: &mut Measured, prefix: &str, totals: &Totals) {
     if totals.flows == 0 && totals.pages.count() == 0 {
         return;
     }
-    let flows = totals.flows as f64;
-    let counts = &totals.counts;
-    let millis = |span: Option<Span>| span.map_or(f64::NAN, Span::as_millis_f64);
-    for (name, value) in [
-        ("mean", millis(totals.completion.mean())),
-        ("p50", millis(totals.completion.quantile(500))),
-        ("p90", millis(totals.completion.quantile(900))),
-        ("p99", millis(totals.completion.quantile(990))),
-        ("acknowledged", millis(totals.acknowledged.mean())),
-        ("transfer", millis(totals.transfer.mean())),
-        ("rounds", totals.mean_rounds()),
-        ("lost", counts.lost as f64 / flows),
-        ("retransmissions", counts.retransmissions as f64 / flows),
-        ("copies", counts.copies as f64 / flows),
-        ("timeouts", counts.timeouts as f64 / flows),
-        ("probes", counts.probes as f64 / flows),
-        ("overhead", totals.overhead()),
-        ("flows", flows),
-        ("unfinished", totals.unfinished as f64),
-        ("delivered", totals.delivered.get() as f64),
-        ("page.mean", millis(totals.pages.mean())),
-        ("page.p50", millis(totals.pages.quantile(500))),
-    ] {
-        measured.add(format!("{prefix}{name}"), value);
+    for (measure, value) in GROUP_MEASURES.iter().zip(group_values(totals)) {
+        measured.add(format!("{prefix}{}", measure.name), value);
     }
+}
+
+fn millis(span: Option<Span>) -> f64 {
+    span.map_or(f64::NAN, Span::as_millis_f64)
 }
 
 /// The profile of completion times by flow size.

@@ -108,6 +108,21 @@ impl Measure {
     }
 }
 
+/// Declares measures, each with its value of what a run left: the list of them, and a function with
+/// their values in the same order.
+macro_rules! measures {
+    ($(#[$about:meta])* $list:ident, $values:ident of $run:ty: $($measure:expr, $value:expr;)+) => {
+        $(#[$about])*
+        const $list: &[Measure] = &[$($measure),+];
+
+        fn $values(run: &$run) -> impl Iterator<Item = f64> {
+            const ALL: &[fn(&$run) -> f64] = &[$($value),+];
+            ALL.iter().map(move |value| value(run))
+        }
+    };
+}
+pub(crate) use measures;
+
 /// A family of numbers, each named by its position on the x axis: `name/x`.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
