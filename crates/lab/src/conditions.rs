@@ -122,9 +122,9 @@ impl ConditionColumns {
 
     /// The header of a table with these measures.
     #[must_use]
-    pub fn header<'a>(&'a self, measures: &[&'a str]) -> Vec<&'a str> {
+    pub fn header<'a>(&'a self, measures: &[(&'static str, Kind)]) -> Vec<&'a str> {
         let names = |columns: &'a [(String, String)]| columns.iter().map(|(name, _)| name.as_str());
-        names(&self.before).chain(measures.iter().copied()).chain(names(&self.behind)).collect()
+        names(&self.before).chain(measures.iter().map(|(name, _)| *name)).chain(names(&self.behind)).collect()
     }
 
     /// The columns of such a table of `setup`, whose measures are of these kinds.

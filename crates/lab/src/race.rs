@@ -480,6 +480,10 @@ fn invalid<'a>(results: impl Iterator<Item = &'a JobResult>) -> (usize, usize) {
 /// A scheme's result as machines read it: its numbers by name, in order.
 pub type Row = Vec<(&'static str, Value)>;
 
+fn texts(row: &Row) -> Vec<String> {
+    row.iter().map(|(_, value)| value.to_string()).collect()
+}
+
 fn kinds(row: &Row) -> Vec<(&'static str, Kind)> {
     row.iter().map(|(name, value)| (*name, value.kind())).collect()
 }
@@ -580,35 +584,19 @@ impl Race {
     /// The same of [`Self::seeds`].
     #[must_use]
     pub fn seed_kinds(&self) -> Vec<(&'static str, Kind)> {
-        self.scheme_results
-            .iter()
-            .find_map(|scheme_result| scheme_result.seeds.first())
-            .map(kinds)
-            .unwrap_or_default()
-    }
-
-    /// The names of the rows' numbers, in order.
-    #[must_use]
-    pub fn columns(&self) -> Vec<&'static str> {
-        self.scheme_results
-            .first()
-            .map(|first| first.row().iter().map(|(name, _)| *name).collect())
-            .unwrap_or_default()
-    }
-
-    /// The numbers of each scheme and seed, as text, behind their names.
-    #[must_use]
-    pub fn seeds(&self) -> (Vec<&'static str>, Vec<Vec<String>>) {
-        let rows = || self.scheme_results.iter().flat_map(|scheme_result| &scheme_result.seeds);
-        let names = rows().next().map(|row| row.iter().map(|(name, _)| *name).collect());
-        let fields = |row: &Row| row.iter().map(|(_, value)| value.to_string()).collect();
-        (names.unwrap_or_default(), rows().map(fields).collect())
+        let first = self.scheme_results.iter().find_map(|scheme_result| scheme_result.seeds.first());
+        first.map(kinds).unwrap_or_default()
     }
 
     /// The rows as text.
     #[must_use]
     pub fn rows(&self) -> Vec<Vec<String>> {
-        let fields = |row: Row| row.into_iter().map(|(_, value)| value.to_string()).collect();
-        self.scheme_results.iter().map(|scheme_result| fields(scheme_result.row())).collect()
+        self.scheme_results.iter().map(|scheme_result| texts(&scheme_result.row())).collect()
+    }
+
+    /// The numbers of each scheme and seed, as text.
+    #[must_use]
+    pub fn seeds(&self) -> Vec<Vec<String>> {
+        self.scheme_results.iter().flat_map(|scheme_result| &scheme_result.seeds).map(texts).collect()
     }
 }

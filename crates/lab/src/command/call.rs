@@ -97,7 +97,7 @@ pub fn race(options: &[String], folder: &Path) -> Result<Answer> {
     };
     let mut tables = vec![
         ("schemes".to_owned(), Table { columns: named(result.kinds()), rows: result.rows() }),
-        ("seeds".to_owned(), Table { columns: named(result.seed_kinds()), rows: result.seeds().1 }),
+        ("seeds".to_owned(), Table { columns: named(result.seed_kinds()), rows: result.seeds() }),
     ];
     if let Some(capacities) = &capacities {
         let columns = vec![

@@ -13,7 +13,10 @@ use toml::Value;
 
 use super::words::{self, format_value};
 use crate::errors::Refuse as _;
-use crate::options::{PathPreset, QueueDiscipline, usual_buffer};
+use crate::options::{
+    PathOptions, PathPreset, QueueDiscipline, RunOptions, TransportOptions, WorkloadOptions, usual_buffer,
+};
+use crate::setup::Setup;
 use crate::sweep::WITH_COMMAS;
 
 const MAX_BYTES: u64 = 1 << 20;
@@ -31,6 +34,31 @@ pub struct PlanOptions {
     /// Write the options of this run as such a file
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     pub save_plan: Option<PathBuf>,
+}
+
+/// The options of a run, which `race`, `sweep` and `trace` share.
+#[derive(Args, Debug)]
+pub struct ExperimentOptions {
+    #[command(flatten)]
+    pub plan: PlanOptions,
+    #[command(flatten)]
+    pub path: PathOptions,
+    #[command(flatten)]
+    pub workload: WorkloadOptions,
+    #[command(flatten)]
+    pub run: RunOptions,
+    #[command(flatten)]
+    pub transport: TransportOptions,
+}
+
+impl ExperimentOptions {
+    /// The setup of these options.
+    ///
+    /// # Errors
+    /// If they are refused.
+    pub fn setup(self) -> Result<Setup> {
+        Setup::new(crate::CARRIERS, self.path, self.transport, self.workload, self.run)
+    }
 }
 
 /// Options about plans, or for one call only.

@@ -9,14 +9,13 @@ use headstart_report::rows::RowFile;
 use headstart_units::Ratio;
 
 use super::format::Format;
-use super::plan::PlanOptions;
+use super::plan::ExperimentOptions;
 use super::terminal::{self, command_line, print, print_table};
 use crate::capacity::{self, Capacity};
 use crate::conditions::{self, conditions};
 use crate::errors::Refuse as _;
 use crate::estimate::Estimate;
 use crate::flows::Flows;
-use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
 use crate::output::Folder;
 use crate::progress::Progress;
 use crate::race::{self, Race, Value};
@@ -28,15 +27,7 @@ use crate::verdict::SortKey;
 #[derive(Args, Debug)]
 pub struct RaceArgs {
     #[command(flatten)]
-    pub plan: PlanOptions,
-    #[command(flatten)]
-    pub path: PathOptions,
-    #[command(flatten)]
-    pub workload: WorkloadOptions,
-    #[command(flatten)]
-    pub run: RunOptions,
-    #[command(flatten)]
-    pub transport: TransportOptions,
+    pub experiment: ExperimentOptions,
     /// Search the feasible capacity of every scheme too (minutes, not seconds; use --duration 600s)
     #[arg(long, help_heading = "Output")]
     pub capacity: bool,
@@ -62,8 +53,7 @@ pub struct RaceArgs {
 /// # Errors
 /// If the runs are refused.
 pub fn prepare(args: RaceArgs) -> Result<(Setup, Estimate, OutputOptions)> {
-    let setup =
-        Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
+    let setup = args.experiment.setup().or_refuse()?;
     if args.capacity && setup.carrier().is_real_time() {
         return Err(anyhow!(
             "--capacity: found it with --in emulator, where its hundreds of runs would take days: expected --in simulator"
@@ -130,21 +120,19 @@ pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
     let json = json(&command_line(), &setup, &result, capacities.as_deref())?;
     let around = conditions::ConditionColumns::new(&setup, &[]);
     let rows = |rows: Vec<Vec<String>>| rows.into_iter().map(|row| around.row(row));
-    let measures = result.columns();
-    let header = around.header(&measures);
+    let header = around.header(&result.kinds());
     let csv_rows: Vec<Vec<String>> = rows(result.rows()).collect();
     match args.format {
         Format::Table => print_race(&setup, &result, args.sort, capacities.as_deref())?,
         other => other.print(&header, &csv_rows, || Ok(json.clone()))?,
     }
     let folder = store.folder().clone();
-    let (columns, seeds) = result.seeds();
     let report = show::race::report(&setup, &result, args.sort, capacities.as_deref(), &command_line());
     let page = folder.write("report.html", report.html().as_bytes());
     let place = page.as_ref().map(|page| page.display().to_string()).unwrap_or_default();
     terminal::written([
         folder.write_csv("race.csv", &header, &csv_rows).map(drop),
-        folder.write_csv("seeds.csv", &around.header(&columns), rows(seeds)).map(drop),
+        folder.write_csv("seeds.csv", &around.header(&result.seed_kinds()), rows(result.seeds())).map(drop),
         folder.write("race.json", json.as_bytes()).map(drop),
         page.map(drop),
         terminal::closed(store).map(drop),

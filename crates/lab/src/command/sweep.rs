@@ -10,13 +10,12 @@ use headstart_study::dependencies::idle;
 
 use super::format::{self, Format};
 use super::merge;
-use super::plan::{self, PlanOptions};
+use super::plan::{self, ExperimentOptions};
 use super::terminal::{self, command_line, print, print_table};
 use crate::conditions::ConditionColumns;
 use crate::errors::Refuse as _;
 use crate::estimate::Estimate;
 use crate::flows::Flows;
-use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
 use crate::output::Folder;
 use crate::progress::{Progress, Work};
 use crate::race;
@@ -29,15 +28,7 @@ use crate::sweep::{self, Point};
 #[derive(Args, Debug)]
 pub struct SweepArgs {
     #[command(flatten)]
-    pub plan: PlanOptions,
-    #[command(flatten)]
-    pub path: PathOptions,
-    #[command(flatten)]
-    pub workload: WorkloadOptions,
-    #[command(flatten)]
-    pub run: RunOptions,
-    #[command(flatten)]
-    pub transport: TransportOptions,
+    pub experiment: ExperimentOptions,
     /// Write every flow as a row, as .csv or .parquet: docs/data.md has the columns
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub flows: Option<RowFile>,
@@ -123,8 +114,7 @@ pub fn prepare_any_size(words: &[String]) -> Result<Prepared> {
         prepared.flows = args.flows;
         prepared.shard = args.shard;
         prepared.format = args.format;
-        let setup =
-            Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
+        let setup = args.experiment.setup().or_refuse()?;
         prepared.points.push((point, setup));
     }
     prepared.format.check_available().or_refuse()?;
@@ -169,11 +159,10 @@ pub fn measure<'a>(
         begin(number, point);
         let result = race::race(setup, &race::untraced(setup), store, flows.as_deref_mut(), &progress)?;
         let around = ConditionColumns::new(setup, &point.varied);
-        let (_, seeds) = result.seeds();
         tables.columns =
             [result.kinds(), result.seed_kinds()].map(|measures| around.columns(setup, &measures));
         tables.rows[0].extend(result.rows().into_iter().map(|row| around.row(row)));
-        tables.rows[1].extend(seeds.into_iter().map(|row| around.row(row)));
+        tables.rows[1].extend(result.seeds().into_iter().map(|row| around.row(row)));
         tables.swept.add(point, setup, &result);
     }
     Ok(tables)

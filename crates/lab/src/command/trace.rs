@@ -7,13 +7,13 @@ use clap::Args;
 use headstart_startup::catalogue::{self, Entry};
 use headstart_units::Bytes;
 
-use super::plan::PlanOptions;
+use super::plan::ExperimentOptions;
 use super::terminal::{self, command_line, print, print_table};
 use crate::carrier::Detail;
 use crate::errors::Refuse as _;
 use crate::estimate::Estimate;
 use crate::flow_trace::FlowTrace;
-use crate::options::{PathOptions, RunOptions, SchemeName, SchemeNames, TransportOptions, WorkloadOptions};
+use crate::options::{SchemeName, SchemeNames};
 use crate::output::{Folder, write_file};
 use crate::progress::{Progress, RunProgress, Work};
 use crate::runner::{self, Job};
@@ -30,15 +30,7 @@ pub struct TraceArgs {
     #[arg(long, value_name = "NUMBER", value_parser = crate::options::whole(0..=u64::MAX))]
     pub flow: Option<u64>,
     #[command(flatten)]
-    pub plan: PlanOptions,
-    #[command(flatten)]
-    pub path: PathOptions,
-    #[command(flatten)]
-    pub workload: WorkloadOptions,
-    #[command(flatten)]
-    pub run: RunOptions,
-    #[command(flatten)]
-    pub transport: TransportOptions,
+    pub experiment: ExperimentOptions,
     /// Schemes whose flow is shown beside this one in the report
     #[arg(long, default_value = crate::setup::REFERENCE, value_name = "NAMES", help_heading = "Output")]
     pub beside: SchemeNames,
@@ -67,8 +59,7 @@ pub struct Prepared {
 /// # Errors
 /// If the runs are refused.
 pub fn prepare(args: TraceArgs) -> Result<Prepared> {
-    let setup =
-        Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
+    let setup = args.experiment.setup().or_refuse()?;
     if setup.carrier().detail() < Detail::Events {
         return Err(anyhow!(
             "--in: found emulator, expected simulator: a trace shows a sender's state (for real packets: `headstart link --log`)"
