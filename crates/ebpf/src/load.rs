@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -40,6 +40,8 @@ pub const HINT_PINS: &str = "/sys/fs/bpf/headstart-hint";
 /// The name of the congestion control.
 pub const CONTROL: &str = "headstart";
 
+/// Held by whoever changes pins. Not below these: there every user could hold it.
+const LOCK: &str = "/run/headstart-tcp.lock";
 const BPF_FILES: &str = "/sys/fs/bpf";
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -226,7 +228,7 @@ impl Running {
         }
         let adopted = self.adopt();
         if adopted.is_err() {
-            let _ = Attached::detach();
+            let _ = detach_all();
         }
         adopted
     }
@@ -270,7 +272,11 @@ impl Running {
             None => Ok(()),
         };
         self.links.clear();
-        result.and(controls_are_gone())
+        match self.options.level {
+            Level::Control => result.and(controls_are_gone()),
+            // Controls that are registered are another's.
+            Level::Window => result,
+        }
     }
 }
 
@@ -289,8 +295,8 @@ fn controls_are_gone() -> Result<(), Error> {
         std::thread::sleep(Duration::from_millis(1));
     }
     Err(Error::new(format!(
-        "found {} registered after {CONTROLS_GONE_WAIT:?}, expected none: a process holds its link \
-         (`bpftool link`)",
+        "found {} registered after {CONTROLS_GONE_WAIT:?}, expected none: a process holds its link, \
+         such as another `headstart tcp run` (`bpftool link`)",
         left.join(", ")
     )))
 }
@@ -409,9 +415,10 @@ impl Attached {
         if !missing.is_empty() {
             return Err(Error::new(missing.join("; ")));
         }
+        let _lock = lock_pins()?;
         match Self::state() {
             State::Absent => {}
-            State::Partial => Self::detach()?,
+            State::Partial => detach_all()?,
             State::Whole => {
                 return Err(Error::new(
                     "found one attached already, expected none: `tcp set` changes it, `tcp detach` ends it",
@@ -441,35 +448,56 @@ impl Attached {
     /// # Errors
     /// If nothing is attached, or a part of it cannot be taken away.
     pub fn detach() -> Result<(), Error> {
-        let pins = Path::new(PINS);
-        if !pins.exists() {
+        if !Path::new(PINS).exists() {
             return Err(not_attached());
         }
         let machine = Machine::detect();
         if !machine.has_capabilities {
             return Err(Error::new(machine.missing(Level::Window).join("; ")));
         }
-        if let Ok(settings) = Maps::pinned().and_then(|maps| maps.settings()) {
-            restore_default(&settings)?;
-        }
-        let cgroup = pins.join(CGROUP);
-        if cgroup.exists() {
-            // Even while another process holds the link, it is out of the cgroup.
-            if let Some(link) = pinned_link(&cgroup) {
-                let _ = link.detach();
-            }
-            fs::remove_file(&cgroup).map_err(refused("remove the link at the cgroup"))?;
-        }
-        let moved = pinned_link(&pins.join(MIGRATE)).map_or(Ok(()), |link| in_all_namespaces(&link));
-        for (_, pin) in CONTROLS {
-            // From Linux 6.10 on a control ends here even while another process holds its link.
-            if let Some(link) = pinned_link(&pins.join(pin)) {
-                let _ = link.detach();
-            }
-        }
-        remove_pins(pins)?;
-        moved.and(controls_are_gone())
+        let _lock = lock_pins()?;
+        detach_all()
     }
+}
+
+/// Attaches and detaches wait for each other: what one has done in part looks like the remains of
+/// one that was killed. The kernel ends the lock with the process.
+fn lock_pins() -> Result<fs::File, Error> {
+    let doing = format!("lock {LOCK}");
+    let file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(LOCK);
+    let file = file.map_err(refused(&doing))?;
+    file.lock().map_err(refused(&doing))?;
+    Ok(file)
+}
+
+fn detach_all() -> Result<(), Error> {
+    let pins = Path::new(PINS);
+    if !pins.exists() {
+        return Err(not_attached());
+    }
+    if let Ok(settings) = Maps::pinned().and_then(|maps| maps.settings()) {
+        restore_default(&settings)?;
+    }
+    let cgroup = pins.join(CGROUP);
+    if cgroup.exists() {
+        // Even while another process holds the link, it is out of the cgroup.
+        if let Some(link) = pinned_link(&cgroup) {
+            let _ = link.detach();
+        }
+        fs::remove_file(&cgroup).map_err(refused("remove the link at the cgroup"))?;
+    }
+    let moved = pinned_link(&pins.join(MIGRATE)).map_or(Ok(()), |link| in_all_namespaces(&link));
+    let mut has_control = false;
+    for (_, pin) in CONTROLS {
+        // From Linux 6.10 on a control ends here even while another process holds its link.
+        if let Some(link) = pinned_link(&pins.join(pin)) {
+            has_control = true;
+            let _ = link.detach();
+        }
+    }
+    remove_pins(pins)?;
+    // Without one here, those that are registered are another's, such as `headstart tcp run`'s.
+    if has_control { moved.and(controls_are_gone()) } else { moved }
 }
 
 /// The client's hint: from now on the connections of `cgroup` carry it.
@@ -483,8 +511,9 @@ pub fn attach_hint(cgroup: &Path, hint: Hint) -> Result<(), Error> {
     }
     let pins = Path::new(HINT_PINS);
     let value = hint.emit().ok_or_else(|| Error::new("found a hint of less than 1 kbit/s, expected more"))?;
+    let _lock = lock_pins()?;
     if pins.exists() {
-        detach_hint()?;
+        take_hint_away()?;
     }
     let object = open(Level::Window, 1, &["hs_hint"])?;
     let map = object.maps().find(|map| map.name() == "hinted");
@@ -502,6 +531,11 @@ pub fn attach_hint(cgroup: &Path, hint: Hint) -> Result<(), Error> {
 /// # Errors
 /// If none is attached.
 pub fn detach_hint() -> Result<(), Error> {
+    let _lock = lock_pins()?;
+    take_hint_away()
+}
+
+fn take_hint_away() -> Result<(), Error> {
     if !Path::new(HINT_PINS).exists() {
         return Err(Error::new("found no hint attached, expected that of `headstart tcp hint`"));
     }

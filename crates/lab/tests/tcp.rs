@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 }
 
 fn run_all() -> ExitCode {
-    let tests: [(&str, Test); 22] = [
+    let tests: [(&str, Test); 23] = [
         ("what cannot be is refused with the reason", refusals),
         ("listeners carry the control while it is attached", listeners),
         // Before those whose connections are cut off by the end of their network, and linger.
@@ -60,6 +60,7 @@ fn run_all() -> ExitCode {
         ("a flight of Headstart's changes the credit of its peer", credit),
         ("without a congestion control the first window is larger and paced", window_level),
         ("a run is undone when its command ends", run_is_undone),
+        ("attaching, detaching and runs beside each other are told apart", instances),
         ("points of a paper are run over the kernel, beside simulator and QUIC", paper_points),
         ("killed at any moment, it leaves connections that work", killed),
         ("the checked-in object is what its source makes", object_is_rebuilt),
@@ -124,6 +125,12 @@ fn say(command: &mut Command) -> CommandOutput {
     let output = command.stdin(Stdio::null()).output().expect("the command starts");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     CommandOutput { good: output.status.success(), out: text(output.stdout), error: text(output.stderr) }
+}
+
+fn tcp(words: &[&str]) -> Command {
+    let mut command = Command::new(HEADSTART);
+    command.arg("tcp").args(words);
+    command
 }
 
 fn has(program: &str) -> bool {
@@ -193,7 +200,7 @@ impl Place {
     }
 
     fn tcp(&self, words: &[&str]) -> CommandOutput {
-        say(Command::new(HEADSTART).arg("tcp").args(words))
+        say(&mut tcp(words))
     }
 
     /// WiseStart unless `words` have a scheme: most bounds here are those of its known peer.
@@ -984,6 +991,39 @@ fn run_is_undone(place: &Place) -> Outcome {
         .filter(|entry| entry.file_name().to_string_lossy().starts_with("headstart-run"))
         .collect();
     ensure(left.is_empty(), || format!("{left:?}"))
+}
+
+/// Another instance's controls are not waited for, and two at once do not take each other apart.
+fn instances(place: &Place) -> Outcome {
+    let cgroup = place.cgroup.to_str().expect("text");
+    let mut other = tcp(&["run", "--", "sleep", "60"]).spawn().map_err(|error| error.to_string())?;
+    let beside = || {
+        settles("another's controls", || Ok(is_registered()))?;
+        let said = place.tcp(&["run", "--level", "window", "--", "true"]);
+        ensure(said.good, || format!("a run without controls: {}", said.error))?;
+        place.attach(&["--level", "window"])?;
+        let said = place.tcp(&["detach"]);
+        ensure(said.good && is_registered(), || format!("detach: {}", said.error))?;
+        let said = place.tcp(&["attach", "--cgroup", cgroup]);
+        ensure(!said.good && said.error.contains("another `headstart tcp run`"), || said.error)
+    };
+    let outcome = beside();
+    let _ = Command::new("kill").arg(other.id().to_string()).status();
+    let _ = other.wait();
+    outcome?;
+    for _ in 0..8 {
+        for words in [&["attach", "--cgroup", cgroup][..], &["detach"]] {
+            let said = [tcp(words), tcp(words)]
+                .map(|mut command| std::thread::spawn(move || say(&mut command)))
+                .map(|thread| thread.join().expect("it ran"));
+            let refused: Vec<&str> =
+                said.iter().filter(|one| !one.good).map(|one| one.error.trim()).collect();
+            let clear =
+                |error: &str| error.contains("one attached already") || error.contains("nothing is attached");
+            ensure(refused.len() == 1 && clear(refused[0]), || format!("two times {words:?}: {refused:?}"))?;
+        }
+    }
+    ensure(!is_registered(), || "the control is still registered".to_owned())
 }
 
 /// Programs, maps and links in the kernel, by their numbers, which are not used again.
