@@ -374,7 +374,7 @@ pub fn main() -> ExitCode {
         #[cfg(not(feature = "tcp"))]
         Command::Tcp { .. } => crate::errors::Refuse::or_refuse(Err(anyhow::anyhow!(
             "tcp: found a headstart that was built without it, expected one of `cargo install --path crates/lab --features tcp` \
-             (needs a C compiler and the headers of libelf and zlib)"
+             (it compiles libbpf: apt-get install gcc make pkg-config libelf-dev zlib1g-dev)"
         ))),
         Command::Paths(args) => paths::run(&args),
         Command::Examples(args) => sample::run(&args),
