@@ -37,7 +37,8 @@
 //! # Limits
 //!
 //! - A lease is neither renewed nor given back. Two hosts may start from one record at once if
-//!   their starts are further apart than [`Options::lease`], or if the server is away.
+//!   their starts are further apart than it lasts, or if the server is away. A forged first packet
+//!   takes one as well.
 //! - The credit of a peer ([`Revision`]) is adjusted by each host for itself; the larger one is
 //!   kept where two meet.
 //! - While a slot moves from one node of a cluster to another, its peers are looked up without
@@ -77,7 +78,9 @@ pub struct Options {
     /// Time after its last write for which the server keeps a record. An hour: records of more
     /// than ten minutes start nothing, but keep a peer's credit.
     pub lifetime: Duration,
-    /// Time for which a host has a record to itself. 3 s: some round trips of any path.
+    /// Longest time for which a host has a record to itself: 3 s. Eight of the record's round trips
+    /// are enough where they are shorter: a handshake with Retry, a flight and its repair. They
+    /// begin with the peer's first packet, or starts at once would not know of each other.
     pub lease: Duration,
     /// Time after which the server counts as away: for a connection and for an answer. 1 s.
     pub timeout: Duration,

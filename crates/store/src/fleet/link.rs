@@ -13,21 +13,26 @@ use super::cluster::Cluster;
 use super::node::Node;
 use crate::slot::{self, Slot};
 
+/// Shortest lease: a look-up and a handshake on a machine that is busy.
+const SHORTEST_LEASE: Duration = Duration::from_millis(200);
 /// Keys that are read in one step of a listing.
 const LISTED: usize = 1000;
 
-/// Record and lease in one step. Keys: record, lease. Arguments: this host, the lease in
-/// milliseconds. Without a record there is nothing to lease; a server that is full gives the record
-/// without one.
+/// Record and lease in one step. Keys: record, lease. Arguments: this host, the shortest and the
+/// longest lease in milliseconds; between them it is as many round trips as [`Options::lease`]
+/// says, by the record's bytes from 32 on. Without a record there is nothing to lease; a server
+/// that is full gives the record without one. Answer: record, milliseconds, 1 if this host has it.
 const LOOK_UP: &str = "\
 local record = redis.call('GET', KEYS[1])
-if not record then return {false, 0} end
+if not record then return {false, 0, 0} end
 local holder = redis.call('GET', KEYS[2])
 if holder and holder ~= ARGV[1] then
-  return {record, math.max(redis.call('PTTL', KEYS[2]), 1)}
+  return {record, math.max(redis.call('PTTL', KEYS[2]), 1), 0}
 end
-redis.pcall('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
-return {record, 0}";
+local time = #record == 64 and math.ceil(struct.unpack('<I8', record, 33) * 8 / 1e6) or 0
+time = math.min(math.max(time, ARGV[2]), ARGV[3])
+redis.pcall('SET', KEYS[2], ARGV[1], 'PX', time)
+return {record, time, 1}";
 
 /// The newest record wins. Key: record. Arguments: record, lifetime in milliseconds. The time is at
 /// byte 16 of the record, in nanoseconds; as a double of Lua's, it is exact to 256 of them.
@@ -69,8 +74,10 @@ pub(super) enum Answer {
     Damaged,
     Record {
         record: Record,
-        /// Another host has the lease, for that long.
-        other_host: Option<Duration>,
+        /// Time for which a host has the lease.
+        lease: Duration,
+        /// That host is this one.
+        is_ours: bool,
     },
 }
 
@@ -196,7 +203,8 @@ impl Remote {
             let lease = format!("{key}:lease");
             let mut command = redis::cmd("EVALSHA");
             command.arg(&self.scripts.look_up).arg(2).arg(&key).arg(lease);
-            command.arg(host).arg(millis(options.lease));
+            let longest = millis(options.lease);
+            command.arg(host).arg(millis(SHORTEST_LEASE).min(longest)).arg(longest);
             requests.push(Request { peer: *peer, command, instead: Some(get(&key)) });
         }
         requests.extend(self.writes(writes, options.lifetime));
@@ -207,7 +215,9 @@ impl Remote {
                 Some(Ok(Value::Array(parts))) => answer(*peer, &parts),
                 // Without its lease, while its slot moves.
                 Some(Ok(Value::Nil)) => Answer::None,
-                Some(Ok(bytes @ Value::BulkString(_))) => answer(*peer, &[bytes, Value::Int(0)]),
+                Some(Ok(bytes @ Value::BulkString(_))) => {
+                    answer(*peer, &[bytes, Value::Int(0), Value::Int(1)])
+                }
                 Some(Ok(Value::ServerError(error))) if is_of_another_type(&error) => Answer::Damaged,
                 Some(Ok(Value::ServerError(error))) => return Err(self.unexpected(&error)),
                 Some(Err(_)) => Answer::Away,
@@ -367,12 +377,12 @@ fn millis(time: Duration) -> u64 {
 
 fn answer(peer: IpAddr, parts: &[Value]) -> Answer {
     match parts {
-        [Value::Nil, _] => Answer::None,
-        [Value::BulkString(bytes), Value::Int(left)] => match parse(peer, bytes) {
+        [Value::Nil, ..] => Answer::None,
+        [Value::BulkString(bytes), Value::Int(left), Value::Int(ours)] => match parse(peer, bytes) {
             None => Answer::Damaged,
             Some(record) => {
-                let left = u64::try_from(*left).ok().filter(|left| *left > 0).map(Duration::from_millis);
-                Answer::Record { record, other_host: left }
+                let lease = Duration::from_millis(u64::try_from(*left).unwrap_or(0));
+                Answer::Record { record, lease, is_ours: *ours == 1 }
             }
         },
         _ => Answer::Damaged,

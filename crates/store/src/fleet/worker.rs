@@ -485,20 +485,19 @@ impl Shared {
             }
             Answer::Away => {}
             Answer::Damaged => locked(&self.counters).damaged += 1,
-            Answer::Record { record, other_host } => {
+            Answer::Record { record, lease, is_ours } => {
                 let record = not_from_the_future(*record, unix_now());
                 self.local.restore(peer, record);
-                if other_host.is_none() {
+                if *is_ours {
                     (self.found)(peer, &record);
                 }
                 let mut queue = locked(&self.queue);
-                let wait = other_host.unwrap_or(self.options.lease);
-                let until = Deadline::after(wait.min(self.options.lease));
-                queue.keep_lease(peer, KnownLease { until, is_ours: other_host.is_none() });
+                let until = Deadline::after((*lease).min(self.options.lease));
+                queue.keep_lease(peer, KnownLease { until, is_ours: *is_ours });
                 drop(queue);
                 let mut counters = locked(&self.counters);
                 counters.found += 1;
-                counters.leased += u64::from(other_host.is_some());
+                counters.leased += u64::from(!is_ours);
             }
         }
     }

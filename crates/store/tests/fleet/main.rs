@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use common::{EPOCH, peer, record};
-use headstart_host::not_run;
+use headstart_host::{Stopwatch, not_run};
 use headstart_startup::history::{Record, RecordUpdate, SharedRecord};
 use headstart_store::fleet::{Address, Fleet, Options, Remote, State};
 use headstart_units::{Rate, Span, Time};
@@ -80,14 +80,15 @@ fn what_one_host_measured_another_one_starts_from() {
 #[test]
 fn hosts_that_start_to_one_peer_at_once_know_of_each_other_for_the_time_of_a_lease() {
     let Some(server) = server(&[]) else { return };
-    let options = Options { lease: Duration::from_secs(2), ..quick() };
-    let hosts: Vec<Fleet> = (0..3).map(|_| host(&server, options)).collect();
-    visit(&hosts[0], peer(1), RecordUpdate::Replace(record(1)));
+    let hosts: Vec<Fleet> = (0..3).map(|_| host(&server, quick())).collect();
+    visit(&hosts[0], peer(1), RecordUpdate::Replace(plausible(1)));
     hosts[0].flush(TIMEOUT).expect("written");
     let live = |host: &Fleet| found(host, peer(1)).expect("it is there").live;
     assert_eq!(live(&hosts[1]), 0, "the first to ask has it");
     assert_eq!((live(&hosts[2]), live(&hosts[0])), (1, 1), "the others share it");
+    let began = Stopwatch::start();
     until("the lease ends", || live(&hosts[2]) == 0);
+    assert!(began.elapsed() < Duration::from_secs(2), "it lasts eight round trips of 50 ms");
     assert!(hosts[2].counters().leased >= 1);
 }
 
@@ -133,11 +134,10 @@ fn a_record_that_misled_one_host_starts_nothing_on_any() {
 #[test]
 fn a_table_beside_it_gets_the_records_of_other_hosts_and_gives_its_own() {
     let Some(server) = server(&[]) else { return };
-    let options = Options { lease: Duration::from_secs(2), ..quick() };
     let (tells, told) = mpsc::channel();
     let url = server.url().parse().expect("an address");
     let tell = move |peer, record: &Record| tells.send((peer, *record)).expect("a reader");
-    let (one, other) = (host(&server, options), Fleet::open_with(url, options, tell).expect("a thread"));
+    let (one, other) = (host(&server, quick()), Fleet::open_with(url, quick(), tell).expect("a thread"));
     until("the server is reached", || other.counters().state == State::Up);
     let asked = |number| {
         other.prefetch(peer(number));
