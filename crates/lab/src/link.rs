@@ -25,7 +25,7 @@ use crate::options::{PathOptions, PathPreset, UpOptions, address};
 /// All options of a link.
 #[derive(Args, Clone, Debug)]
 pub struct LinkArgs {
-    /// A path by name, whose numbers other options override (`headstart paths` has their sources)
+    /// A path by name; options override its numbers (`headstart paths`: sources, assumed buffers)
     #[arg(long = "path", value_name = "NAME", help_heading = "Path")]
     pub preset: Option<PathPreset>,
     /// The path.

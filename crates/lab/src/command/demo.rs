@@ -37,7 +37,7 @@ use crate::table::{Better, Cell, Column, Table, terminal_width};
 /// Options of `headstart demo`.
 #[derive(Args, Clone, Debug)]
 pub struct DemoArgs {
-    /// A path by name, whose numbers other options override (`headstart paths` has their sources)
+    /// A path by name; options override its numbers (`headstart paths`: sources, assumed buffers)
     #[arg(long = "path", value_name = "NAME")]
     pub preset: Option<PathPreset>,
     /// Rate of the access link

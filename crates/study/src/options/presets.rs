@@ -14,10 +14,10 @@ pub enum PathPreset {
     Fibre,
     /// 12 Mbit/s both ways, 70 ms
     Lte,
-    /// 100 Mbit/s, up 50 Mbit/s, 8 ms
+    /// 100 Mbit/s, up 50 Mbit/s, 8 ms: the radio alone
     #[value(name = "5g")]
     FiveG,
-    /// 30 Mbit/s, up 15 Mbit/s, 2 ms
+    /// 30 Mbit/s, up 15 Mbit/s, 2 ms: the last hop alone
     Wifi,
     /// 20 Mbit/s, up 2 Mbit/s, 600 ms
     #[value(alias = "satellite")]
