@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use headstart_emu::record::{ParsedEvent, ParsedLine, ParsedLog};
 use headstart_net::Direction;
-use headstart_units::{Bytes, Span, Time};
+use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::figure::{Axis, Figure, Mark, PacketKind, Point, Series, Style, Svg};
 use crate::link::capacity::{Capacity, DOWN_CAPACITY, UP_CAPACITY};
@@ -57,7 +57,6 @@ fn throughput(record: &ParsedLog) -> Svg {
     let peak = capacities.iter().flatten().map(Capacity::peak).max().unwrap_or_default();
     let packets = if peak.is_zero() { Span::ZERO } else { Bytes::new(PACKETS_IN_A_BIN * 1500) / peak };
     let bin = (end.as_nanos() / BINS).max(packets.as_nanos()).max(1_000_000);
-    let end_ns = end.as_nanos();
     let mut figure = Figure::new("", Axis::linear("time", "s"), Axis::linear("throughput", "Mbit/s"));
     let is_one = capacities[0] == capacities[1];
     for ((direction, slot), capacity) in DIRECTIONS.into_iter().zip(&capacities) {
@@ -72,12 +71,8 @@ fn throughput(record: &ParsedLog) -> Svg {
         figure.series.push(Series::new(&name, style, points));
     }
     for (direction, slot) in DIRECTIONS {
-        let mut bytes = vec![0_u64; (end_ns / bin + 1) as usize];
-        for entry in record.entries.iter().filter(|entry| entry.direction == direction) {
-            if matches!(entry.event, ParsedEvent::Departure { .. }) {
-                bytes[(entry.at.as_nanos() / bin) as usize] += u64::from(entry.bytes);
-            }
-        }
+        let peak = capacities[slot].as_ref().map(Capacity::peak).unwrap_or_default();
+        let bytes = departed(record, direction, bin, peak);
         let points = bytes
             .iter()
             .zip(0_u64..)
@@ -89,6 +84,25 @@ fn throughput(record: &ParsedLog) -> Svg {
         ));
     }
     figure.svg()
+}
+
+/// Bytes that departed in each bin. A packet counts in two bins where the link sent it in both, so
+/// that none has more than the link could carry.
+fn departed(record: &ParsedLog, direction: Direction, bin: u64, peak: Rate) -> Vec<u64> {
+    let end = record.entries.iter().map(|entry| entry.at.as_nanos()).max().unwrap_or(0);
+    let mut bytes = vec![0_u64; (end / bin + 1) as usize];
+    for entry in record.entries.iter().filter(|entry| entry.direction == direction) {
+        if !matches!(entry.event, ParsedEvent::Departure { .. }) {
+            continue;
+        }
+        let (all, at) = (u64::from(entry.bytes), entry.at.as_nanos());
+        let since = at % bin;
+        let last = if peak.is_zero() { all } else { (peak * Span::from_nanos(since)).get().min(all) };
+        let number = (at / bin) as usize;
+        bytes[number] += last;
+        bytes[number.saturating_sub(1)] += all - last;
+    }
+    bytes
 }
 
 fn delay(record: &ParsedLog) -> Svg {
@@ -281,6 +295,24 @@ mod tests {
         assert!(thin.len() <= MAX_MARKS + 2, "{}", thin.len());
         assert!(thin.contains(&(77_777.0, 9.0)) && thin.last() == Some(&(99_999.0, 1.0)));
         assert!(thin.is_sorted_by(|one, other| one.0 <= other.0));
+    }
+
+    #[test]
+    fn no_bin_has_more_than_the_link_could_carry() {
+        // 10 Mbit/s: a packet of 1500 bytes each 1.2 ms, and 16.7 of them in a bin of 20 ms.
+        let mut record = record();
+        let one = record.entries.iter().find(|entry| matches!(entry.event, ParsedEvent::Departure { .. }));
+        let one = one.expect("a departure").clone();
+        record.entries = (1..100)
+            .map(|number| ParsedLine { at: Time::from_nanos(number * 1_200_000), bytes: 1500, ..one.clone() })
+            .collect();
+        let bytes = departed(&record, one.direction, 20_000_000, Rate::from_mbit_per_sec(10));
+        assert_eq!(bytes[..5], [25_000; 5]);
+        assert_eq!(
+            departed(&record, one.direction, 20_000_000, Rate::ZERO)[0],
+            24_000,
+            "where it is not known"
+        );
     }
 
     #[test]
