@@ -214,7 +214,7 @@ impl Connection {
             self.rules.metrics.count(&account.report);
             tracing::info!(target: "headstart", "{}", account.report);
             if let Some(stop) = self.rules.guard.as_ref().and_then(|guard| guard.observe(&account.report)) {
-                tracing::warn!(target: "headstart", "the guard stops fast starts: {stop}");
+                tracing::warn!(target: "headstart", "the guard has stopped fast starts until this server is restarted: {stop}");
             }
             if let Some(log) = &self.log {
                 log.ended(&account.report);

@@ -284,9 +284,6 @@ async fn run(args: ServeArgs) -> Result<()> {
             shutdown.clone(),
         ));
     }
-    if let Some(guard) = guard {
-        tasks.spawn(tell_of_guard(guard, shutdown.clone()));
-    }
     if let Some(file) = args.operation.kill_switch.clone() {
         tasks.spawn(watch_kill_switch(file, [rollout, choice_rollout], shutdown.clone()));
     }
@@ -590,20 +587,6 @@ fn render(
         ];
         starts + &others.concat()
     })
-}
-
-/// Reports on standard error, which `--quiet` leaves, that the guard has stopped fast starts.
-async fn tell_of_guard(guard: Arc<Guard>, shutdown: CancellationToken) {
-    loop {
-        if let Some(stop) = guard.stop() {
-            eprintln!("headstart: the guard has stopped fast starts until this server is restarted: {stop}");
-            return;
-        }
-        tokio::select! {
-            () = shutdown.cancelled() => return,
-            () = tokio::time::sleep(Duration::from_millis(500)) => {}
-        }
-    }
 }
 
 async fn watch_kill_switch(file: PathBuf, rollouts: [Arc<Rollout>; 2], shutdown: CancellationToken) {
