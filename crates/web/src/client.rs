@@ -133,7 +133,8 @@ pub enum FetchError {
     Http(Box<dyn std::error::Error + Send + Sync>),
     /// No packet of the server arrived.
     #[error(
-        "{host}: no answer from {remote}, UDP, in {after:?}: expected a server of HTTP/3 there, and that no firewall is in between"
+        "{host}: no answer from {remote}, UDP, in {} ms: expected a server of HTTP/3 there, and that no firewall is in between",
+        .after.as_millis()
     )]
     NoAnswer {
         /// The host.
@@ -144,7 +145,7 @@ pub enum FetchError {
         after: Duration,
     },
     /// The time limit passed.
-    #[error("{host}: not complete after {after:?}")]
+    #[error("{host}: not complete after {} ms", .after.as_millis())]
     TimedOut {
         /// The host.
         host: String,

@@ -69,8 +69,9 @@ impl PageFetches<'_> {
             Err(_) => {
                 if endpoint.reads() == reads {
                     eprintln!(
-                        "headstart: {}: no answer from {remote} yet, waiting up to {:?} (--timeout)",
-                        plan.origin.host, plan.timeout
+                        "headstart: {}: no answer from {remote} yet, waiting up to {} s (--timeout)",
+                        plan.origin.host,
+                        plan.timeout.as_secs_f64()
                     );
                 }
                 fetch.await?
