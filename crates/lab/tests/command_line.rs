@@ -121,6 +121,8 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["race", "--plan", "flag.toml"],           &["--plan: flag.toml: ecn", "yes", "expected true or false"]),
     (&["sweep", "--plan", "syntax.toml"],        &["--plan: syntax.toml: line 2", "expected"]),
     (&["race", "--path", "isdn"],                &["--path", "isdn", "dsl"]),
+    (&["race", "--size", "-5kB"],                &["--size", "found `-5kB`", "expected no sign"]),
+    (&["race", "--load", "-1%"],                 &["--load", "found `-1%`", "expected no sign"]),
     (&["race", "--schemes", "iw10,halfbak"],     &["halfbak", "did you mean `halfback`"]),
     (&["race", "--queue", "codle"],              &["codle", "similar value", "codel"]),
     (&["trace"],                                 &["<SCHEME>"]),
@@ -139,6 +141,7 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
 #[cfg(feature = "full")]
 #[rustfmt::skip]
 const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
+    (&["history", "prune", "--older-than", "-1h", "x"], &["--older-than", "found `-1h`", "expected no sign"]),
     (&["race", "--transport", "quic", "--schemes", "iw10,rcp"],  &["--transport quic", "`rcp`", "not available", "header"]),
     (&["trace", "pcp", "--transport", "quic"],   &["--transport quic", "`pcp`", "not available"]),
     (&["race", "--transport", "udp"],            &["--transport", "udp", "quic"]),

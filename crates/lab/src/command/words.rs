@@ -40,10 +40,10 @@ pub fn names(words: &[String]) -> Vec<String> {
 }
 
 /// The words of a command line with the values of enumerated options as help spells them: case,
-/// hyphens, underscores and spaces do not matter.
+/// hyphens, underscores and spaces do not matter. A negative value is no option.
 #[must_use]
 pub fn canonical(parser: &Command, words: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut words: Vec<OsString> = words.collect();
+    let mut words = with_negative_values(words);
     let name = words.get(1).and_then(|name| name.to_str()).unwrap_or_default();
     let Some(command) = parser.find_subcommand(name) else { return words };
     let option = |name: &str| {
@@ -75,6 +75,30 @@ pub fn canonical(parser: &Command, words: impl Iterator<Item = OsString>) -> Vec
         }
     }
     words
+}
+
+/// With `--option=-1` for `--option -1`, so that the option refuses it, and says what it expects.
+fn with_negative_values(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let is_negative = |word: &[u8]| matches!(word, [b'-', b'0'..=b'9' | b'.', ..]);
+    let mut joined: Vec<OsString> = vec![];
+    let mut is_over = false;
+    for word in words {
+        let option = joined.last_mut().filter(|before| {
+            let before = before.as_encoded_bytes();
+            before.len() > 2 && before.starts_with(b"--") && !before.contains(&b'=')
+        });
+        match option {
+            Some(option) if !is_over && is_negative(word.as_encoded_bytes()) => {
+                option.push("=");
+                option.push(word);
+            }
+            _ => {
+                is_over |= word == "--";
+                joined.push(word);
+            }
+        }
+    }
+    joined
 }
 
 /// A value, or a list of them, as help spells it; other text is left as it is.
