@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use headstart::CARRIERS;
 use headstart::progress::{Progress, Work};
-use headstart::runner::{self, Job};
+use headstart::runner::{self, Job, JobResult};
 use headstart::schemes;
 use headstart::setup::{SchemeMix, Setup};
 use headstart_study::dependencies::{DEPENDENCIES, Dependency, NONE, idle};
@@ -51,6 +51,8 @@ fn result(setup: &Setup) -> String {
     };
     let result =
         runner::run(setup, &job, None, &Progress::new("", Work::default()).run(0.0)).expect("it runs");
+    // A table of records has a size though nothing is read from it.
+    let result = JobResult { history_bytes_per_peer: 0, ..result };
     serde_json::to_string(&result).expect("it can be written")
 }
 
@@ -103,9 +105,12 @@ fn every_scheme_states_its_use_of_hints_history_and_routers() {
     let mut wrong = vec![];
     for family in headstart_startup::catalogue::families() {
         let race = format!("--schemes {}", family.about().name);
-        for (option, example) in
-            [("hint", "--hint 30%"), ("record-limited", "--record-limited"), ("routers", "--routers target")]
-        {
+        for (option, example) in [
+            ("hint", "--hint 30%"),
+            ("history", "--history 1"),
+            ("record-limited", "--record-limited"),
+            ("routers", "--routers target"),
+        ] {
             let with = setup(&race, example, &trace);
             let is_said = !idle(&with, &[option.to_owned()], false).is_empty();
             if is_said && result(&with) != result(&setup(&race, "", &trace)) {

@@ -86,6 +86,8 @@ pub static DEPENDENCIES: &[Dependency] = &[
     row("record-limited", MODEL, is_model, "--record-limited", ["--transport quic", RECORDS]),
     row("record-limited", "without a scheme that draws on a history", |setup| runs(setup, draws_on_history), "--record-limited",
         ["--schemes halfback", RECORDS]),
+    row("history", "without a scheme that draws on a history", |setup| runs(setup, draws_on_history), "--history 1",
+        ["--schemes halfback", "--schemes s-cubic --peers 5"]),
     row("ecn", "with --queue drop-tail", |setup| setup.path.queue != QueueDiscipline::DropTail, "--ecn", ["", "--queue codel"]),
     row("size", "with --har or --pages", |setup| setup.pages.is_empty(), "--size 20kB", ["--pages archive2014", ""]),
     row("cap", "without a distribution of sizes, such as --size internet", has_distribution, "--cap 30kB",

@@ -1,5 +1,6 @@
 //! Path, load and all conditions that differ from the default, in one line.
 
+use headstart_study::dependencies::idle;
 use headstart_study::settings::{self, Settings};
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
@@ -39,7 +40,8 @@ pub fn headline(setup: &Setup) -> String {
     parts.join(", ")
 }
 
-/// Differences from the default: options by their names, with the values that their columns have.
+/// Differences from the default that have an effect: options by their names, with the values that
+/// their columns have.
 fn special(setup: &Setup) -> Vec<String> {
     let Ok(plain) = Settings::parse(Carriers::MODEL, std::iter::empty()) else { return vec![] };
     let (here, plain) = (conditions(setup), conditions(&plain));
@@ -53,7 +55,8 @@ fn special(setup: &Setup) -> Vec<String> {
         "fetch" => here.iter().any(|one| one.name == "fetch" && one.value.to_string() == "persistent:6"),
         _ => false,
     };
-    options.retain(|option| !OMITTED.contains(option) && !is_implied(option));
+    let is_idle = |option: &str| !idle(setup, &[option.to_owned()], false).is_empty();
+    options.retain(|option| !OMITTED.contains(option) && !is_implied(option) && !is_idle(option));
     let phrase = |option: &str| {
         if settings::is_switch(option) {
             return option.to_owned();
@@ -103,6 +106,12 @@ mod tests {
             of("--rate 1mbit --duration 5s --pages archive2014"),
             "1 Mbit/s, RTT 60 ms, 100 pages, load 25 %"
         );
+    }
+
+    #[test]
+    fn what_has_no_effect_is_not_in_the_title() {
+        let line = "--schemes iw10 --history 100 --trace-offset 5s --long-size 3MB --rcp-gains 80%,10%";
+        assert_eq!(of(line), of(""));
     }
 
     #[test]
