@@ -93,7 +93,8 @@ impl Table {
         }
         let left_out: Vec<String> = (0..self.columns.len())
             .filter(|column| !kept.contains(column))
-            .map(|column| clean(&self.columns[column].caption()))
+            // A heading's name may be divided, so that it takes two lines.
+            .map(|column| clean(&self.columns[column].caption()).replace("- ", "").replace("/ ", "/"))
             .collect();
         if !left_out.is_empty() {
             lines.extend(wrapped(&format!("Columns left out (too wide): {}.", left_out.join(", ")), width));
