@@ -183,9 +183,30 @@ fn seeds(setup: &Setup) -> Vec<u64> {
     (0..u64::from(setup.run.repeats)).map(|number| setup.run.seed.wrapping_add(number)).collect()
 }
 
-/// Serial number of the traced flow: well into the run, when histories are filled, or the last.
-fn traced_serial(setup: &Setup) -> u64 {
-    (expected_flows(setup) * 0.6).min(100.0) as u64
+/// Flows that are traced, of which one is shown.
+pub const TRACED: u64 = 16;
+
+/// Serial numbers of the first and the last traced flow: well into the run, when histories are
+/// filled.
+fn traced_serials(setup: &Setup) -> (u64, u64) {
+    let last = (expected_flows(setup) * 0.6).min(100.0) as u64;
+    (last.saturating_sub(TRACED - 1), last)
+}
+
+/// Place of the traced flow whose time is nearest to the median of its run, over these runs of all
+/// schemes: it shows what the table says.
+fn nearest_to_medians(runs: &[&JobResult]) -> usize {
+    /// Counts for a flow that is not complete, as a time that is a thousand times too long does.
+    const INCOMPLETE: f64 = 7.0;
+    let distance = |place: usize| -> f64 {
+        let of_run = |run: &&JobResult| {
+            let time = run.views.get(place)?.report?.completion_time()?.as_millis_f64();
+            let median = tested_times(run, false).quantile(500)?.as_millis_f64();
+            Some((time / median).ln().abs()).filter(|distance| distance.is_finite())
+        };
+        runs.iter().map(|run| of_run(run).unwrap_or(INCOMPLETE)).sum()
+    };
+    (0..TRACED as usize).min_by(|one, other| distance(*one).total_cmp(&distance(*other))).unwrap_or(0)
 }
 
 /// The race's runs: for each seed one with the reference only, then each scheme alone and mixed.
@@ -200,7 +221,7 @@ pub fn jobs(setup: &Setup) -> Vec<Job> {
     }
     for entry in entries(setup) {
         for (number, seed) in seeds(setup).into_iter().enumerate() {
-            let look_at = (number == 0).then(|| traced_serial(setup));
+            let look_at = (number == 0).then(|| traced_serials(setup));
             jobs.push(Job {
                 mix: SchemeMix { tested: entry, beside: None },
                 load,
@@ -248,17 +269,21 @@ pub fn summary(setup: &Setup, results: &[JobResult]) -> Race {
         .collect();
     let begun = rest.iter().step_by(2).map(|result| result.groups[usize::from(TESTED)].flows).sum();
     let wanted = setup.run.schemes();
+    let firsts: Vec<&JobResult> = of_schemes.iter().filter_map(|results| results.first()).collect();
+    let place = nearest_to_medians(&firsts);
+    let views = firsts.iter().map(|run| run.views.get(place).cloned().unwrap_or_default());
     let scheme_results = entries
         .iter()
         .enumerate()
-        .zip(of_schemes)
-        .map(|((place, entry), results)| SchemeResult {
+        .zip(of_schemes.iter().copied().zip(views))
+        .map(|((place, entry), (results, view))| SchemeResult {
+            view,
             asked_at: wanted.iter().position(|name| name.0.name == entry.name).unwrap_or(place),
             ..scheme_result(entry, results, baseline, &seeds, &has_arrivals, is_pages)
         })
         .collect();
     let empty_seeds = has_arrivals.iter().filter(|has| !**has).count();
-    let traced_serial = traced_serial(setup);
+    let traced_serial = traced_serials(setup).0 + place as u64;
     Race {
         scheme_results,
         is_pages,
@@ -389,7 +414,7 @@ fn scheme_result<'a>(
             let named = |(at, (name, _))| (name, Measured::positive(sample(at)));
             names.enumerate().map(named).collect()
         },
-        view: alone.first().and_then(|result| result.view.clone()).unwrap_or_default(),
+        view: FlowTrace::default(),
         seeds: results
             .chunks(2)
             .zip(all_baseline)

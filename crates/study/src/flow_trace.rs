@@ -1,4 +1,4 @@
-//! Trace of one flow: every send, ack, loss, window and pacing rate, and the bottleneck's queue.
+//! Traces of single flows: sends, acks, losses, window and pacing rate, and the bottleneck's queue.
 
 use headstart_sim::FlowReport;
 use headstart_sim::record::{SenderEvent, SenderTrace};
@@ -6,16 +6,16 @@ use headstart_units::{Bytes, Time};
 
 use crate::carrier::Observer;
 
-/// Most events kept of one flow.
+/// Most events kept of all traced flows.
 const MAX_EVENTS: usize = 500_000;
 
-/// Keeps the events of one flow.
+/// Keeps the events of a few flows.
 #[derive(Debug)]
 pub struct FlowTracer {
-    /// Trace of the flow.
-    pub view: FlowTrace,
-    serial: u64,
-    is_focused: bool,
+    /// Their traces, in order.
+    pub views: Vec<FlowTrace>,
+    first: u64,
+    focused: Option<usize>,
 }
 
 /// Trace of one flow.
@@ -32,10 +32,16 @@ pub struct FlowTrace {
 }
 
 impl FlowTracer {
-    /// Traces flow number `serial` of the run.
+    /// Traces the run's flows of these numbers, from the first to the last.
     #[must_use]
-    pub fn new(serial: u64) -> Self {
-        Self { view: FlowTrace::default(), serial, is_focused: false }
+    pub fn new((first, last): (u64, u64)) -> Self {
+        let count = (last - first + 1) as usize;
+        Self { views: vec![FlowTrace::default(); count], first, focused: None }
+    }
+
+    fn place(&self, serial: u64) -> Option<usize> {
+        let place = usize::try_from(serial.checked_sub(self.first)?).ok()?;
+        (place < self.views.len()).then_some(place)
     }
 }
 
@@ -45,31 +51,33 @@ impl Observer for FlowTracer {
     }
 
     fn flow(&mut self, report: &FlowReport) {
-        if report.serial == self.serial {
-            self.view.report = Some(*report);
+        if let Some(place) = self.place(report.serial) {
+            self.views[place].report = Some(*report);
         }
     }
 
     fn focus(&mut self, serial: u64) -> bool {
-        self.is_focused = serial == self.serial;
-        self.is_focused
+        self.focused = self.place(serial);
+        self.focused.is_some()
     }
 
     fn sender(&mut self, now: Time, trace: &SenderTrace) {
-        if !self.is_focused {
-            return;
-        }
-        if self.view.events.len() < MAX_EVENTS {
-            self.view.events.push((now, *trace));
+        let most = MAX_EVENTS / self.views.len();
+        let Some(view) = self.focused.map(|place| &mut self.views[place]) else { return };
+        if view.events.len() < most {
+            view.events.push((now, *trace));
         } else {
-            self.view.is_cut = true;
+            view.is_cut = true;
         }
     }
 
     fn queue(&mut self, now: Time, element: usize, packets: u64, bytes: Bytes) {
-        let is_alive = !self.view.events.is_empty() && self.view.report.is_none();
-        if element == 0 && is_alive && self.view.queue.len() < MAX_EVENTS {
-            self.view.queue.push((now, packets, bytes));
+        let most = MAX_EVENTS / self.views.len();
+        for view in self.views.iter_mut().filter(|_| element == 0) {
+            let is_alive = !view.events.is_empty() && view.report.is_none();
+            if is_alive && view.queue.len() < most {
+                view.queue.push((now, packets, bytes));
+            }
         }
     }
 }

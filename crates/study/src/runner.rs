@@ -28,8 +28,8 @@ pub struct Job {
     pub load: Ratio,
     /// The run's seed.
     pub seed: u64,
-    /// Check every packet, and trace this flow: the run is not stored.
-    pub look_at: Option<u64>,
+    /// Check every packet, and trace the flows from one number to another: the run is not stored.
+    pub look_at: Option<(u64, u64)>,
     /// Check every packet.
     pub is_checked: bool,
 }
@@ -57,9 +57,9 @@ pub struct JobResult {
     pub ended_at: u64,
     /// Memory of the tested group's history for each peer stored.
     pub history_bytes_per_peer: usize,
-    /// The traced flow; it is not stored.
+    /// The traced flows; they are not stored.
     #[serde(skip)]
-    pub view: Option<FlowTrace>,
+    pub views: Vec<FlowTrace>,
     /// True if senders reported the bytes that they sent and lost.
     pub has_counts: bool,
     /// Reason why the run is invalid, if it is: the machine was too busy for real time.
@@ -91,15 +91,15 @@ fn run_prepared(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunPro
         let rows = part.map(|part| rows(setup, job.mix, part)).transpose()?;
         let totals = (Collector::new(GROUPS, warm_up).against(setup.ideal()), rows);
         Ok(match look_at {
-            None if job.is_checked => run.checked().observe_on(hosts, totals)?.map(|totals| (totals, None)),
-            None => run.observe_on(hosts, totals)?.map(|totals| (totals, None)),
-            Some(serial) => {
-                let result = run.checked().observe_on(hosts, (totals, FlowTracer::new(serial)))?;
-                result.map(|(totals, lens)| (totals, Some(lens.view)))
+            None if job.is_checked => run.checked().observe_on(hosts, totals)?.map(|totals| (totals, vec![])),
+            None => run.observe_on(hosts, totals)?.map(|totals| (totals, vec![])),
+            Some(serials) => {
+                let result = run.checked().observe_on(hosts, (totals, FlowTracer::new(serials)))?;
+                result.map(|(totals, lens)| (totals, lens.views))
             }
         })
     })?;
-    let ((totals, rows), view) = result.observer;
+    let ((totals, rows), views) = result.observer;
     rows.map_or(Ok(()), FlowRows::finish)?;
     let history = result.histories.get(usize::from(TESTED));
     Ok(JobResult {
@@ -113,7 +113,7 @@ fn run_prepared(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunPro
         waits: result.bottleneck.waits.map(|(mean, p95)| (mean.as_nanos(), p95.as_nanos())),
         ended_at: totals.last_at.as_nanos(),
         history_bytes_per_peer: history.map_or(0, |store| store.bytes_per_entry()),
-        view,
+        views,
         has_counts: detail >= Detail::Counts,
         invalid: result.invalid,
     })
@@ -224,8 +224,8 @@ pub fn run_alone(setup: &Setup, tested: &'static Entry) -> Result<FlowTrace> {
 pub fn run_alone_counted(setup: &Setup, tested: &'static Entry) -> Result<(FlowTrace, u64)> {
     let bytes = Bytes::new(setup.mean_bytes() as u64);
     let run = setup.single_flow(tested, bytes, Seed(setup.run.seed)).checked();
-    let result = run.observe(FlowTracer::new(0))?;
-    Ok((result.observer.view, result.bottleneck.dropped))
+    let mut result = run.observe(FlowTracer::new((0, 0)))?;
+    Ok((result.observer.views.remove(0), result.bottleneck.dropped))
 }
 
 #[cfg(test)]

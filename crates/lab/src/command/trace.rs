@@ -178,7 +178,12 @@ fn flow(
 ) -> Result<FlowTrace> {
     let Some(number) = number else { return runner::run_alone(setup, entry) };
     let mix = SchemeMix { tested: entry, beside: None };
-    let job =
-        Job { mix, load: setup.workload.load, seed: setup.run.seed, look_at: Some(number), is_checked: true };
-    Ok(runner::run(setup, &job, None, progress)?.view.unwrap_or_default())
+    let job = Job {
+        mix,
+        load: setup.workload.load,
+        seed: setup.run.seed,
+        look_at: Some((number, number)),
+        is_checked: true,
+    };
+    Ok(runner::run(setup, &job, None, progress)?.views.pop().unwrap_or_default())
 }

@@ -301,8 +301,8 @@ type Flow = (&'static Entry, FlowTrace, PacketTracer);
 fn flow(setup: &Setup, entry: &'static Entry) -> Result<Flow> {
     let bytes = Bytes::new(setup.mean_bytes() as u64);
     let run = setup.single_flow(entry, bytes, Seed(setup.run.seed)).checked();
-    let (lens, packets) = run.observe((FlowTracer::new(0), PacketTracer::default()))?.observer;
-    Ok((entry, lens.view, packets))
+    let (mut lens, packets) = run.observe((FlowTracer::new((0, 0)), PacketTracer::default()))?.observer;
+    Ok((entry, lens.views.remove(0), packets))
 }
 
 /// The moving parts of the page, in milliseconds since the SYN.

@@ -210,3 +210,19 @@ fn pages_over_the_tcp_model_and_over_quic_agree_on_the_gain_of_a_fast_start() {
         }
     }
 }
+
+/// A scheme that is faster in the table is faster in the picture.
+#[test]
+fn the_flow_shown_is_near_the_medians() {
+    let schemes = ["iw10", "jump-start", "headstart", "halfback", "blitzstart"];
+    told("shown", &format!("--repeats 2 --duration 60s --schemes {}", schemes.join(",")));
+    let report = file("shown", "report.html");
+    let medians = column("shown", "p50_ms");
+    for (name, median) in column("shown", "scheme").iter().zip(&medians) {
+        let of_scheme = report.split(&format!("aria-label=\"{name}, place in the stream")).nth(1);
+        let note = of_scheme.and_then(|text| text.split("complete after ").nth(1));
+        let shown: f64 = note.and_then(|text| text.split(' ').next()?.parse().ok()).expect("its time");
+        let median: f64 = median.parse().expect("a number");
+        assert!((0.85..1.15).contains(&(shown / median)), "{name}: {shown} ms, {median} in the table");
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::capacity::Capacity;
 use crate::figure::{Axis, Figure, Guide, Legend, Mark, Point, Range, Series, Style, Svg};
-use crate::race::{Race, SchemeResult};
+use crate::race::{Race, SchemeResult, TRACED};
 use crate::report::Section;
 use crate::setup::REFERENCE;
 use crate::show::flow::{self, FlowFigures};
@@ -123,8 +123,8 @@ pub fn flows(race: &Race) -> Vec<Section> {
         race.scheme_results.iter().map(|scheme_result| (&*scheme_result.entry.name, &scheme_result.view));
     let figures = FlowFigures::of(views);
     let mut sections = vec![Section::Text(format!(
-        "Flow number {} of the first seed, the same arrival for every scheme, on the same axes. A scheme's mean is over all its \
-         flows; the time of the flow shown stands beside it.",
+        "Flow number {} of the first seed, the same arrival for every scheme, on the same axes. Of {TRACED} flows its times are the \
+         nearest to the schemes' medians. A scheme's mean is over all its flows; the time of the flow shown stands beside it.",
         race.traced_serial
     ))];
     sections.extend(overlay(race, &figures));
