@@ -133,9 +133,11 @@ def _listed(options: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, (bytes, bytearray, Mapping)):
             raise ValueError(f"{name}: found {type(value).__name__}, expected text, a number or a list of these")
         is_sequence = isinstance(value, Iterable) and not isinstance(value, str) and not _is_scheme(value)
-        # An array without a dimension is a number.
-        is_number = getattr(value, "ndim", None) == 0
-        listed[name] = list(value) if is_sequence and not is_number else value
+        if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+            # A scalar of numpy, or an array without a dimension.
+            listed[name] = value.item()
+        else:
+            listed[name] = list(value) if is_sequence else value
     return listed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import re
 from collections.abc import Callable
 from typing import ClassVar
@@ -9,6 +10,22 @@ from typing import ClassVar
 from . import _native
 from ._native import Ack, Allowance, Congestion, FlightPlan, HandOver, Prior, Timeout
 from ._progress import reported
+
+
+def _flight_plan(flight_bytes: int, burst_bytes: int, pace_bytes_per_s: int | None) -> FlightPlan:
+    return FlightPlan(flight_bytes, burst_bytes=burst_bytes, pace_bytes_per_s=pace_bytes_per_s)
+
+
+def _hand_over_as(how: HandOver) -> Callable[[int], HandOver]:
+    if how.cut:
+        return HandOver.to_be_cut
+    return HandOver.growing if how.ssthresh_bytes is None else HandOver.avoiding
+
+
+# Answers of a scheme can be pickled and copied: they are made again.
+copyreg.pickle(FlightPlan, lambda it: (_flight_plan, (it.flight_bytes, it.burst_bytes, it.pace_bytes_per_s)))
+copyreg.pickle(Allowance, lambda it: (Allowance, (it.window_bytes, it.pace_bytes_per_s)))
+copyreg.pickle(HandOver, lambda it: (_hand_over_as(it), (it.window_bytes,)))
 
 
 class Scheme:

@@ -220,6 +220,13 @@ def test_ctrl_c_stops_the_runs_of_a_paper():
     assert time.process_time() - before < 20, "all runs take several times as long"
 
 
+def test_scalars_of_numpy_are_switches():
+    plain = {"duration": "5 s", "repeats": 1, "schemes": ["iw10"], "queue": "codel"}
+    told = headstart.race(ecn=numpy.bool_(True), **plain)
+    assert "--ecn" in told.command and told.json == headstart.race(ecn=True, **plain).json
+    assert "--ecn" not in headstart.race(ecn=numpy.bool_(False), **plain).command
+
+
 def test_results_are_pickled():
     results = headstart.race(**SMALL)
     again = pickle.loads(pickle.dumps(results))

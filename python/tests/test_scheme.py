@@ -1,7 +1,9 @@
 """Schemes that are classes of Python, beside those of the catalogue."""
 
+import copy
 import gc
 import os
+import pickle
 import signal
 import threading
 import time
@@ -45,6 +47,20 @@ class Spread(headstart.Scheme):
 
     def allowance(self):
         return Allowance(self.window, self.pace)
+
+
+def test_answers_of_schemes_are_pickled_and_copied():
+    answers = {
+        FlightPlan: [FlightPlan(14_480), FlightPlan(14_480, burst_bytes=1448, pace_bytes_per_s=1e6)],
+        Allowance: [Allowance(14_480), Allowance(14_480, 1e6)],
+        HandOver: [HandOver.to_be_cut(2896), HandOver.growing(2896), HandOver.avoiding(2896)],
+    }
+    for kind, ones in answers.items():
+        names = [name for name in dir(kind) if isinstance(getattr(ones[0], name), (int, float, type(None)))]
+        for one in ones:
+            for again in [pickle.loads(pickle.dumps(one)), copy.deepcopy(one)]:
+                assert type(again) is kind
+                assert [getattr(again, name) for name in names] == [getattr(one, name) for name in names]
 
 
 def rows(results):
