@@ -270,6 +270,30 @@ mod tests {
     }
 
     #[test]
+    fn an_address_without_credit_is_heard_again_after_some_connections() {
+        let limits = limits();
+        while let Some(grant) = limits.grant(peer(1), MBIT(20)) {
+            grant.settle(false);
+        }
+        // The last refusal of the loop restored a hundredth.
+        let refused = (1..).take_while(|_| limits.grant(peer(1), MBIT(20)).is_none()).count();
+        assert_eq!(refused + 1, (MIN_CREDIT - FULL_CREDIT / 4) as usize);
+    }
+
+    #[test]
+    fn by_default_an_address_has_1_gbit_per_second_and_all_have_10() {
+        let limits = Limits::new(Policy::default());
+        let network = |number: u16, host| IpAddr::from([0x2001, 0xdb8, 0, number, 0, 0, 0, host]);
+        let all: Vec<Grant> =
+            (0..10).map(|number| limits.grant(network(number, 1), Rate::MAX).expect("room")).collect();
+        assert!(all.iter().all(|grant| grant.rate() == MBIT(1_000)));
+        assert!(limits.grant(network(11, 1), MBIT(1)).is_none(), "of all");
+        drop(all);
+        let _first = limits.grant(network(1, 1), Rate::MAX).expect("room");
+        assert!(limits.grant(network(1, 2), MBIT(1)).is_none(), "of IPv6, a network is an address");
+    }
+
+    #[test]
     fn the_number_of_accounts_is_bounded() {
         let limits = limits();
         for number in 0..=255 {

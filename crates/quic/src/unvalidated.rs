@@ -350,6 +350,8 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -412,17 +414,37 @@ mod tests {
         assert_eq!(send(&paths, &accounts, VICTIM, 3600), 3600);
     }
 
+    /// Counts what is sent late to the victim.
+    #[derive(Clone, Debug, Default)]
+    struct Late(Arc<AtomicUsize>);
+
+    impl UdpSender for Late {
+        fn poll_send(
+            self: Pin<&mut Self>,
+            transmit: &Transmit<'_>,
+            _: &mut Context<'_>,
+        ) -> Poll<std::io::Result<()>> {
+            if transmit.destination == VICTIM {
+                self.0.fetch_add(transmit.contents.len(), Ordering::Relaxed);
+            }
+            Poll::Ready(Ok(()))
+        }
+    }
+
     proptest! {
         /// A client that moves as it likes, and answers no challenge of the other address.
         #[test]
         fn changes_of_path_send_no_more_than_three_times_beyond_the_advances(
-            moves in prop::collection::vec((any::<bool>(), 20_usize..1500, 1_usize..5000), 1..300),
+            moves in prop::collection::vec(
+                (any::<bool>(), any::<bool>(), 20_usize..1500, 1_usize..5000), 1..300),
         ) {
-            let (paths, accounts) = (Paths::new(CLIENT), Accounts::default());
+            let (paths, accounts, late) = (Paths::new(CLIENT), Accounts::default(), Late::default());
             accounts.received(CLIENT, 1200);
             paths.handshaken();
+            locked(&paths.state).late = Some(Box::pin(late.clone()));
             let (mut came, mut went) = (0, 0);
-            for (n, (is_victim, received, sent)) in moves.into_iter().enumerate() {
+            let mut asked: Option<Token> = None;
+            for (n, (is_victim, answers, received, sent)) in moves.into_iter().enumerate() {
                 let address = if is_victim { VICTIM } else { CLIENT };
                 accounts.received(address, received);
                 let token = (n as u64).to_be_bytes();
@@ -430,10 +452,14 @@ mod tests {
                 left += send(&paths, &accounts, address, sent);
                 if is_victim {
                     (came, went) = (came + received, went + left);
-                    prop_assert!(went <= 3 * came + ADVANCES * 1200);
                 } else {
+                    asked = Some(token);
+                }
+                if let Some(token) = asked.filter(|_| answers) {
                     paths.on_decrypt(Level::Data, &[&[PATH_RESPONSE][..], &token].concat());
                 }
+                let went = went + late.0.load(Ordering::Relaxed);
+                prop_assert!(went <= 3 * came + ADVANCES * 1200);
             }
         }
     }
