@@ -408,3 +408,20 @@ async fn send(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of docs/security.md.
+    #[test]
+    fn a_server_has_limits_by_default() {
+        let config = ServerConfig::default();
+        assert_eq!((config.most_connections, config.most_per_address), (10_000, 1000));
+        assert_eq!((config.handshake, config.stall), (Duration::from_secs(10), Duration::from_secs(30)));
+        assert!(!config.scheme_choice && config.access_log.is_none());
+        assert_eq!(config.send_window(100), 10_000_000, "among a hundred");
+        let all: u64 = (1..=config.most_connections).map(|open| config.send_window(open)).sum();
+        assert!(all < 6 << 30, "{all} bytes wait for acknowledgements at worst");
+    }
+}

@@ -160,11 +160,11 @@ pub struct OperationOptions {
     #[arg(long)]
     pub retry: bool,
     /// Connections at once, for QUIC and for TCP apart; and files that their answers hold
-    #[arg(long, default_value_t = 10_000, value_name = "COUNT", value_parser = crate::options::whole(1..=u32::MAX as usize))]
+    #[arg(long, default_value_t = ServerConfig::default().most_connections, value_name = "COUNT", value_parser = crate::options::whole(1..=u32::MAX as usize))]
     pub most_connections: usize,
     /// Connections of one address (of IPv6 a /64) at once, for QUIC and for TCP apart; behind a
     /// balancer that hides addresses, as many as --most-connections
-    #[arg(long, default_value_t = 1_000, value_name = "COUNT", value_parser = crate::options::whole(1..=u32::MAX as usize))]
+    #[arg(long, default_value_t = ServerConfig::default().most_per_address, value_name = "COUNT", value_parser = crate::options::whole(1..=u32::MAX as usize))]
     pub most_per_address: usize,
     /// Do not listen on TCP
     #[arg(long)]
