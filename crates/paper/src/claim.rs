@@ -46,7 +46,8 @@
 //! and the same number is judged by the same bounds again ([`demonstration`]). A claim then
 //! *holds*, *comes out* when that is changed, or is *unexplained*, whatever words stand in
 //! `differs`. `--check` expects the outcome that the keys of a claim give: `comes-out`, else
-//! `differs` for unexplained, else that it holds; `quick` overrides that for the quick run.
+//! `differs` for unexplained, else that it holds; `quick` overrides that for the quick run. It is
+//! `undecided` if three sets of seeds (`--further-seeds`) disagree.
 
 pub mod demonstration;
 pub mod form;

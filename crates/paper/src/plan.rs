@@ -133,6 +133,10 @@ pub struct Plan {
     pub axes: Vec<Axis>,
     /// Names of all schemes of the full plan: what a claim may name.
     pub known_schemes: Vec<String>,
+    /// Its cut-down run.
+    pub is_quick: bool,
+    /// Added to all seeds of the plan.
+    pub further_seeds: u64,
     settings: Settings,
 }
 
@@ -316,6 +320,8 @@ impl Plan {
             points: points(&cut.axes).context("sweep")?,
             axes,
             known_schemes,
+            is_quick,
+            further_seeds: 0,
             settings: cut.settings,
         })
     }

@@ -212,7 +212,8 @@ fn run_estimated(
 
 /// All runs at one point, in the order of [`Results`].
 fn runs_of<'a>(plan: &'a Plan, setup: &Setup) -> impl Iterator<Item = (&'a Scheme, MixName, u64)> {
-    let (first, repeats) = (setup.run.seed, u64::from(setup.run.repeats));
+    let first = setup.run.seed.wrapping_add(plan.further_seeds);
+    let repeats = u64::from(setup.run.repeats);
     plan.schemes.iter().flat_map(move |scheme| {
         plan.mixes
             .iter()

@@ -52,6 +52,9 @@ pub struct ReproduceArgs {
     /// Fail if a claim's outcome is not the one on record in claims.toml
     #[arg(long)]
     pub check: bool,
+    /// Add this number to every seed of the plans: the same figures from other random numbers
+    #[arg(long, default_value_t = 0, value_name = "NUMBER", hide_short_help = true)]
+    pub further_seeds: u64,
     /// Packet-delivery traces (mahimahi format) in place of generated ones, where an experiment has
     /// networks of traces
     #[arg(long, value_name = "FOLDER")]
@@ -354,6 +357,7 @@ fn select(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
             one.plan.set("traces", &value).context("--traces")?;
         }
     }
+    experiments.iter_mut().for_each(|one| one.plan.further_seeds = args.further_seeds);
     // Contradicting options, and carriers that were not built, are refused before anything runs.
     for one in &experiments {
         let setups = one.plan.setups(crate::CARRIERS).with_context(|| one.name.clone())?;

@@ -62,7 +62,7 @@ impl<'a> JudgedFigure<'a> {
             let findings: Vec<Finding> =
                 (0..plan.shown).map(|variant| claim.judge(plan, results, variant)).collect();
             let demonstration = claim.demonstrate(plan, results);
-            let outcome = claim.outcome(verdict(&findings), demonstration.as_ref());
+            let outcome = claim.outcome(verdict(&findings), demonstration.as_ref(), plan.is_quick);
             let is_replaced = replaced.is_some();
             let replaced = replaced.and_then(|runs| claim.replaced(plan, runs));
             let standing = claim
@@ -75,6 +75,12 @@ impl<'a> JudgedFigure<'a> {
 }
 
 impl JudgedClaim<'_> {
+    /// The verdict under the judge's variant. What depends on the seeds holds at best in part.
+    #[must_use]
+    fn verdict(&self) -> Verdict {
+        if self.outcome == Outcome::Undecided { Verdict::Wide } else { verdict(&self.findings) }
+    }
+
     /// The outcome in words, with the number of the demonstration.
     #[must_use]
     pub fn describe(&self) -> String {
@@ -88,6 +94,9 @@ impl JudgedClaim<'_> {
                     (Some(Standing::Fitted), _) => format!("{word}, fitted"),
                     _ => word.into(),
                 }
+            }
+            (Outcome::Undecided, _, _) => {
+                format!("undecided: other seeds disagree (here: {})", verdict(&self.findings).word())
             }
             (Outcome::NotRun, _, _) => "not run".into(),
             (Outcome::ComesOut, Some(change), Some(found)) => {

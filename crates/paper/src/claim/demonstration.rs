@@ -57,6 +57,8 @@ pub enum Outcome {
     ComesOut,
     /// It differs, and no experiment shows why.
     Unexplained,
+    /// It holds with some random numbers and not with others: three sets of seeds disagree.
+    Undecided,
     /// This run leaves out what the claim needs.
     NotRun,
 }
@@ -69,6 +71,7 @@ impl Outcome {
             Self::Holds => "holds",
             Self::ComesOut => "comes-out",
             Self::Unexplained => "unexplained",
+            Self::Undecided => "undecided",
             Self::NotRun => "not-run",
         }
     }
@@ -133,12 +136,14 @@ impl Claim {
         Some(variant.map_or(missing, |at| change.test.judge(plan, results, at, &self.unit)))
     }
 
-    /// The outcome, from the verdict and the demonstration.
+    /// The outcome, from the verdict and the demonstration. One that is undecided on record stays
+    /// that, whatever this run's seeds say.
     #[must_use]
-    pub fn outcome(&self, verdict: Verdict, demonstration: Option<&Finding>) -> Outcome {
+    pub fn outcome(&self, verdict: Verdict, demonstration: Option<&Finding>, is_quick: bool) -> Outcome {
         match verdict {
-            Verdict::Holds | Verdict::Wide => Outcome::Holds,
             Verdict::NotRun => Outcome::NotRun,
+            _ if self.recorded(is_quick) == Outcome::Undecided => Outcome::Undecided,
+            Verdict::Holds | Verdict::Wide => Outcome::Holds,
             Verdict::Direction | Verdict::Differs => {
                 let is_reached = demonstration.is_some_and(|finding| finding.verdict.holds());
                 if is_reached { Outcome::ComesOut } else { Outcome::Unexplained }

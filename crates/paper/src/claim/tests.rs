@@ -119,7 +119,9 @@ fn a_difference_is_explained_only_if_the_change_gives_the_number_of_the_paper() 
         let text = format!("[[claim]]\nsays = \"it\"\nsource = \"there\"\n{REDUCTION}{rest}");
         let claim = read(&text, &plan).expect(&text).remove(0);
         let demonstration = claim.demonstrate(&plan, &results);
-        let found = claim.outcome(claim.judge(&plan, &results, 0).verdict, demonstration.as_ref());
+        let verdict = claim.judge(&plan, &results, 0).verdict;
+        let found = claim.outcome(verdict, demonstration.as_ref(), false);
+        assert_eq!(claim.outcome(verdict, demonstration.as_ref(), true), found, "{rest}");
         (found, claim.recorded(false), claim.recorded(true))
     };
     // TCP-10 takes 48.8, 36 and 0 % less at 10, 20, 30 %.
@@ -342,4 +344,17 @@ fn a_claim_that_holds_with_its_scheme_replaced_is_no_evidence() {
         let replaced = claim.replaced(&plan, &runs);
         assert_eq!(claim.standing(verdict, replaced.as_ref()), expected, "{text}");
     }
+}
+
+#[test]
+fn an_outcome_that_depends_on_the_seeds_is_undecided_in_the_cut_down_run_alone() {
+    let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
+    let text =
+        format!("[[claim]]\nsays = \"it\"\nsource = \"there\"\n{REDUCTION}paper = 50\nwithin = 2\nquick = \"undecided\"");
+    let claim = read(&text, &plan).expect(&text).remove(0);
+    for verdict in [Verdict::Holds, Verdict::Wide, Verdict::Differs] {
+        assert_eq!(claim.outcome(verdict, None, true), Outcome::Undecided);
+        assert_ne!(claim.outcome(verdict, None, false), Outcome::Undecided);
+    }
+    assert_eq!(claim.outcome(Verdict::NotRun, None, true), Outcome::NotRun);
 }

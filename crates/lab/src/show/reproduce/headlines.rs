@@ -50,8 +50,12 @@ pub fn recorded(headline: &Headline, experiments: &[Experiment]) -> Option<Repro
     let find = |named: &NamedClaim| {
         let figure = experiments.iter().find(|one| one.name == named.figure)?;
         let claim = figure.claims.iter().find(|one| one.says == named.says)?;
-        let holds = claim.recorded(true) == Outcome::Holds;
-        Some((claim, if holds { Verdict::Holds } else { Verdict::Differs }))
+        let verdict = match claim.recorded(true) {
+            Outcome::Holds => Verdict::Holds,
+            Outcome::Undecided => Verdict::Wide,
+            _ => Verdict::Differs,
+        };
+        Some((claim, verdict))
     };
     Reproduced::of(&headline.claims.iter().map(find).collect::<Option<Vec<_>>>()?)
 }
@@ -72,7 +76,7 @@ pub fn rows(paper: &Paper, judged: &[JudgedFigure<'_>]) -> Vec<[String; 5]> {
             .filter(|one| one.outcome != Outcome::NotRun)
             .collect();
         let verdicts: Vec<(&Claim, Verdict)> =
-            found.iter().map(|one| (one.claim, super::verdict(&one.findings))).collect();
+            found.iter().map(|one| (one.claim, one.verdict())).collect();
         let (Some(word), true) = (Reproduced::of(&verdicts), found.len() == headline.claims.len()) else {
             continue;
         };

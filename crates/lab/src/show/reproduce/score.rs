@@ -18,6 +18,8 @@ struct ClaimCounts {
     comes_out: usize,
     /// They differ, and no experiment shows why.
     unexplained: usize,
+    /// Seeds disagree.
+    undecided: usize,
     not_run: usize,
     /// They hold with the whole interval, and do not with their scheme replaced.
     evidence: usize,
@@ -35,13 +37,14 @@ impl ClaimCounts {
             Outcome::Holds => self.holds += 1,
             Outcome::ComesOut => self.comes_out += 1,
             Outcome::Unexplained => self.unexplained += 1,
+            Outcome::Undecided => self.undecided += 1,
             Outcome::NotRun => self.not_run += 1,
         }
         self.evidence += usize::from(one.standing == Some(Standing::Evidence));
     }
 
     fn judged(&self) -> usize {
-        self.holds + self.comes_out + self.unexplained
+        self.holds + self.comes_out + self.unexplained + self.undecided
     }
 }
 
@@ -54,8 +57,8 @@ pub fn summary(judged: &[JudgedFigure<'_>]) -> String {
             let evidence =
                 if counts.evidence > 0 { format!(", {} with evidence", counts.evidence) } else { String::new() };
             format!(
-                "Of {} {whose} {} hold{evidence}, {} come out with one change, {} do not come out and are not explained ({} not run).",
-                counts.judged(), counts.holds, counts.comes_out, counts.unexplained, counts.not_run
+                "Of {} {whose} {} hold{evidence}, {} come out with one change, {} do not come out and are not explained, {} depend on the seeds ({} not run).",
+                counts.judged(), counts.holds, counts.comes_out, counts.unexplained, counts.undecided, counts.not_run
             )
         })
     };
@@ -70,7 +73,7 @@ pub fn summary(judged: &[JudgedFigure<'_>]) -> String {
 #[must_use]
 pub fn counts_table(judged: &[JudgedFigure<'_>]) -> Table {
     let mut columns = vec![Column::text("figure")];
-    let names = ["claims", "hold", "evidence", "come out", "unexplained", "not run"];
+    let names = ["claims", "hold", "evidence", "come out", "unexplained", "undecided", "not run"];
     columns.extend(names.map(|name| Column::number(name, "")));
     let mut table = Table::new("Claims", columns);
     let is_replaced = ClaimCounts::of(judged).evidence > 0;
@@ -83,6 +86,7 @@ pub fn counts_table(judged: &[JudgedFigure<'_>]) -> Table {
             if is_replaced { count(counts.evidence) } else { Cell::text("-") },
             count(counts.comes_out),
             count(counts.unexplained),
+            count(counts.undecided),
             count(counts.not_run),
         ]);
     };
