@@ -75,7 +75,7 @@ impl<'a> JudgedFigure<'a> {
 }
 
 impl JudgedClaim<'_> {
-    /// The verdict under the judge's variant. What depends on the seeds holds at best in part.
+    /// The verdict under the judge's variant. An undecided claim holds at best in part.
     #[must_use]
     fn verdict(&self) -> Verdict {
         if self.outcome == Outcome::Undecided { Verdict::Wide } else { verdict(&self.findings) }

@@ -349,8 +349,9 @@ fn a_claim_that_holds_with_its_scheme_replaced_is_no_evidence() {
 #[test]
 fn an_outcome_that_depends_on_the_seeds_is_undecided_in_the_cut_down_run_alone() {
     let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
-    let text =
-        format!("[[claim]]\nsays = \"it\"\nsource = \"there\"\n{REDUCTION}paper = 50\nwithin = 2\nquick = \"undecided\"");
+    let text = format!(
+        "[[claim]]\nsays = \"it\"\nsource = \"there\"\n{REDUCTION}paper = 50\nwithin = 2\nquick = \"undecided\""
+    );
     let claim = read(&text, &plan).expect(&text).remove(0);
     for verdict in [Verdict::Holds, Verdict::Wide, Verdict::Differs] {
         assert_eq!(claim.outcome(verdict, None, true), Outcome::Undecided);

@@ -75,8 +75,7 @@ pub fn rows(paper: &Paper, judged: &[JudgedFigure<'_>]) -> Vec<[String; 5]> {
             })
             .filter(|one| one.outcome != Outcome::NotRun)
             .collect();
-        let verdicts: Vec<(&Claim, Verdict)> =
-            found.iter().map(|one| (one.claim, one.verdict())).collect();
+        let verdicts: Vec<(&Claim, Verdict)> = found.iter().map(|one| (one.claim, one.verdict())).collect();
         let (Some(word), true) = (Reproduced::of(&verdicts), found.len() == headline.claims.len()) else {
             continue;
         };
