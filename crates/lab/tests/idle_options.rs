@@ -51,9 +51,11 @@ fn result(setup: &Setup) -> String {
     };
     let result =
         runner::run(setup, &job, None, &Progress::new("", Work::default()).run(0.0)).expect("it runs");
-    // A table of records has a size though nothing is read from it.
+    // A table of records has a size and hits though no scheme reads it.
     let result = JobResult { history_bytes_per_peer: 0, ..result };
-    serde_json::to_string(&result).expect("it can be written")
+    let text = serde_json::to_string(&result).expect("it can be written");
+    let parts = text.split("\"history_hits\":");
+    parts.map(|part| part.trim_start_matches(|digit: char| digit.is_ascii_digit())).collect()
 }
 
 /// Written once: tests run at the same time, and one must not read a file that another is writing.

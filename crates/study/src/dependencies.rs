@@ -174,5 +174,5 @@ fn takes_hints(entry: &Entry) -> bool {
 }
 
 fn draws_on_history(entry: &Entry) -> bool {
-    entry.needs == Needs::History || entry.about().name == "headstart"
+    entry.needs == Needs::History || ["headstart", "pcp", "blitzstart"].contains(&entry.about().name)
 }
