@@ -886,7 +886,7 @@ fn a_closed_port_is_reported_at_once_and_a_silent_host_while_waiting() {
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!((silent.status.code(), lines.len()), (Some(1), 2), "{told}");
     assert!(lines[0].contains("no answer from") && lines[0].contains("--timeout"), "{told}");
-    assert!(lines[1].contains("in 4s: expected a server of HTTP/3 there"), "{told}");
+    assert!(lines[1].contains("in 4 s: expected a server of HTTP/3 there"), "{told}");
 }
 
 #[test]

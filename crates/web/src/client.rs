@@ -133,8 +133,8 @@ pub enum FetchError {
     Http(Box<dyn std::error::Error + Send + Sync>),
     /// No packet of the server arrived.
     #[error(
-        "{host}: no answer from {remote}, UDP, in {} ms: expected a server of HTTP/3 there, and that no firewall is in between",
-        .after.as_millis()
+        "{host}: no answer from {remote}, UDP, in {} s: expected a server of HTTP/3 there, and that no firewall is in between",
+        .after.as_secs_f64()
     )]
     NoAnswer {
         /// The host.
@@ -145,7 +145,7 @@ pub enum FetchError {
         after: Duration,
     },
     /// The time limit passed.
-    #[error("{host}: not complete after {} ms", .after.as_millis())]
+    #[error("{host}: not complete after {} s", .after.as_secs_f64())]
     TimedOut {
         /// The host.
         host: String,
