@@ -74,10 +74,9 @@ def check(headstart, folder):
     counters, of_file, listen = (f"127.0.0.1:{free_port()}" for _ in range(3))
     # Nobody answers for the fleet's history: its counters are there all the same.
     server = [headstart, "serve", "--generate", "--listen", "127.0.0.1:0", "--quiet"]
-    # Headstart is slow start on a path as short as this one.
-    server += ["--scheme", "wise-start"]
-    # Both arms: loopback is shorter than the paths on which they are drawn.
-    server += ["--rollout", "50 %", "--shortest-rtt", "0 ms"]
+    # Both arms: loopback is shorter than the paths on which they are drawn, and Headstart is slow
+    # start there.
+    server += ["--scheme", "wise-start", "--rollout", "50 %", "--shortest-rtt", "0 ms"]
     server += ["--history", "valkey://127.0.0.1:1/", "--access-log", f"{folder}/access.log", "--metrics", counters]
     environment = dict(os.environ, XDG_DATA_HOME=str(folder))
     # A history is a fleet's or a file.

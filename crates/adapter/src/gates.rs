@@ -27,13 +27,15 @@ use crate::start_report::slow_start_rounds;
 /// Conditions for the use of a record and of a fast start; values given are the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gates {
-    /// Highest age of a record. Ten minutes, as Careful Resume has it here.
+    /// Highest age of a record. Ten minutes, as Careful Resume has it here. A scheme that reserves
+    /// credit (`Requirements::reserves_credit`) takes records of any age.
     pub lifetime: Span,
     /// Requires that the path's RTT agrees with the record's ([`Record::contradicted_by`]). On;
     /// WiseStart as published has no such check.
     pub same_path: bool,
     /// Gives the whole of a record only to a connection that is alone with it; beside n others it
-    /// gets 1/(n+1). On: several at once would each send the whole of it.
+    /// gets 1/(n+1). On: several at once would each send the whole of it. Connections of a
+    /// scheme that reserves credit share that instead.
     pub alone: bool,
     /// Lowest handshake RTT for a fast start; 2 ms (`docs/short-paths.md`).
     pub shortest_rtt: Span,

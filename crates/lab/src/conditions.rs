@@ -290,6 +290,7 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), plain.len());
     }
+
     #[test]
     fn the_dictionary_has_the_descriptions_from_here() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/data.md");

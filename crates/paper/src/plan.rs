@@ -133,7 +133,7 @@ pub struct Plan {
     pub axes: Vec<Axis>,
     /// Names of all schemes of the full plan: what a claim may name.
     pub known_schemes: Vec<String>,
-    /// Its cut-down run.
+    /// True if the cut-down run was read.
     pub is_quick: bool,
     /// Added to all seeds of the plan.
     pub further_seeds: u64,

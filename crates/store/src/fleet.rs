@@ -75,8 +75,8 @@ pub struct Options {
     pub capacity: usize,
     /// Longest delay of a write, in which writes of one peer become one. 200 ms.
     pub interval: Duration,
-    /// Time after its last write for which the server keeps a record. An hour: records of more
-    /// than ten minutes start nothing, but keep a peer's credit.
+    /// Time after its last write for which the server keeps a record. An hour: from records of
+    /// more than ten minutes only Headstart starts.
     pub lifetime: Duration,
     /// Longest time for which a host has a record to itself: 3 s. Eight of the record's round trips
     /// are enough where they are shorter: a handshake with Retry, a flight and its repair. They

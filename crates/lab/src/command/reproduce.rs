@@ -53,7 +53,7 @@ pub struct ReproduceArgs {
     #[arg(long)]
     pub check: bool,
     /// Add this number to every seed of the plans: the same figures from other random numbers
-    #[arg(long, default_value_t = 0, value_name = "NUMBER", hide_short_help = true)]
+    #[arg(long, default_value_t = 0, value_name = "NUMBER", hide_short_help = true, value_parser = crate::options::whole(0..=u64::MAX))]
     pub further_seeds: u64,
     /// Packet-delivery traces (mahimahi format) in place of generated ones, where an experiment has
     /// networks of traces

@@ -57,7 +57,7 @@ pub enum Outcome {
     ComesOut,
     /// It differs, and no experiment shows why.
     Unexplained,
-    /// It holds with some random numbers and not with others: three sets of seeds disagree.
+    /// Three sets of seeds disagree on whether it holds.
     Undecided,
     /// This run leaves out what the claim needs.
     NotRun,
