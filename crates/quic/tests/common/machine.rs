@@ -5,9 +5,8 @@
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::fmt::Debug;
-use std::time::Duration;
 
-use headstart_host::load::WakeupProbe;
+use headstart_host::load::{Lateness, WakeupProbe};
 use headstart_host::not_run;
 
 /// Serialises runs, which would disturb each other.
@@ -23,12 +22,12 @@ pub struct Quota {
 /// Attempts for each run that is to count.
 const ATTEMPTS: usize = 4;
 
-/// Repeats `run` until `of` runs passed without a scheduling delay above `tolerated`, and fails if
-/// fewer than `good` of them are good. Reports `NOT RUN` and returns `false` on a host that is
+/// Repeats `run` until in `of` runs the host was on time, as `is_valid` says, and fails if fewer
+/// than `good` of them are good. Reports `NOT RUN` and returns `false` on a host that is
 /// delayed too often.
 pub async fn hold_to<T: Debug>(
     quota: Quota,
-    tolerated: Duration,
+    is_valid: impl Fn(&Lateness) -> bool,
     mut run: impl AsyncFnMut() -> T,
     is_good: impl Fn(&T) -> bool,
 ) -> bool {
@@ -39,7 +38,7 @@ pub async fn hold_to<T: Debug>(
         let seen = run().await;
         let late = probe.stop();
         println!("{seen:?}, {late:?}");
-        if late.is_within(tolerated) {
+        if is_valid(&late) {
             counted.push(seen);
         }
     }
