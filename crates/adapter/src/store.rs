@@ -95,8 +95,9 @@ impl Sharded {
     pub fn new(capacity: usize) -> Self {
         let shards = SHARDS.min(capacity.max(1));
         let share = capacity.div_ceil(shards);
-        let contacts = FirstContacts::default();
-        let shard = |_| Mutex::new(MemoryStore::shard(share, RandomState::new(), contacts.clone()));
+        // One key for all parts: the prefix of a peer has its credit at the same place for each.
+        let (contacts, hasher) = (FirstContacts::by_prefix(), RandomState::new());
+        let shard = |_| Mutex::new(MemoryStore::shard(share, hasher.clone(), contacts.clone()));
         Self { hasher: RandomState::new(), shards: (0..shards).map(shard).collect() }
     }
 
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn first_contacts_of_all_shards_share_one_credit() {
+    fn first_contacts_of_a_prefix_share_one_credit_in_all_shards() {
         let store = Sharded::new(1000);
         let credit = |peer: IpAddr| {
             let (_, mut lease) = store.open(peer);

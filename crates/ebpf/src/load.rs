@@ -46,8 +46,8 @@ const BPF_FILES: &str = "/sys/fs/bpf";
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const CONTROLS_GONE_WAIT: Duration = Duration::from_secs(5);
-const MAPS: [&str; 8] =
-    ["settings", "counters", "history", "busy", "credits", "strangers", "reports", "peers"];
+const MAPS: [&str; 9] =
+    ["settings", "counters", "history", "busy", "credits", "strangers", "prefixes", "reports", "peers"];
 const CGROUP: &str = "link-cgroup";
 const MIGRATE: &str = "link-migrate";
 /// The links of the congestion controls, those that the last one switches to first.
@@ -126,6 +126,7 @@ pub(crate) fn open(level: Level, peers: u32, with: &[&str]) -> Result<Object, Er
             Some("settings" | "counters") => true,
             Some("hinted") => with.contains(&"hs_hint"),
             Some("scratch") => with.contains(&"hs_replay"),
+            Some("strangers" | "prefixes") if with.contains(&"hs_replay") => true,
             Some("history") if with.contains(&"hs_replay_peers") => true,
             // The constants of all programs.
             Some(name) if name.ends_with(".rodata") => true,

@@ -10,13 +10,18 @@
 //! `WiseStart`'s Probe among it.
 #![cfg(feature = "load")]
 
+use std::net::Ipv4Addr;
+
 use headstart_ebpf::layout::{NONE, Params, Writer};
 use headstart_ebpf::needs::Machine;
 use headstart_ebpf::replay::{ACK, ALL, LONGS, PARAMS, PRIOR, Replay, SENT, START};
 use headstart_ebpf::scheme::Scheme as Kernel;
 use headstart_startup::allowance::{HandOver, Next};
 use headstart_startup::event::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
-use headstart_startup::history::{FlightOutcome, Record, RecordUpdate, SharedCredit, SharedRecord};
+use headstart_startup::history::{
+    FirstContacts, FixedHash, FlightOutcome, MemoryStore, Record, RecordUpdate, Revision, SharedCredit,
+    SharedRecord, Store as _,
+};
 use headstart_startup::path::{RateSample, Rtt};
 use headstart_startup::prior::{Access, Hint, Prior};
 use headstart_startup::scheme::{
@@ -86,19 +91,30 @@ impl<'a> Object<'a> {
     }
 
     /// If the connection ends now, the credit that follows `before`, and the rate on record after
-    /// the one of `record` if `measured`.
-    fn outcome(&self, before: Option<Bytes>, record: Rate, measured: Rate) -> (Bytes, Rate) {
+    /// the one of `record` if `measured`. Also the credit of first contacts with `peer`'s prefix,
+    /// which the outcome then revises.
+    fn outcome(
+        &self,
+        before: Option<Bytes>,
+        record: Rate,
+        measured: Rate,
+        peer: Ipv4Addr,
+    ) -> (Bytes, Rate, Option<Bytes>) {
         const AT: usize = PARAMS + START;
         const RATE: usize = 6 * 8;
         const WINDOW: usize = 8 * 8;
+        const FIRST_CONTACT: usize = 9 * 8;
+        const PEER: usize = 10 * 8;
         const CREDIT: usize = 11 * 8;
         let mut prior = [0; PRIOR];
         prior[RATE..][..8].copy_from_slice(&record.as_bytes_per_sec().to_ne_bytes());
         prior[WINDOW..][..8].copy_from_slice(&measured.as_bytes_per_sec().to_ne_bytes());
         prior[CREDIT..][..8].copy_from_slice(&before.map_or(0, Bytes::get).to_ne_bytes());
+        prior[PEER..][..8].copy_from_slice(&u64::from(peer.to_bits()).to_ne_bytes());
         let context = self.run(5, AT, &prior);
         let long = |at| u64::from_ne_bytes(context[AT + at..][..8].try_into().expect("eight"));
-        (Bytes::new(long(CREDIT)), Rate::from_bytes_per_sec(long(RATE)))
+        let first_contact = Some(Bytes::new(long(FIRST_CONTACT))).filter(|credit| !credit.is_zero());
+        (Bytes::new(long(CREDIT)), Rate::from_bytes_per_sec(long(RATE)), first_contact)
     }
 
     fn establish(&mut self, prior: &Prior) -> Answer {
@@ -362,8 +378,21 @@ impl Transport {
     }
 }
 
+/// A first contact with `peer` ends with `revision`: the credit of those before it.
+fn first_contact(store: &mut MemoryStore, peer: Ipv4Addr, revision: &Revision) -> Option<Bytes> {
+    let (_, mut lease) = store.open(peer.into());
+    let mut credit = None;
+    store.reserve(&mut lease, &mut |shared| {
+        credit = shared.credit;
+        Bytes::new(1)
+    });
+    store.release(&mut lease, revision);
+    store.close(lease, RecordUpdate::Keep);
+    credit
+}
+
 /// Replays one connection on both. Returns the number of events compared.
-fn compare(replay: &Replay, kernel: Kernel, seed: u64) -> usize {
+fn compare(replay: &Replay, contacts: &mut MemoryStore, kernel: Kernel, seed: u64) -> usize {
     let draw = &mut Draw(seed);
     let prior = prior(draw);
     let mut rust = twin(kernel);
@@ -399,7 +428,11 @@ fn compare(replay: &Replay, kernel: Kernel, seed: u64) -> usize {
                 other => panic!("{other:?}"),
             };
             let known = known.filter(|it| !it.rt_prop.is_zero()).map_or(Rate::ZERO, |it| it.btl_bw);
-            let (credit, rate) = object.outcome(before, known, measured);
+            // Some prefixes have many first contacts, others few.
+            let network = draw.within(0, 30).pow(2) as u32;
+            let peer = Ipv4Addr::from_bits((network << 8) | draw.within(1, 254) as u32);
+            let (credit, rate, of_contacts) = object.outcome(before, known, measured, peer);
+            assert_eq!(of_contacts, first_contact(contacts, peer, &revision), "{peer} {}", why());
             assert_eq!(credit, revision.of(before), "{} {revision:?}", why());
             assert_eq!(rate, stored.btl_bw, "{}", why());
         }
@@ -438,6 +471,7 @@ fn the_object_decides_as_the_rust_schemes_do() {
         ));
     }
     let replay = Replay::load().expect("the object");
+    let mut contacts = MemoryStore::shard(0, FixedHash::default(), FirstContacts::by_prefix());
     let seeds = if cfg!(debug_assertions) { 300 } else { 3_000 };
     for kernel in [
         Kernel::SlowStart(10),
@@ -451,7 +485,7 @@ fn the_object_decides_as_the_rust_schemes_do() {
         Kernel::Blitzstart,
         Kernel::Headstart,
     ] {
-        let events: usize = (0..seeds).map(|seed| compare(&replay, kernel, seed)).sum();
+        let events: usize = (0..seeds).map(|seed| compare(&replay, &mut contacts, kernel, seed)).sum();
         println!("{kernel}: {events} events of {seeds} connections");
         assert!(events >= seeds as usize);
     }

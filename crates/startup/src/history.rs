@@ -7,6 +7,7 @@
 //! A [`Store`] is shared by all connections of a host. Reading a record and reserving it are one
 //! step, so that concurrent connections which start from it are counted.
 
+pub mod credit;
 pub mod memory;
 
 use core::net::IpAddr;
@@ -15,7 +16,8 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::path::bdp;
 
-pub use memory::{Counters, FirstContacts, FixedHash, MemoryStore, StoreChange};
+pub use credit::{FirstContacts, Revision, SharedCredit};
+pub use memory::{Counters, FixedHash, MemoryStore, StoreChange};
 
 /// A path record: the measurements of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,45 +144,6 @@ pub struct SharedRecord {
     pub record: Record,
     /// Other open connections that began from it.
     pub live: u32,
-}
-
-/// The shared credit, at the time when a connection plans its first flight.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SharedCredit {
-    /// First flights of other connections to this peer that are not acknowledged yet, in bytes.
-    pub reserved: Bytes,
-    /// Bytes that first flights to this peer may hold together. For a peer without a record: the
-    /// credit of first contacts with any peer. `None`: no flight has ended yet.
-    pub credit: Option<Bytes>,
-}
-
-/// Revision of a credit by the outcome of a first flight, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Revision {
-    /// Initial credit, where there is none yet.
-    pub start: Bytes,
-    /// Added for the delivered bytes.
-    pub earned: Bytes,
-    /// The credit does not rise above this. One that is above already stays, and falls to it if
-    /// more is lost than gained, by more than `least`: what was in flight then did not fit.
-    pub most: Bytes,
-    /// Subtracted for the lost bytes.
-    pub spent: Bytes,
-    /// The credit does not fall below this; one that is below already stays.
-    pub least: Bytes,
-}
-
-impl Revision {
-    /// The credit afterwards.
-    #[must_use]
-    pub fn of(&self, credit: Option<Bytes>) -> Bytes {
-        let mut before = credit.unwrap_or(self.start);
-        if self.spent > self.earned + self.least {
-            before = before.min(self.most);
-        }
-        let raised = before.max((before + self.earned).min(self.most));
-        raised.min(raised.saturating_sub(self.spent).max(self.least))
-    }
 }
 
 /// Effect of a closing connection on the history.

@@ -286,11 +286,12 @@ impl Drop for Owner {
 impl Shared {
     fn new(capacity: usize, file: Option<Mutex<RecordFile>>, sync: bool) -> Self {
         let count = if capacity < MIN_SHARDED_CAPACITY { 1 } else { SHARDS };
-        let contacts = FirstContacts::default();
+        // One key for all parts: the prefix of a peer has its credit at the same place for each.
+        let (contacts, hasher) = (FirstContacts::by_prefix(), RandomState::new());
         let shard = |number| {
             // The first take what does not divide evenly, so that the sum is what was asked for.
             let capacity = capacity / count + usize::from(number < capacity % count);
-            let table = MemoryStore::shard(capacity, RandomState::new(), contacts.clone());
+            let table = MemoryStore::shard(capacity, hasher.clone(), contacts.clone());
             let changed = ChangedPeers { peers: HashSet::default(), all: false, limit: capacity.max(1024) };
             Mutex::new(Shard { table, changed })
         };

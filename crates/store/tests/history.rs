@@ -239,11 +239,11 @@ fn concurrent_starts_count_each_other_across_clones() {
 }
 
 #[test]
-fn first_contacts_of_all_shards_share_one_credit() {
+fn first_contacts_of_a_prefix_share_one_credit_in_all_shards() {
     let history = History::in_memory(10_000);
     let [start, earned, most, spent, least] = [50_000, 1000, 900_000, 0, 1].map(Bytes::new);
     for number in 0..100 {
-        let (_, mut lease) = history.open_connection(peer(number));
+        let (_, mut lease) = history.open_connection(peer(2 * number));
         let mut credit = None;
         history.reserve_flight(&mut lease, &mut |shared| {
             credit = shared.credit;

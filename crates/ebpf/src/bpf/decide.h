@@ -90,7 +90,7 @@ struct hs_prior {
 	__u64 window;		/* TCP-Cache */
 	__u64 ssthresh;
 	__u64 hint;		/* bytes per second; 0: none */
-	__u64 credit;		/* Headstart: history::Room; 0: none yet */
+	__u64 credit;		/* Headstart: history::SharedCredit; 0: none yet */
 	__u64 reserved;
 	__u32 live;		/* others that began from the record */
 	__u32 mss;
@@ -269,6 +269,7 @@ HS_INLINE void hs_recover(struct hs_start *s, __u64 in_flight)
 #define HS_PROBE 2
 #define HS_TRAIN 8				/* packets */
 #define HS_HELD_BACK 100000ULL			/* ns */
+#define HS_OWN_FROM 8				/* outcomes: history/credit.rs */
 
 /* history::Revision::of: the credit after the first flight. */
 HS_INLINE __u64 hs_revised(const struct hs_start *s, __u64 credit)

@@ -139,6 +139,19 @@ struct {
 	__type(value, __u64);
 } strangers SEC(".maps");
 
+/* The same of a prefix. */
+struct hs_prefix {
+	__u64 credit;
+	__u64 outcomes;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 32768);
+	__type(key, struct hs_key);
+	__type(value, struct hs_prefix);
+} prefixes SEC(".maps");
+
 /* Percent of an address's hinted rate that is credited; none: all of it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -310,12 +323,61 @@ INLINE __u64 revise(__u64 *credit, const struct hs_start *s)
 	return after;
 }
 
+/* The /24 of IPv4, the /48 of IPv6. */
+INLINE void prefix_of(struct hs_key *prefix, const struct hs_key *peer)
+{
+	*prefix = *peer;
+	if (peer->address[2])
+		prefix->address[3] &= bpf_htonl(0xffffff00);
+	else
+		prefix->address[1] &= bpf_htonl(0xffff0000);
+}
+
+/* history/credit.rs, FirstContacts::credit: of the prefix once it has outcomes of its own. */
+HS_GLOBAL __u64 first_contact_credit(const struct hs_key *peer)
+{
+	struct hs_key key = {};
+	struct hs_prefix *own;
+	__u64 *all;
+
+	if (!peer)
+		return 0;
+	prefix_of(&key, peer);
+	own = bpf_map_lookup_elem(&prefixes, &key);
+	if (own && own->outcomes >= HS_OWN_FROM)
+		return own->credit;
+	all = bpf_map_lookup_elem(&strangers, &zero);
+	return all ? *all : 0;
+}
+
+/* FirstContacts::revise: of all, and of the prefix, which is returned. */
+HS_GLOBAL __u64 revise_first_contacts(const struct hs_key *peer, const struct hs_start *s)
+{
+	__u64 *all = bpf_map_lookup_elem(&strangers, &zero);
+	struct hs_prefix first = { .outcomes = 1 }, *own;
+	struct hs_key key = {};
+
+	if (!peer || !s || !all)
+		return 0;
+	first.credit = revise(all, s);
+	prefix_of(&key, peer);
+	own = bpf_map_lookup_elem(&prefixes, &key);
+	if (!own) {
+		bpf_map_update_elem(&prefixes, &key, &first, BPF_ANY);
+		return first.credit;
+	}
+	if (__sync_fetch_and_add(&own->outcomes, 1) >= HS_OWN_FROM)
+		return revise(&own->credit, s);
+	own->credit = first.credit;
+	return first.credit;
+}
+
 /* Store::release: the reservation ends, and an outcome revises the credit. */
 HS_GLOBAL int release_flight(struct flow *f)
 {
 	struct hs_record *record;
 	struct hs_busy *found;
-	__u64 held, before, *credit;
+	__u64 held, before;
 
 	if (!f || !f->reserved)
 		return 0;
@@ -329,9 +391,8 @@ HS_GLOBAL int release_flight(struct flow *f)
 	}
 	if (!f->start.settled)
 		return 0;
-	credit = bpf_map_lookup_elem(&strangers, &zero);
-	if (credit && f->is_stranger)
-		f->credit = revise(credit, &f->start);
+	if (f->is_stranger)
+		f->credit = revise_first_contacts(&f->peer, &f->start);
 	record = bpf_map_lookup_elem(&history, &f->peer);
 	if (record)
 		revise(&record->credit, &f->start);
@@ -542,11 +603,11 @@ CALL void apply(struct flow *f, struct tcp_sock *tp, __u64 now)
 INLINE void admit(struct flow *f, const struct hs_settings *set, struct hs_prior *p)
 {
 	struct hs_record *record = bpf_map_lookup_elem(&history, &f->peer);
-	__u64 now = bpf_ktime_get_boot_ns(), rate, *credit = bpf_map_lookup_elem(&strangers, &zero);
+	__u64 now = bpf_ktime_get_boot_ns(), rate;
 
 	f->refusal = HS_NO_RECORD;
 	f->is_stranger = !record;
-	p->credit = record ? record->credit : credit ? *credit : 0;
+	p->credit = record ? record->credit : first_contact_credit(&f->peer);
 	if (!record || !record->btl_bw || !record->rt_prop)
 		return;
 	f->record_rate = record->btl_bw;
@@ -1159,7 +1220,7 @@ __u32 BPF_PROG(hs_sndbuf_expand, struct sock *sk)
 	struct hs_record *record;
 	struct flow *f = flow_of(sk);
 	struct hs_key peer = {};
-	__u64 window = 0, *credit;
+	__u64 window = 0;
 
 	if (!set || set->stopped || !set->hundredths || (f && f->is_decided))
 		return 2;
@@ -1173,10 +1234,8 @@ __u32 BPF_PROG(hs_sndbuf_expand, struct sock *sk)
 	case HS_HEADSTART:
 		key_of(&peer, &sk->__sk_common);
 		record = bpf_map_lookup_elem(&history, &peer);
-		credit = record ? &record->credit : bpf_map_lookup_elem(&strangers, &zero);
-		window = hs_segments(tp->mss_cache, set->params.initial_window);
-		if (credit)
-			window = hs_max(window, *credit);
+		window = hs_max(hs_segments(tp->mss_cache, set->params.initial_window),
+				record ? record->credit : first_contact_credit(&peer));
 		break;
 	default:
 		key_of(&peer, &sk->__sk_common);
@@ -1621,6 +1680,14 @@ int hs_replay(struct hs_replay *ctx)
 	case HS_EVENT_OUTCOME:
 		hs_on_end(&r->start);
 		ctx->prior.credit = hs_revised(&r->start, r->prior.credit);
+		/* An IPv4 address: a first contact of it, with the credit before and after. */
+		if (r->prior.hint) {
+			struct hs_key peer = {};
+
+			set_key4(&peer, bpf_htonl((__u32)r->prior.hint));
+			ctx->prior.ssthresh = first_contact_credit(&peer);
+			ctx->prior.hint = revise_first_contacts(&peer, &r->start);
+		}
 		ctx->prior.btl_bw = hs_recorded(&r->start, r->prior.window, r->prior.btl_bw);
 		break;
 	default:

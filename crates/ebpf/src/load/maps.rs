@@ -21,6 +21,7 @@ pub struct Maps {
     /// Level "window" has none of these.
     history: Option<MapHandle>,
     strangers: Option<MapHandle>,
+    prefixes: Option<MapHandle>,
     reports: Option<MapHandle>,
     peers: Option<MapHandle>,
 }
@@ -39,6 +40,7 @@ impl Maps {
             counters: needed("counters")?,
             history: open("history").ok(),
             strangers: open("strangers").ok(),
+            prefixes: open("prefixes").ok(),
             reports: open("reports").ok(),
             peers: open("peers").ok(),
         })
@@ -55,6 +57,7 @@ impl Maps {
             counters: needed("counters")?,
             history: find("history"),
             strangers: find("strangers"),
+            prefixes: find("prefixes"),
             reports: find("reports"),
             peers: find("peers"),
         })
@@ -128,14 +131,18 @@ impl Maps {
         Ok(records)
     }
 
-    /// Deletes all records, and the credit of first contacts.
+    /// Deletes all records, and the credits of first contacts.
     ///
     /// # Errors
     /// If there is no history at this level.
     pub fn flush(&self) -> Result<usize, Error> {
         let history = self.history()?;
-        let keys: Vec<Vec<u8>> = history.keys().collect();
-        let gone = keys.iter().filter(|key| history.delete(key).is_ok()).count();
+        let clear = |map: &MapHandle| {
+            let keys: Vec<Vec<u8>> = map.keys().collect();
+            keys.iter().filter(|key| map.delete(key).is_ok()).count()
+        };
+        let gone = clear(history);
+        self.prefixes.as_ref().map(clear);
         if let Some(strangers) = &self.strangers {
             strangers
                 .update(&ZERO, &[0; 8], MapFlags::ANY)

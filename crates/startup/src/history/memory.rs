@@ -16,17 +16,15 @@
 //! - First flights are reserved whether there is a record or not, in a table of their own that
 //!   holds as many peers as have a first flight under way.
 
+use alloc::vec::Vec;
 use core::hash::{BuildHasher, Hasher};
 use core::net::IpAddr;
-use core::sync::atomic::{AtomicU64, Ordering};
-
-use alloc::sync::Arc;
-use alloc::vec::Vec;
 use hashbrown::HashTable;
 use headstart_units::hash::{FNV64, fnv64};
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use super::{FlightOutcome, Lease, Record, RecordUpdate, Revision, SharedCredit, SharedRecord, Store};
+use super::credit::{FirstContacts, Revision, SharedCredit, prefix};
+use super::{FlightOutcome, Lease, Record, RecordUpdate, SharedRecord, Store};
 
 /// No entry: the end of a list.
 const NONE: u32 = u32::MAX;
@@ -126,38 +124,16 @@ pub struct MemoryStore<S = FixedHash> {
     first_contacts: FirstContacts,
 }
 
-/// The credit of first contacts, in bytes. Clones are the same credit: the shards of one store
-/// share it, so that first contacts with peers of different shards move it together.
-#[derive(Clone, Debug, Default)]
-pub struct FirstContacts(Arc<AtomicU64>);
-
-impl FirstContacts {
-    /// `None`: no flight has ended yet.
-    fn credit(&self) -> Option<Bytes> {
-        Some(Bytes::new(self.0.load(Ordering::Relaxed))).filter(|credit| !credit.is_zero())
-    }
-
-    /// Applies `revision`; returns the credit afterwards.
-    fn revise(&self, revision: &Revision) -> Bytes {
-        let revised = |credit| revision.of(Some(Bytes::new(credit)).filter(|credit| !credit.is_zero()));
-        let change = |credit| Some(revised(credit).get());
-        let before = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
-        revised(before.unwrap_or_else(|unchanged| unchanged))
-    }
-
-    fn clear(&self) {
-        self.0.store(0, Ordering::Relaxed);
-    }
-}
-
 impl<S: BuildHasher> MemoryStore<S> {
     /// Room for `capacity` peers; with zero nothing is stored. Memory grows with the peers stored.
+    /// All of them share one credit of first contacts, as peers behind one access link do.
     #[must_use]
     pub fn new(capacity: usize, hasher: S) -> Self {
         Self::shard(capacity, hasher, FirstContacts::default())
     }
 
-    /// As [`MemoryStore::new`], a part of a larger store whose parts share `first_contacts`.
+    /// A part of a larger store whose parts share `first_contacts`, and have the same hasher if it
+    /// is by prefix.
     #[must_use]
     pub fn shard(capacity: usize, hasher: S, first_contacts: FirstContacts) -> Self {
         Self {
@@ -303,7 +279,7 @@ impl<S: BuildHasher> MemoryStore<S> {
     pub fn settle_flight(&mut self, lease: &mut Lease, revision: &Revision) -> StoreChange {
         self.end_flight(lease);
         if lease.reserved.is_none() {
-            lease.credit = self.first_contacts.revise(revision);
+            lease.credit = self.first_contacts.revise(self.hasher.hash_one(prefix(lease.peer)), revision);
         }
         let Some(at) = self.find(lease.peer) else { return StoreChange::default() };
         let credit = &mut self.entries[at as usize].credit;
@@ -406,7 +382,7 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
         let peer = lease.peer;
         let credit = match lease.reserved.and_then(|_| self.find(peer)) {
             Some(at) => Some(self.entries[at as usize].credit).filter(|credit| !credit.is_zero()),
-            None => self.first_contacts.credit(),
+            None => self.first_contacts.credit(self.hasher.hash_one(prefix(peer))),
         };
         let hash = self.hasher.hash_one(peer);
         let under_way = self.flights.find(hash, |(other, _)| *other == peer);

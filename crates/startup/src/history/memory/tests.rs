@@ -93,19 +93,6 @@ fn fate(earned: u64, spent: u64) -> Revision {
 }
 
 #[test]
-fn a_credit_above_what_was_in_flight_falls_to_it_when_much_is_lost() {
-    for (credit, earned, spent, expected, why) in [
-        (500_000, 5_000, 0, 500_000, "nothing is lost"),
-        (500_000, 5_000, 15_000, 485_000, "the price of a few segments"),
-        (500_000, 5_000, 15_001, 74_999, "more: from twice the bytes in flight on"),
-        (80_000, 5_000, 15_001, 69_999, "it was less"),
-        (12_000, 5_000, 15_001, 10_000, "not below the least"),
-    ] {
-        assert_eq!(fate(earned, spent).of(Some(Bytes::new(credit))), Bytes::new(expected), "{why}");
-    }
-}
-
-#[test]
 fn first_flights_to_a_peer_are_reserved_until_their_outcome_or_the_close() {
     let mut store = store(8);
     let (_, mut first) = store.open(peer(1));
@@ -150,24 +137,6 @@ fn each_peer_has_a_credit_and_first_contacts_share_one() {
     let (_, lease) = store.open(peer(1));
     store.close(lease, RecordUpdate::Replace(larger));
     assert_eq!(store.peek(peer(1)).map(|record| record.credit.get()), Some(60_000), "it carried more");
-}
-
-#[test]
-fn a_credit_changes_within_its_bounds_and_is_not_clamped_to_them() {
-    #[rustfmt::skip]
-    let rows = [
-        // before         earned   spent    after
-        (None,            0,       0,       50_000, "it begins somewhere"),
-        (Some(50_000),    5_000,   0,       55_000, "what came through raises it"),
-        (Some(88_000),    5_000,   0,       90_000, "up to what the flight can say"),
-        (Some(95_000),    5_000,   0,       95_000, "and one that is higher already stays"),
-        (Some(50_000),    1_000,   21_000,  30_000, "losses lower it"),
-        (Some(20_000),    0,       90_000,  10_000, "down to the least"),
-        (Some(4_000),     0,       90_000,  4_000,  "and one that is lower already stays"),
-    ];
-    for (before, earned, spent, after, why) in rows {
-        assert_eq!(fate(earned, spent).of(before.map(Bytes::new)), Bytes::new(after), "{why}");
-    }
 }
 
 #[test]

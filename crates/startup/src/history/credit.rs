@@ -1,0 +1,256 @@
+//! The credit of Headstart: bytes that first flights may hold together, priced by what they lose.
+//!
+//! A peer has its credit in its record. First contacts have none yet: they share one, and once a
+//! prefix has enough outcomes of its own, the credit of that prefix.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use alloc::sync::Arc;
+use headstart_units::Bytes;
+
+/// The shared credit, at the time when a connection plans its first flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SharedCredit {
+    /// First flights of other connections to this peer that are not acknowledged yet, in bytes.
+    pub reserved: Bytes,
+    /// Bytes that first flights to this peer may hold together. For a peer without a record: the
+    /// credit of first contacts with any peer. `None`: no flight has ended yet.
+    pub credit: Option<Bytes>,
+}
+
+/// Revision of a credit by the outcome of a first flight, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// Initial credit, where there is none yet.
+    pub start: Bytes,
+    /// Added for the delivered bytes.
+    pub earned: Bytes,
+    /// The credit does not rise above this. One that is above already stays, and falls to it if
+    /// more is lost than gained, by more than `least`: what was in flight then did not fit.
+    pub most: Bytes,
+    /// Subtracted for the lost bytes.
+    pub spent: Bytes,
+    /// The credit does not fall below this; one that is below already stays.
+    pub least: Bytes,
+}
+
+impl Revision {
+    /// The credit afterwards.
+    #[must_use]
+    pub fn of(&self, credit: Option<Bytes>) -> Bytes {
+        let mut before = credit.unwrap_or(self.start);
+        if self.spent > self.earned + self.least {
+            before = before.min(self.most);
+        }
+        let raised = before.max((before + self.earned).min(self.most));
+        raised.min(raised.saturating_sub(self.spent).max(self.least))
+    }
+}
+
+/// The credit of first contacts, in bytes. Clones are the same: the parts of one store share it.
+///
+/// Peers of one prefix often have the same access network, and a server has clients of 1 Mbit/s
+/// and of 1 Gbit/s. So a prefix follows the credit of all until it has had [`OWN_FROM`] outcomes;
+/// from then on its own flights alone move its credit.
+///
+/// # Limits
+///
+/// - Prefixes lie in a table of fixed size, by their hash. A newer one takes the place of an older
+///   one with the same index, which then starts from the credit of all again.
+#[derive(Clone, Debug, Default)]
+pub struct FirstContacts {
+    all: Arc<AtomicU64>,
+    prefixes: Arc<[AtomicU64]>,
+}
+
+/// Outcomes of a prefix from which on it has a credit of its own. Eight flights move a credit by
+/// half or more; fewer say less about the prefix than those of all do.
+pub const OWN_FROM: u64 = 8;
+
+/// 256 kB: more prefixes than come back to a host within an hour.
+const PREFIXES: usize = 1 << 15;
+
+/// A prefix in one word: 20 bits of its hash, four of the count of outcomes, 40 of the credit.
+#[derive(Clone, Copy)]
+struct Slot {
+    tag: u64,
+    outcomes: u64,
+    credit: u64,
+}
+
+const CREDIT_BITS: u32 = 40;
+const OUTCOMES_BITS: u32 = 4;
+const TAG_SHIFT: u32 = CREDIT_BITS + OUTCOMES_BITS;
+
+impl Slot {
+    const fn unpack(word: u64) -> Self {
+        Self {
+            tag: word >> TAG_SHIFT,
+            outcomes: (word >> CREDIT_BITS) & ((1 << OUTCOMES_BITS) - 1),
+            credit: word & ((1 << CREDIT_BITS) - 1),
+        }
+    }
+
+    fn pack(self) -> u64 {
+        let credit = self.credit.min((1 << CREDIT_BITS) - 1);
+        (self.tag << TAG_SHIFT) | (self.outcomes.min(OWN_FROM) << CREDIT_BITS) | credit
+    }
+}
+
+impl FirstContacts {
+    /// A credit for each prefix besides that of all.
+    #[must_use]
+    pub fn by_prefix() -> Self {
+        Self { all: Arc::default(), prefixes: (0..PREFIXES).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    fn slot(&self, hash: u64) -> Option<(&AtomicU64, u64)> {
+        let at = hash.checked_rem(self.prefixes.len() as u64)?;
+        Some((self.prefixes.get(at as usize)?, hash >> TAG_SHIFT))
+    }
+
+    /// The credit of a prefix with this hash; `None`: no flight has ended yet.
+    pub(super) fn credit(&self, hash: u64) -> Option<Bytes> {
+        let own = self.slot(hash).and_then(|(word, tag)| {
+            let slot = Slot::unpack(word.load(Ordering::Relaxed));
+            (slot.tag == tag && slot.outcomes >= OWN_FROM).then_some(slot.credit)
+        });
+        known(own.unwrap_or_else(|| self.all.load(Ordering::Relaxed)))
+    }
+
+    /// Applies `revision` to the credit of all, and to that of the prefix with this hash; returns
+    /// the latter.
+    pub(super) fn revise(&self, hash: u64, revision: &Revision) -> Bytes {
+        let change = |before| Some(revision.of(known(before)).get());
+        let before = self.all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+        let of_all = revision.of(known(before.unwrap_or_else(|unchanged| unchanged)));
+        let Some((word, tag)) = self.slot(hash) else { return of_all };
+        let change = |word| {
+            let before = Slot::unpack(word);
+            let outcomes = if before.tag == tag { before.outcomes + 1 } else { 1 };
+            let is_own = outcomes > OWN_FROM;
+            let credit = if is_own { revision.of(known(before.credit)) } else { of_all };
+            Slot { tag, outcomes, credit: credit.get() }
+        };
+        let before =
+            word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| Some(change(word).pack()));
+        Bytes::new(change(before.unwrap_or_else(|unchanged| unchanged)).credit)
+    }
+
+    /// Forgets every outcome.
+    pub(super) fn clear(&self) {
+        for word in core::iter::once(&*self.all).chain(self.prefixes.iter()) {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+fn known(credit: u64) -> Option<Bytes> {
+    (credit != 0).then(|| Bytes::new(credit))
+}
+
+/// The prefix of an address: the /24 of IPv4, the /48 of IPv6, as a site usually has.
+pub(super) fn prefix(peer: IpAddr) -> IpAddr {
+    match peer {
+        IpAddr::V4(address) => Ipv4Addr::from_bits(address.to_bits() & !0xff).into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 80 << 80).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fate(earned: u64, spent: u64) -> Revision {
+        let [start, earned, most, spent, least] = [50_000, earned, 90_000, spent, 10_000].map(Bytes::new);
+        Revision { start, earned, most, spent, least }
+    }
+
+    #[test]
+    fn a_credit_above_what_was_in_flight_falls_to_it_when_much_is_lost() {
+        for (credit, earned, spent, expected, why) in [
+            (500_000, 5_000, 0, 500_000, "nothing is lost"),
+            (500_000, 5_000, 15_000, 485_000, "the price of a few segments"),
+            (500_000, 5_000, 15_001, 74_999, "more: from twice the bytes in flight on"),
+            (80_000, 5_000, 15_001, 69_999, "it was less"),
+            (12_000, 5_000, 15_001, 10_000, "not below the least"),
+        ] {
+            assert_eq!(fate(earned, spent).of(Some(Bytes::new(credit))), Bytes::new(expected), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_credit_changes_within_its_bounds_and_is_not_clamped_to_them() {
+        #[rustfmt::skip]
+        let rows = [
+            // before         earned   spent    after
+            (None,            0,       0,       50_000, "it begins somewhere"),
+            (Some(50_000),    5_000,   0,       55_000, "what came through raises it"),
+            (Some(88_000),    5_000,   0,       90_000, "up to what the flight can say"),
+            (Some(95_000),    5_000,   0,       95_000, "and one that is higher already stays"),
+            (Some(50_000),    1_000,   21_000,  30_000, "losses lower it"),
+            (Some(20_000),    0,       90_000,  10_000, "down to the least"),
+            (Some(4_000),     0,       90_000,  4_000,  "and one that is lower already stays"),
+        ];
+        for (before, earned, spent, after, why) in rows {
+            assert_eq!(fate(earned, spent).of(before.map(Bytes::new)), Bytes::new(after), "{why}");
+        }
+    }
+
+    const SLOW: u64 = 7 << TAG_SHIFT;
+    const FAST: u64 = (8 << TAG_SHIFT) + 1;
+    const NEW: u64 = (9 << TAG_SHIFT) + 2;
+
+    /// Revises each prefix in turn, with a flight that keeps or loses what it earned.
+    fn play(contacts: &FirstContacts, rounds: u64) {
+        for _ in 0..rounds {
+            contacts.revise(SLOW, &fate(0, 4000));
+            contacts.revise(FAST, &fate(4000, 0));
+        }
+    }
+
+    #[test]
+    fn a_prefix_follows_all_first_contacts_until_it_has_outcomes_of_its_own() {
+        let contacts = FirstContacts::by_prefix();
+        assert_eq!(contacts.credit(NEW), None);
+        play(&contacts, OWN_FROM - 1);
+        let of_all = contacts.credit(NEW);
+        assert_eq!((contacts.credit(SLOW), contacts.credit(FAST)), (of_all, of_all));
+        play(&contacts, 20);
+        let of_all = contacts.credit(NEW);
+        assert_eq!(contacts.credit(SLOW), Some(Bytes::new(10_000)), "the slow one loses at any size");
+        assert_eq!(contacts.credit(FAST), Some(Bytes::new(90_000)), "the fast one never does");
+        assert!(of_all > Some(Bytes::new(10_000)) && of_all < Some(Bytes::new(90_000)), "{of_all:?}");
+        contacts.clear();
+        assert_eq!(contacts.credit(FAST), None);
+    }
+
+    #[test]
+    fn without_prefixes_all_first_contacts_share_one_credit() {
+        let contacts = FirstContacts::default();
+        play(&contacts, 20);
+        assert_eq!(contacts.credit(SLOW), contacts.credit(FAST));
+    }
+
+    #[test]
+    fn a_prefix_that_takes_the_place_of_another_begins_with_the_credit_of_all() {
+        let contacts = FirstContacts::by_prefix();
+        play(&contacts, 20);
+        let same_place = SLOW ^ (1 << 63);
+        assert_eq!(contacts.credit(same_place), contacts.credit(NEW));
+        contacts.revise(same_place, &fate(0, 0));
+        assert_eq!(contacts.credit(SLOW), contacts.credit(NEW), "what was there is forgotten");
+    }
+
+    #[test]
+    fn peers_of_a_site_have_one_prefix() {
+        for (peer, expected) in [
+            ("192.0.2.77", "192.0.2.0"),
+            ("2001:db8:1:2:3::4", "2001:db8:1::"),
+            ("255.255.255.255", "255.255.255.0"),
+        ] {
+            assert_eq!(prefix(peer.parse().expect("an address")), expected.parse::<IpAddr>().expect("one"));
+        }
+    }
+}
