@@ -5,7 +5,6 @@ mod ab;
 pub mod call;
 #[cfg(feature = "network")]
 mod demo;
-mod diff;
 #[cfg(feature = "network")]
 mod downlink;
 mod examples;
@@ -51,7 +50,6 @@ use crate::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
 use ab::AbArgs;
 #[cfg(feature = "network")]
 use demo::DemoArgs;
-use diff::DiffArgs;
 #[cfg(feature = "network")]
 use downlink::DownlinkArgs;
 #[cfg(feature = "explore")]
@@ -113,12 +111,6 @@ enum Command {
     /// byte for byte. To be run by the same program, where the files of the sweep's options are.
     #[command(after_long_help = examples::MERGE)]
     Merge(MergeArgs),
-    /// Two results side by side, paired by seed
-    ///
-    /// Of two folders of `race` or `sweep`. Ends with 0 if nothing differs beyond chance, with 1 if
-    /// something does, and with 2 if they cannot be compared.
-    #[command(after_long_help = examples::DIFF)]
-    Diff(DiffArgs),
     /// One flow in detail: sends, acks, losses, window
     #[command(allow_negative_numbers = true, after_long_help = examples::TRACE)]
     Trace(TraceArgs),
@@ -321,10 +313,6 @@ pub fn main() -> ExitCode {
         Command::Race(args) => race::run(args, &asked),
         Command::Sweep(_) => Ok(()),
         Command::Merge(args) => merge::run(&args),
-        Command::Diff(args) => match diff::run(&args) {
-            Ok(code) => return code,
-            Err(error) => Err(error),
-        },
         Command::Trace(args) => trace::run(args, &asked),
         #[cfg(feature = "explore")]
         Command::Explore(args) => explore::run(&args, &words),
@@ -417,7 +405,6 @@ mod tests {
             ("", examples::ALL),
             ("race", examples::RACE),
             ("sweep", examples::SWEEP),
-            ("diff", examples::DIFF),
             ("trace", examples::TRACE),
             ("explore", examples::EXPLORE),
             ("reproduce", examples::REPRODUCE),

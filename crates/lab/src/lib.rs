@@ -7,7 +7,6 @@
 //! |---|---|
 //! | [`race`], [`capacity`], [`sweep`] | the comparisons |
 //! | [`crossing`] | crossings of the order of two schemes in a sweep |
-//! | [`diff`] | two results side by side |
 //! | `ab` | a rollout with two arms, judged from a server's log or counters |
 //! | [`conditions`], [`flows`] | the conditions as columns, and every flow as a row |
 //! | [`verdict`] | the winner of a race |
@@ -35,7 +34,6 @@ pub mod capacity;
 pub mod command;
 pub mod conditions;
 pub mod crossing;
-pub mod diff;
 pub mod errors;
 #[cfg(feature = "explore")]
 pub mod explore;

@@ -48,13 +48,6 @@ Examples:
   headstart sweep --shard 2/2 --load 5%,25%,50% --out s   on another
   headstart merge s                                       joins s.shards into s";
 
-/// Of `diff`.
-pub const DIFF: &str = "\
-Examples:
-  headstart diff before after                             two races of the same schemes and seeds
-  headstart diff drop-tail codel --measures all           every number of theirs
-  headstart diff monday tuesday --common                  what both have";
-
 /// Of `trace`.
 pub const TRACE: &str = "\
 Examples:

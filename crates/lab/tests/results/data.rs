@@ -367,60 +367,6 @@ fn sizes_and_arrivals_from_files_are_used() {
     assert!(output.status.code() == Some(2) && said.contains("--arrivals: found no flow"), "{said}");
 }
 
-#[test]
-fn diff_ends_as_diff_does() {
-    let folder = folder("data", "diff");
-    let line = "--schemes iw10,halfback --duration 10s --load 20%";
-    for (out, options) in [
-        ("a", "--repeats 4"),
-        ("same", "--repeats 4 --threads 1"),
-        ("slow", "--repeats 4 --rtt 90ms"),
-        ("few", "--repeats 3"),
-    ] {
-        headstart(&folder, &format!("race {line} {options} --out {out}"));
-    }
-    headstart(&folder, "sweep --schemes iw10 --duration 4s --repeats 2 --load 10%,20% --out sweep");
-    for (arguments, code, words) in [
-        ("diff a a", 0, "0 of 10 differ beyond chance, 10 are equal to the last digit"),
-        ("diff a same", 0, "10 are equal"),
-        ("diff a slow", 1, "rtt_s: 0.06 in A, 0.09 in B"),
-        ("diff sweep sweep --measures mean_ms,harm", 0, "0 of 4 differ"),
-        ("diff a few --common", 0, "left out: few: found no row of iw10 with the seeds 4"),
-    ] {
-        let output = run(program(), &folder, arguments);
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
-        let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.contains(words), "{arguments}: {said}");
-    }
-    let output = run(program(), &folder, "diff a slow --measures mean_ms --format csv");
-    assert_eq!(output.status.code(), Some(1));
-    let rows = String::from_utf8_lossy(&output.stdout).into_owned();
-    let mut rows = rows.lines();
-    let header = "scheme,measure,a,b,difference,difference_low,difference_high,seeds,differs";
-    assert_eq!(rows.next(), Some(header));
-    for row in rows {
-        let cells: Vec<&str> = row.split(',').collect();
-        let number = |at: usize| cells[at].parse::<f64>().expect("a number");
-        assert!((number(3) - number(2) - number(4)).abs() < 1e-6, "{row}");
-        assert!(number(5) <= number(4) && number(4) <= number(6), "{row}");
-        assert_eq!((cells[1], cells[7], cells[8]), ("mean_ms", "4", "1"), "{row}");
-    }
-    let output = run(program(), &folder, "diff a a --format json");
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(document["rows"].as_array().map(Vec::len), Some(10));
-    for (arguments, words) in [
-        ("diff a few", "few: found no row of iw10 with the seeds 4"),
-        ("diff a sweep", "sweep: found results that vary over load_share, expected no option as in a"),
-        ("diff a nothing", "nothing: found no seeds.csv"),
-        ("diff a a --measures speed", "--measures: found `speed`"),
-    ] {
-        let output = run(program(), &folder, arguments);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(2) && said.contains(words), "{arguments}: {said}");
-    }
-}
-
 /// Records have the draft's types, packet numbers occur once, lost or acked packets were sent.
 #[test]
 fn a_trace_is_qlog_as_the_draft_has_it() {

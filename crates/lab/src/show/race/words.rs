@@ -4,7 +4,7 @@ use headstart_paper::claim::digits;
 use headstart_report::statistics::Interval;
 use headstart_units::Span;
 
-use crate::race::{Race, SchemeResult};
+use crate::race::{Measured, Race, SchemeResult};
 use crate::setup::{REFERENCE, Setup};
 use crate::show::counted;
 use crate::verdict::{Harm, HarmVerdict, HarmedFlows, IdenticalSchemes};
@@ -65,6 +65,7 @@ pub fn verdict(race: &Race) -> String {
         }
         None => {}
     }
+    text += &gain_of_default(race).unwrap_or_default();
     let open: Vec<usize> = found.not_known.into_iter().filter(|place| *place != first).collect();
     if !open.is_empty() && race.seeds > 1 {
         text += &format!(" Not known yet: the harm of {}", names(race, &open));
@@ -73,6 +74,21 @@ pub fn verdict(race: &Race) -> String {
             &needed.reduce(f64::max).map_or_else(|| ".".to_owned(), |seeds| format!("; {}.", to_tell(seeds)));
     }
     text
+}
+
+/// Time of the servers' default scheme over the reference's, on this path.
+fn gain_of_default(race: &Race) -> Option<String> {
+    const DEFAULT: &str = "headstart";
+    let of = |name| {
+        let is_it = |result: &&SchemeResult| result.entry.name.as_str() == name && !result.is_unfinished();
+        race.scheme_results.iter().find(is_it).map(|result| &result.mean_ms.by_seed)
+    };
+    let (default, reference) = (of(DEFAULT)?, of(REFERENCE)?);
+    let ratio = Measured::positive(default.iter().zip(reference).map(|(own, other)| own / other).collect());
+    let ratio = with_interval(&ratio.interval(), 2);
+    ratio.starts_with(|digit: char| digit.is_ascii_digit()).then(|| {
+        format!(" {DEFAULT}, the default of `serve` and `tcp`, takes {ratio} of {REFERENCE}'s time.")
+    })
 }
 
 /// The harm that is accepted.
@@ -317,6 +333,16 @@ mod tests {
             "Fastest is halfback: 140 ms [139, 141]. It harms others: beside it long flows get 0.87 [0.86, 0.88] of \
              their rate beside iw10. Fastest harmless scheme: iw10, 240 ms [238, 243]."
         );
+    }
+
+    #[test]
+    fn the_gain_of_the_servers_default_is_that_over_the_reference_seed_by_seed() {
+        let headstart = scheme_result("headstart", &[120.0, 150.0, 135.0]).0;
+        let iw10 = scheme_result("iw10", &[240.0, 300.0, 270.0]).0;
+        let text = verdict(&race(vec![headstart, iw10]));
+        assert!(text.contains(" takes 0.50 [0.50, 0.50] of iw10's time."), "{text}");
+        let alone = verdict(&race(vec![scheme_result("headstart", &[120.0, 150.0]).0]));
+        assert!(!alone.contains("of iw10's time"), "{alone}");
     }
 
     #[test]
