@@ -121,8 +121,7 @@ compute() {
     ./tools/new-scheme.sh
     # Figures over QUIC in virtual time are not in the command without features.
     reproduce "$everything" wisestart
-    # Its schemes are replaced as well: most of these runs are there anyway.
-    reproduce "$everything" blitzstart --evidence
+    reproduce "$everything" blitzstart
 }
 foreign() {
     step "foreign QUIC stacks and a browser: installing and building"

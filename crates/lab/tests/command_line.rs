@@ -155,7 +155,7 @@ const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
     (&["downlink", "--steps", "six"],            &["--steps", "six", "five"]),
     (&["reproduce", "quick-start", "--in", "emulator"], &["--in", "quick-start", "wisestart and halfback"]),
     (&["reproduce", "halfback", "--in", "emulator", "--transport", "quic"], &["--in", "halfback", "points of wisestart"]),
-    (&["reproduce", "wisestart", "--in", "emulator", "--figure", "figure-1"], &["--figure", "figure-1", "figure-9, contended", "no others of wisestart"]),
+    (&["reproduce", "wisestart", "--in", "emulator", "--figure", "figure-1"], &["--figure", "figure-1", "figure-9", "no others of wisestart"]),
     (&["reproduce", "wisestart", "--transport", "quic"], &["--transport", "found quic", "--in emulator"]),
     (&["reproduce", "./wisestart", "--in", "emulator"], &["--in", "./wisestart", "expected a paper"]),
 ];
@@ -172,7 +172,6 @@ const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
     (&["show-link", "log.csv"],                  &["show-link: found", "--features full"]),
     (&["downlink", "--format", "json"],          &["downlink: found", "--features full"]),
     (&["race", "--in", "emulator"],              &["--in", "emulator, tcp", "--features full"]),
-    (&["reproduce", "blitzstart", "--figure", "real-time"], &["real-time: --in", "--features full"]),
     (&["reproduce", "wisestart", "--in", "emulator"], &["figure-9: --in", "--features full"]),
 ];
 
@@ -183,7 +182,7 @@ const QUIC_MISTAKES: &[(&[&str], &[&str])] = &[
     (&["race", "--transport", "quic"],           &["--transport", "simulator, quic", "--features full"]),
     (&["trace", "pcp", "--transport", "quic"],   &["--transport", "simulator, quic", "--features full"]),
     (&["sweep", "--transport", "tcp,quic"],      &["--transport", "simulator, quic", "--features full"]),
-    (&["reproduce", "wisestart", "--figure", "stack-algorithm-1"], &["stack-algorithm-1", "simulator, quic", "--features full"]),
+    (&["reproduce", "wisestart", "--figure", "stack-figure-9"], &["stack-figure-9", "simulator, quic", "--features full"]),
 ];
 
 #[cfg(feature = "quic")]

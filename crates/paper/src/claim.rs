@@ -13,9 +13,7 @@
 //! within = 8
 //! unit = "%"
 //!
-//! # A claim that does not hold has its reason here, and the experiment that shows it:
-//! differs = "What ours lacks is ..."
-//! comes-out = { when = "losses are found by RFC 6675", variant = "classic" }
+//! differs = "..."          # it is known not to hold, and the reason as far as it is known
 //! quick = "holds"          # if the quick run is known to find another outcome than the full one
 //! fitted = "..."           # the parameter chosen by this claim's number: counted apart
 //! each = { load = ["10 %", "25 %"] }   # the same at each of these values: all of them must hold
@@ -26,7 +24,6 @@
 //! | a number | `value`; `paper` with `within`, `at-least`, `at-most` or any of them |
 //! | an order | `value`, and `order`: schemes, the smallest first; equal is not smaller |
 //! | a crossing | `value`, `crosses`: above which scheme, and `along`: on which axis |
-//! | never crossing | the same with `never = true` |
 //! | a peak | `value`, `peak = { along = "size", at = ["60 kB"] }`: it is largest at one of these |
 //! | a table | `value` with `over`, and `table`: the paper's quotients, all at once ([`form`]) |
 //!
@@ -37,21 +34,13 @@
 //! reported as *direction*; so is a crossing at another place.
 //!
 //! A claim *holds* if the whole 95 % interval is within the bounds, and *holds, wide* if only the
-//! value is. An order, a crossing that never happens or a peak holds if it does in 95 % of the
-//! resamples of the seeds. A claim that holds is evidence only under conditions: [`standing`].
+//! value is. An order or a peak holds if it does in 95 % of the resamples of the seeds.
 //!
-//! # Reasons
-//!
-//! A reason is worth what its experiment shows. `comes-out` changes the one thing that is blamed,
-//! and the same number is judged by the same bounds again ([`demonstration`]). A claim then
-//! *holds*, *comes out* when that is changed, or is *unexplained*, whatever words stand in
-//! `differs`. `--check` expects the outcome that the keys of a claim give: `comes-out`, else
-//! `differs` for unexplained, else that it holds; `quick` overrides that for the quick run. It is
-//! `undecided` if three sets of seeds (`--further-seeds`) disagree.
+//! `--check` expects the outcome that the keys of a claim give: it differs if `differs` says why,
+//! else it holds; `quick` overrides that for the quick run. It is `undecided` if three sets of
+//! seeds (`--further-seeds`) disagree.
 
-pub mod demonstration;
 pub mod form;
-pub mod standing;
 #[cfg(test)]
 mod tests;
 
@@ -63,7 +52,6 @@ use serde::{Deserialize, Serialize};
 use super::quantity::{Quantity, QuantityText, Resamples, Scope, UNKNOWN, check_scheme};
 use crate::plan::{Plan, from_toml};
 use crate::run::Results;
-use demonstration::{ComesOut, ComesOutText, Outcome};
 use form::{Form, FormText, Peak, Printed, PrintedTable, check_axis, check_values};
 use headstart_report::statistics::Interval;
 
@@ -83,8 +71,6 @@ struct ClaimText {
     order: Option<Vec<String>>,
     crosses: Option<String>,
     along: Option<String>,
-    #[serde(default)]
-    never: bool,
     table: Option<Printed>,
     peak: Option<Peak>,
     trend: Option<String>,
@@ -98,7 +84,6 @@ struct ClaimText {
     #[serde(default)]
     unit: String,
     differs: Option<String>,
-    comes_out: Option<ComesOutText>,
     fitted: Option<String>,
     quick: Option<Outcome>,
     #[serde(default)]
@@ -114,8 +99,6 @@ pub struct Claim {
     pub source: String,
     /// Why ours differs, if it is known to.
     pub differs: Option<String>,
-    /// The change with which it comes out.
-    pub comes_out: Option<ComesOut>,
     /// The parameter that was chosen by this claim's number, if one was.
     pub fitted: Option<String>,
     quick: Option<Outcome>,
@@ -138,7 +121,6 @@ enum Kind {
     Number { paper: Option<f64>, low: f64, high: f64 },
     Order(Vec<String>),
     Crossing { other: String, axis: String, paper: Option<f64>, low: f64, high: f64 },
-    Never { other: String, axis: String },
     Peak(Peak),
 }
 
@@ -174,6 +156,33 @@ impl Verdict {
             Self::Direction => "direction",
             Self::Differs => "differs",
             Self::NotRun => "not run",
+        }
+    }
+}
+
+/// Result of a claim in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It holds.
+    Holds,
+    /// It does not.
+    Differs,
+    /// Three sets of seeds disagree on whether it holds.
+    Undecided,
+    /// This run leaves out what the claim needs.
+    NotRun,
+}
+
+impl Outcome {
+    /// As it is written in a file.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Differs => "differs",
+            Self::Undecided => "undecided",
+            Self::NotRun => "not-run",
         }
     }
 }
@@ -257,11 +266,8 @@ impl Claim {
                     plan.axes.iter().any(|(name, _)| *name == axis),
                     "along: found `{axis}`, expected an option that the plan sweeps"
                 );
-                match (text.never, is_bounded) {
-                    (true, false) => Kind::Never { other, axis },
-                    (false, true) => Kind::Crossing { other, axis, paper: text.paper, low, high },
-                    _ => bail!("found neither or both of `never` and a number, expected one of them"),
-                }
+                ensure!(is_bounded, "found `crosses` without a number, expected where");
+                Kind::Crossing { other, axis, paper: text.paper, low, high }
             }
             (None, None) => {
                 ensure!(is_bounded, "found no tolerance, expected `within`, `at-least` or `at-most`");
@@ -269,18 +275,14 @@ impl Claim {
             }
         };
         let each = each(text.each, &value, plan).context("each")?;
-        let test = Test { value, form, kind, each };
-        let comes_out =
-            text.comes_out.map(|text| ComesOut::read(text, &test, plan).context("comes-out")).transpose()?;
         Ok(Self {
             says: text.says,
             source: text.source,
             differs: text.differs.map(|reason| reason.split_whitespace().collect::<Vec<_>>().join(" ")),
-            comes_out,
             fitted: text.fitted,
             quick: text.quick,
             unit: text.unit,
-            test,
+            test: Test { value, form, kind, each },
         })
     }
 
@@ -292,7 +294,6 @@ impl Claim {
                 paper.map_or(String::new(), |paper| self.with_unit(&paper.to_string()))
             }
             Kind::Order(order) => order.join(" < "),
-            Kind::Never { .. } => "never".into(),
             Kind::Peak(peak) => peak.shown(),
         }
     }
@@ -306,7 +307,7 @@ impl Claim {
                 () if low.is_infinite() => format!("at most {}", digits(*high)),
                 () => format!("{} to {}", digits(*low), digits(*high)),
             }),
-            Kind::Order(_) | Kind::Never { .. } | Kind::Peak(_) => String::new(),
+            Kind::Order(_) | Kind::Peak(_) => String::new(),
         }
     }
 
@@ -321,6 +322,34 @@ impl Claim {
         let Form::Table(table) = &self.test.form else { return None };
         let scope = Scope { plan, results, variant: 0, scheme: None, at: &[], draw: None };
         table.heat_map(&self.test.value, &scope, &self.says)
+    }
+
+    /// A scheme is one of those that the claim names.
+    #[must_use]
+    pub fn names(&self, scheme: &str) -> bool {
+        self.test.schemes().contains(&scheme)
+    }
+
+    /// The outcome of a verdict. One that is undecided on record stays that, whatever this run's
+    /// seeds say.
+    #[must_use]
+    pub fn outcome(&self, verdict: Verdict, is_quick: bool) -> Outcome {
+        match verdict {
+            Verdict::NotRun => Outcome::NotRun,
+            _ if self.recorded(is_quick) == Outcome::Undecided => Outcome::Undecided,
+            Verdict::Holds | Verdict::Wide => Outcome::Holds,
+            Verdict::Direction | Verdict::Differs => Outcome::Differs,
+        }
+    }
+
+    /// The outcome that is on record.
+    #[must_use]
+    pub fn recorded(&self, is_quick: bool) -> Outcome {
+        match (self.quick, &self.differs) {
+            (Some(outcome), _) if is_quick => outcome,
+            (_, Some(_)) => Outcome::Differs,
+            (_, None) => Outcome::Holds,
+        }
     }
 
     /// Judges it by the results under one variant.
@@ -362,7 +391,7 @@ impl Test {
             Kind::Number { low, high, .. } | Kind::Crossing { low, high, .. } => {
                 found.ours.low >= *low && found.ours.high <= *high
             }
-            Kind::Order(_) | Kind::Never { .. } | Kind::Peak(_) => {
+            Kind::Order(_) | Kind::Peak(_) => {
                 let holds = |scope: &Scope<'_>| self.finding(scope, "").verdict == Verdict::Holds;
                 Resamples::new(scope.results.repeats()).are_sure(scope, holds)
             }
@@ -374,7 +403,7 @@ impl Test {
         let mut names: Vec<&str> = self.value.schemes().collect();
         match &self.kind {
             Kind::Order(order) => names.extend(order.iter().map(String::as_str)),
-            Kind::Crossing { other, .. } | Kind::Never { other, .. } => names.push(other),
+            Kind::Crossing { other, .. } => names.push(other),
             Kind::Number { .. } | Kind::Peak(_) => {}
         }
         names.extend(self.form.schemes());
@@ -384,13 +413,6 @@ impl Test {
     /// The number that means that nothing differs, where it compares.
     fn neutral(&self) -> Option<f64> {
         self.form.neutral(&self.value)
-    }
-
-    /// The number says that nothing differs, and the only bound is at just that number.
-    fn is_at_bound_without_difference(&self, number: f64) -> bool {
-        let Kind::Number { low, high, .. } = self.kind else { return false };
-        self.neutral() == Some(number)
-            && ((low, high) == (number, f64::INFINITY) || (low, high) == (f64::NEG_INFINITY, number))
     }
 
     fn finding(&self, scope: &Scope<'_>, unit: &str) -> Finding {
@@ -408,16 +430,6 @@ impl Test {
                     finding = Finding { verdict: Verdict::Differs, ours, shown: "never".into() };
                 }
                 finding
-            }
-            Kind::Never { other, axis } => {
-                let ours = scope.crossing(&self.value, other, axis);
-                if ours.value.is_finite() {
-                    Finding { verdict: Verdict::Differs, ours, shown: shown(&ours, unit) }
-                } else if self.is_run(scope, other) {
-                    Finding { verdict: Verdict::Holds, ours, shown: "never".into() }
-                } else {
-                    Finding { verdict: Verdict::NotRun, ours, shown: "-".into() }
-                }
             }
             Kind::Order(order) => self.order(scope, order),
             Kind::Peak(peak) => peak.judge(&self.value, scope, unit),

@@ -1,14 +1,13 @@
 //! The experiments that are built into the program (no checkout is needed) and those of a folder.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use super::claim::{self, Claim};
 use super::draw::{self, Drawing};
-use crate::plan::{Paper, Plan, Replacement};
+use crate::plan::{Paper, Plan};
 use headstart_study::options::{Environment, TransportName};
 
 /// The files of one figure, as they are in the repository.
@@ -58,8 +57,7 @@ pub const ALL: &[PaperFiles] = &[
     paper! {
         "halfback":
         "figure-3", "figure-6", "figure-9", "figure-10", "figure-11", "figure-12", "figure-13",
-        "figure-14", "figure-15", "figure-16", "figure-17", "population", "pages", "set-up",
-        "sensitivity", "beyond",
+        "figure-14", "figure-15", "figure-16", "figure-17", "sensitivity", "beyond",
     },
     paper! {
         "fast-startup":
@@ -67,22 +65,20 @@ pub const ALL: &[PaperFiles] = &[
     },
     paper! {
         "quick-start":
-        "slow-start", "figure-1", "figure-2", "figure-3", "figure-4", "figure-5", "figure-6",
-        "figure-9", "figure-10", "figure-11", "figure-12", "figure-13", "cheating", "attacks",
-        "options", "ecn", "request-flood",
+        "figure-1", "figure-2", "figure-3", "figure-4", "figure-5", "figure-6", "figure-9",
+        "figure-10", "figure-11", "figure-12", "figure-13", "cheating", "attacks", "options",
+        "ecn", "request-flood",
     },
     paper! {
         "wisestart":
-        "slow-start", "algorithm-1", "figure-1", "figure-2", "figure-6", "figure-7", "figure-8",
-        "records", "figure-9", "figure-10", "figure-11", "stack-algorithm-1", "stack-figure-8",
-        "stack-figure-9", "stack-figure-11",
+        "slow-start", "figure-1", "figure-2", "figure-8", "figure-9", "figure-10", "figure-11",
+        "stack-figure-9",
     },
     paper! {
         "blitzstart":
         "figure-1-alone", "figure-1-beside", "table-1-dsl-slow", "table-1-dsl-fast", "table-1-3g",
         "table-1-lte", "figure-3", "small-buffer", "lte-for-good", "several-at-once",
-        "several-long", "standard-newcomers", "false-hints", "coarse-hints", "bbr", "quic-alone",
-        "quic-dsl-fast", "quic-lte", "real-time",
+        "false-hints", "bbr", "quic-dsl-fast",
     },
     paper! {
         "headstart":
@@ -107,12 +103,12 @@ pub const CARRIED: &[CarriedPaper] = &[
     CarriedPaper {
         paper: "wisestart",
         selection: (Environment::Emulator, TransportName::Tcp),
-        files: paper! { "wisestart-tcp": "figure-9", "contended" },
+        files: paper! { "wisestart-tcp": "figure-9" },
     },
     CarriedPaper {
         paper: "wisestart",
         selection: (Environment::Emulator, TransportName::Quic),
-        files: paper! { "wisestart-real-time": "figure-9", "contended" },
+        files: paper! { "wisestart-real-time": "figure-9" },
     },
     CarriedPaper {
         paper: "halfback",
@@ -218,16 +214,6 @@ impl Experiment {
             notes: files.notes.to_string(),
             text: files.plan.to_string(),
         })
-    }
-}
-
-impl Experiment {
-    /// The plan with each scheme replaced that a claim is about.
-    #[must_use]
-    pub fn replacements(&self) -> Vec<Replacement> {
-        let subjects: BTreeSet<&str> =
-            self.claims.iter().filter_map(|claim| claim.subject(&self.plan)).collect();
-        subjects.into_iter().filter_map(|subject| self.plan.with_replaced(subject)).collect()
     }
 }
 

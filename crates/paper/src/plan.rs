@@ -5,14 +5,11 @@
 //! title = "..."
 //! citation = "..."
 //! about = "..."            # the model, for all figures
-//! printed = ["buffer"]     # options whose value the paper prints: no reason may change them
 //! out-of-scope = ["..."]   # results that nobody can reproduce, and why
 //! [path]                   # options as on the command line; also [transport], [workload], [run]
 //! rtt = "60 ms"
 //! [schemes]                # the paper's names, and ours
 //! "TCP-10" = "iw10"
-//! [replaced]               # see `crate::claim::standing`
-//! "TCP-10" = "TCP"
 //! [variants.udt]           # settings run beside each other; claims are judged by the first
 //! about = "..."
 //! transport = { acks = "delayed" }
@@ -38,31 +35,25 @@
 //! [workload]               # and the parameters of the plan's study
 //! [sweep]                  # any option or parameter over a list; several make all combinations
 //! load = ["5 %", "25 %"]
-//! [demonstrations]         # variants that only show why claims differ: some schemes, some points
-//! udt-each = { schemes = ["TCP-10"], at = { load = ["25 %"] } }
 //! [quick]                  # schemes, variants, run, sweep in place of those above
 //! run = { duration = "60 s" }
 //! [[figure]]               # see `crate::draw`
 //! ```
 
-mod demonstration;
 mod paper;
 mod sweep;
 #[cfg(test)]
 pub(super) mod tests;
 
-pub use demonstration::VariantScope;
 pub use paper::{Headline, NamedClaim, Paper, Scheme, Variant};
 pub use sweep::{Axis, Fixed, MAX_POINTS, Point, number_of};
 
 use anyhow::{Context, Result, ensure};
-use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use toml::Table;
 
-use demonstration::DemonstrationText;
 use headstart_study::carrier::Carriers;
 use headstart_study::catalogue;
 use headstart_study::settings::{Settings, Tables};
@@ -106,23 +97,12 @@ pub struct Plan {
     pub schemes: Vec<Scheme>,
     /// Its claims are ours, not the paper's.
     pub is_ours: bool,
-    /// Schemes that claims are about, and the nearest other of each; the first that a claim names
-    /// is the one that it is about. Of claims of ours, those that the plan itself names.
-    pub replaced: Vec<(String, Scheme)>,
     /// Wrong versions of schemes: whose, and the version.
     pub mutants: Vec<(String, Scheme)>,
-    /// Options of which the paper prints the value.
-    pub printed: Vec<String>,
     /// All of the paper's variants.
     paper_variants: Vec<Variant>,
-    /// The variant by which the full run judges claims.
-    judge: Variant,
     /// Under which settings; the first is the one by which claims are judged.
     pub variants: Vec<Variant>,
-    /// How many of them are shown in full: those beyond only demonstrate why claims differ.
-    pub shown: usize,
-    /// Names of all variants of the full plan: what a claim may name.
-    pub known_variants: Vec<String>,
     /// Which mixtures are run.
     pub mixes: Vec<MixName>,
     /// Scheme that runs beside the tested one in a mixture.
@@ -140,12 +120,12 @@ pub struct Plan {
     settings: Settings,
 }
 
-/// A figure with one scheme replaced.
+/// A figure with a wrong version of one scheme.
 #[derive(Clone, Debug)]
 pub struct Replacement {
-    /// The scheme that claims are about.
+    /// The scheme.
     pub subject: String,
-    /// The scheme that runs under its name.
+    /// The version that runs under its name.
     pub by: String,
     /// The plan, with that scheme in its place and the judge's variant only.
     pub plan: Plan,
@@ -164,10 +144,6 @@ struct PlanText {
     shows: String,
     #[serde(default)]
     ours: bool,
-    #[serde(default)]
-    replaced: Table,
-    #[serde(default)]
-    printed: Vec<String>,
     #[serde(default = "dumbbell")]
     study: String,
     schemes: Vec<String>,
@@ -186,8 +162,6 @@ struct PlanText {
     run: Table,
     #[serde(default)]
     sweep: Table,
-    #[serde(default)]
-    demonstrations: BTreeMap<String, DemonstrationText>,
     #[serde(default)]
     quick: QuickText,
     /// Read by `crate::draw`.
@@ -267,21 +241,9 @@ impl Plan {
             axes: axes.clone(),
         };
         let known_schemes: Vec<String> = cut.schemes.iter().map(|scheme| scheme.name.clone()).collect();
-        let mut known_variants: Vec<String> = cut.variants.iter().map(|one| one.name.clone()).collect();
-        known_variants.extend(text.demonstrations.keys().cloned());
-        let judge = cut.variants.first().context("variants: found none, expected one at least")?.clone();
         let quick = cut.clone().reduce(text.quick, paper, study)?;
         if is_quick {
             cut = quick;
-        }
-        let shown = cut.variants.len();
-        let demonstrations = demonstration::read(text.demonstrations, paper, &axes, &known_schemes)
-            .context("demonstrations")?;
-        for one in demonstrations {
-            // One that is shown in full demonstrates as it is.
-            if !cut.variants.iter().any(|variant| variant.name == one.name) {
-                cut.variants.push(one);
-            }
         }
         cut.settings.check(study).context("paper")?;
         for variant in &cut.variants {
@@ -294,12 +256,6 @@ impl Plan {
             "mixes: found `mixed` without the key `beside`"
         );
         ensure!(!cut.schemes.is_empty(), "schemes: found none, expected one at least");
-        let mut replaced = paper.replacements(&text.replaced)?;
-        for one in paper.replaced.iter().filter(|_| !text.ours) {
-            if !replaced.iter().any(|(subject, _)| *subject == one.0) {
-                replaced.push(one.clone());
-            }
-        }
         Ok(Self {
             title: text.title,
             source: text.source,
@@ -307,14 +263,9 @@ impl Plan {
             study,
             schemes: cut.schemes,
             is_ours: text.ours,
-            replaced,
             mutants: paper.mutants.clone(),
-            printed: [paper.printed.clone(), text.printed].concat(),
             paper_variants: paper.variants.clone(),
-            judge,
             variants: cut.variants,
-            shown,
-            known_variants,
             mixes,
             beside,
             points: points(&cut.axes).context("sweep")?,
@@ -324,20 +275,6 @@ impl Plan {
             further_seeds: 0,
             settings: cut.settings,
         })
-    }
-
-    /// The scheme that a claim is about which names these: the first of those that are replaced.
-    #[must_use]
-    pub fn subject(&self, names: &[&str]) -> Option<&str> {
-        self.replaced.iter().map(|(subject, _)| subject.as_str()).find(|subject| names.contains(subject))
-    }
-
-    /// The plan with a scheme replaced by the nearest other, under the judge's variant only; `None`
-    /// if that scheme is not replaced or not run.
-    #[must_use]
-    pub fn with_replaced(&self, subject: &str) -> Option<Replacement> {
-        let (_, by) = self.replaced.iter().find(|(name, _)| name == subject)?;
-        self.replacing(subject, by)
     }
 
     /// The plan with each wrong version of the schemes that it runs, under the judge's variant.
@@ -356,7 +293,6 @@ impl Plan {
             }
         }
         plan.variants.truncate(1);
-        plan.shown = 1;
         is_run.then(|| Replacement { subject: subject.to_owned(), by: by.name.clone(), plan })
     }
 
@@ -370,28 +306,7 @@ impl Plan {
                 plan.variants.push(variant.clone());
             }
         }
-        plan.shown = plan.variants.len();
         plan
-    }
-
-    /// Options that have another value under a variant than under the judge.
-    #[must_use]
-    pub fn changes(&self, variant: &str) -> Vec<String> {
-        let Some(variant) = self.paper_variants.iter().find(|one| one.name == variant) else { return vec![] };
-        let [judge, other] = [&self.judge, variant].map(|one| self.settings.with(&one.settings));
-        judge.differing(&other)
-    }
-
-    /// A variant is known to hold fewer of the paper's claims than the judge.
-    #[must_use]
-    pub fn holds_fewer(&self, variant: &str) -> bool {
-        self.paper_variants.iter().any(|one| one.name == variant && one.holds_fewer)
-    }
-
-    /// The variants that are shown in full.
-    #[must_use]
-    pub fn shown_variants(&self) -> &[Variant] {
-        &self.variants[..self.shown]
     }
 
     /// Sets an option at all points, whatever the files say.

@@ -253,21 +253,6 @@ impl Quantity {
         other
     }
 
-    /// The same at other values of swept options: `at` for the number, and for what it is divided
-    /// by where both were at the same value; `over_at` for what it is divided by alone.
-    #[must_use]
-    pub fn moved(&self, at: Fixed, over_at: Fixed) -> Self {
-        let mut other = self.clone();
-        if let Some(over) = &mut other.over {
-            let shared = at.iter().filter(|(axis, _)| self.place.at.get(*axis) == over.at.get(*axis));
-            let shared: Fixed = shared.map(|(axis, value)| (axis.clone(), value.clone())).collect();
-            over.at.extend(shared);
-            over.at.extend(over_at);
-        }
-        other.place.at.extend(at);
-        other
-    }
-
     /// Checks measure, schemes and mixtures against the plan.
     ///
     /// # Errors

@@ -86,21 +86,15 @@ pub fn run(
         .map(|(name, plan)| plan.setups(carriers).with_context(|| (*name).to_owned()))
         .collect::<Result<_>>()?;
     let mut jobs: BTreeMap<String, Job> = BTreeMap::new();
-    let mut wanted: Vec<Vec<Option<String>>> = vec![];
+    let mut wanted: Vec<Vec<String>> = vec![];
     let mut set_up = 0;
     for (figure, ((_, plan), setups)) in plans.iter().zip(&setups).enumerate() {
         let mut keys = vec![];
-        for (number, (_, study)) in setups.iter().enumerate() {
+        for (_, study) in setups {
             set_up += 1;
             let setup = &study.setup;
-            let (variant, point) =
-                (&plan.variants[number / plan.points.len()], &plan.points[number % plan.points.len()]);
             let settings = [jobs::settings(setup), jobs::settings(&without_hint(setup))];
             for (scheme, name, seed) in runs_of(plan, setup) {
-                if !variant.only.includes(scheme, point) {
-                    keys.push(None);
-                    continue;
-                }
                 let beside = plan.beside.as_ref().filter(|_| name == MixName::Mixed);
                 let mix = SchemeMix { tested: scheme.entry, beside: beside.map(|scheme| scheme.entry) };
                 // A hint has no effect on a scheme without one: a baseline is run once,
@@ -111,8 +105,8 @@ pub fn run(
                     .flatten()
                     .any(|entry| entry.needs == Needs::Hint);
                 let settings = &settings[usize::from(!is_hinted)];
-                let key = jobs::key_of(&study.kind(is_hinted), settings, mix, seed);
-                keys.push(Some(key.clone()));
+                let key = jobs::key_of(&study.kind(), settings, mix, seed);
+                keys.push(key.clone());
                 jobs.entry(key.clone()).or_insert(Job { study, figure, set_up, mix, seed });
             }
         }
@@ -134,10 +128,7 @@ pub fn run(
         .zip(wanted)
         .map(|(((_, plan), setups), keys)| {
             let repeats = setups.first().map_or(0, |(_, study)| study.setup.run.repeats as usize);
-            let runs = keys
-                .iter()
-                .map(|key| key.as_ref().and_then(|key| done.get(key)).cloned().unwrap_or_default())
-                .collect();
+            let runs = keys.iter().map(|key| done.get(key).cloned().unwrap_or_default()).collect();
             Results::new(plan, repeats, runs)
         })
         .collect())

@@ -5,8 +5,7 @@ use anyhow::{Context, Result};
 use crate::connection_vectors::ConnectionVectors;
 use crate::drawn_paths::DrawnPaths;
 use crate::dumbbell::Dumbbell;
-use crate::history::changed_path::{ChangedPath, ChangedPathTrace};
-use crate::history::hit_rate::HitRate;
+use crate::history::changed_path::ChangedPath;
 use crate::history::network_sequence::NetworkSequence;
 use crate::history::pair::Pair;
 use crate::newcomers::requests::{RequestTrace, Requests};
@@ -18,7 +17,7 @@ use crate::study::StudyEntry;
 use crate::wide_area::WideArea;
 
 /// Every study.
-pub static ALL: [StudyEntry; 15] = [
+pub static ALL: [StudyEntry; 13] = [
     StudyEntry::of::<Dumbbell>(),
     StudyEntry::of::<WideArea>(),
     StudyEntry::of::<DrawnPaths>(),
@@ -30,10 +29,8 @@ pub static ALL: [StudyEntry; 15] = [
     StudyEntry::of::<Attack>(),
     StudyEntry::of::<ConnectionVectors>(),
     StudyEntry::of::<ChangedPath>(),
-    StudyEntry::of::<ChangedPathTrace>(),
     StudyEntry::of::<NetworkSequence>(),
     StudyEntry::of::<Pair>(),
-    StudyEntry::of::<HitRate>(),
 ];
 
 /// The study of that name.

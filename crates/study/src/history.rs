@@ -9,17 +9,15 @@
 //! | [`drift`] | difference of a record from the path it is used on: WS Figure 2 as a model |
 //! | [`application`] | requests of an application over time: WS Figures 1 and 4 as a model |
 //! | [`networks`] | networks of three kinds with the parameters of WS Table 1 |
-//! | [`algorithm_1`] | one start, step by step as WS Algorithm 1 numbers them |
-//! | [`changed_path`] | a path changed since its record: WS Figure 9, steps of Algorithm 1 |
-//! | [`network_sequence`] | an application on one network after the other: WS Figures 6, 8 and 10 |
+//! | [`flow_events`] | the events of a run's only flow, and what they say of its start |
+//! | [`changed_path`] | a path changed since its record: WS Figure 9 |
+//! | [`network_sequence`] | an application on one network after the other: WS Figures 8 and 10 |
 //! | [`pair`] | two flows on one link: WS Figure 11 |
-//! | [`hit_rate`] | hit rate and memory of a history: WS Figure 7 |
 
-pub mod algorithm_1;
 pub mod application;
 pub mod changed_path;
 pub mod drift;
-pub mod hit_rate;
+pub mod flow_events;
 pub mod network_sequence;
 pub mod networks;
 pub mod pair;

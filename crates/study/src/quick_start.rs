@@ -113,8 +113,7 @@ mod tests {
 
     const WEB: &str =
         "workload = { web-sessions = 4, web-object = 60 }\nrun = { duration = \"20 s\", drain = \"0 s\" }";
-    const TRANSFER: &str =
-        "workload = { size = \"146 kB\", cross-burst = 100 }\nrun = { duration = \"20 s\" }";
+    const TRANSFER: &str = "workload = { size = \"146 kB\" }\nrun = { duration = \"20 s\" }";
     const ATTACK: &str = "workload = { size = \"29200 B\", load = \"10 %\", attack = \"framing\", attack-requests = 30 }\nrun = { duration = \"30 s\" }";
 
     /// Every declared number is given (each run checks that there is no other), and the same run

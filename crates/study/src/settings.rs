@@ -1,7 +1,7 @@
 //! Tables of options, parsed as on the command line: each parameter is declared once, in
 //! [`crate::options`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Parser};
@@ -141,13 +141,6 @@ impl Settings {
         let mut all = self.clone();
         all.0.extend(others.0.iter().map(|(option, texts)| (option.clone(), texts.clone())));
         all
-    }
-
-    /// Names of the options that are not set alike.
-    #[must_use]
-    pub fn differing(&self, other: &Self) -> Vec<String> {
-        let names: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
-        names.into_iter().filter(|name| self.0.get(*name) != other.0.get(*name)).cloned().collect()
     }
 
     /// As arguments, in the order of the options' names.

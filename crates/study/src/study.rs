@@ -40,11 +40,6 @@ pub trait Study: Sized + Send + Sync + 'static {
     /// Parameters that only plans of this study may set.
     type Params: Args + Clone + fmt::Debug;
 
-    /// The parameters of a run without a scheme that uses hints: runs alike in these are one.
-    fn without_hint(params: Self::Params) -> Self::Params {
-        params
-    }
-
     /// The study with these parameters.
     fn new(params: Self::Params) -> Self;
 
@@ -216,8 +211,8 @@ pub struct StudyEntry {
     prepare: fn(&ArgMatches) -> Result<WithParams, clap::Error>,
 }
 
-/// A study with its parameters, and these as text: of a run without a hint, and of one with hints.
-type WithParams = (Box<dyn Prepared>, [String; 2]);
+/// A study with its parameters, and these as text.
+type WithParams = (Box<dyn Prepared>, String);
 
 /// A study of any type with its parameters.
 trait Prepared: Send + Sync {
@@ -258,8 +253,8 @@ impl StudyEntry {
             augment: S::Params::augment_args,
             prepare: |matches| {
                 let params = S::Params::from_arg_matches(matches)?;
-                let texts = [format!("{:?}", S::without_hint(params.clone())), format!("{params:?}")];
-                Ok((Box::new(S::new(params)), texts))
+                let text = format!("{params:?}");
+                Ok((Box::new(S::new(params)), text))
             },
         }
     }
@@ -328,15 +323,15 @@ pub struct PreparedStudy {
     pub setup: Setup,
     entry: &'static StudyEntry,
     study: Box<dyn Prepared>,
-    /// All parameters that determine a run without a hint, and those of one with hints.
-    parameters: [String; 2],
+    /// All parameters that determine a run.
+    parameters: String,
 }
 
 impl PreparedStudy {
-    /// The study and all parameters that determine the result of a run, with hints or without.
+    /// The study and all parameters that determine the result of a run.
     #[must_use]
-    pub fn kind(&self, is_hinted: bool) -> String {
-        format!("{} {}", self.entry.name, self.parameters[usize::from(is_hinted)])
+    pub fn kind(&self) -> String {
+        format!("{} {}", self.entry.name, self.parameters)
     }
 
     /// Relative work of a run, among runs of this study with other settings.

@@ -42,12 +42,8 @@ pub struct ReproduceArgs {
     /// A cut-down run: fewer points, seeds and seconds
     #[arg(long)]
     pub quick: bool,
-    /// Run each figure with its scheme replaced by the nearest other as well: a claim that holds
-    /// then, too, is no evidence [default: in a full run]
-    #[arg(long)]
-    pub evidence: bool,
     /// Judge all claims under every variant of the paper's set-up instead, and write set-ups.csv
-    #[arg(long, conflicts_with = "evidence", hide_short_help = true)]
+    #[arg(long, conflicts_with_all = ["mutants", "check"], hide_short_help = true)]
     pub set_ups: bool,
     /// Fail if a claim's outcome is not the one on record in claims.toml
     #[arg(long)]
@@ -81,7 +77,6 @@ struct Reproduction {
     paper: Paper,
     experiments: Vec<Experiment>,
     results: Vec<Results>,
-    replaced: Vec<Option<Vec<(Replacement, Results)>>>,
     mutants: Vec<Vec<(Replacement, Results)>>,
 }
 
@@ -92,41 +87,31 @@ impl Reproduction {
         store: &JobStore,
         announce: &dyn Fn(&Estimate) -> Result<()>,
     ) -> Result<Self> {
-        let replacements: Vec<Option<Vec<Replacement>>> =
-            experiments.iter().map(|one| replacements(one, !args.quick || args.evidence)).collect();
+        // Of the paper's own figures, where it has any.
+        let is_ours = experiments.iter().all(|one| one.plan.is_ours);
+        let is_tested = |one: &Experiment| args.mutants && (is_ours || !one.plan.is_ours);
         let mutants: Vec<Vec<Replacement>> = experiments
             .iter()
-            .map(|one| if args.mutants && !one.plan.is_ours { one.plan.with_mutants() } else { vec![] })
+            .map(|one| if is_tested(one) { one.plan.with_mutants() } else { vec![] })
             .collect();
-        let named = |all: &[Replacement], one: &Experiment| -> Vec<(String, Plan)> {
-            all.iter().map(|replacement| (one.name.clone(), replacement.plan.clone())).collect()
-        };
-        let mut others = vec![];
-        for ((replaced, mutants), one) in replacements.iter().zip(&mutants).zip(&experiments) {
-            others.extend(named(replaced.as_deref().unwrap_or_default(), one));
-            others.extend(named(mutants, one));
-        }
-        let plans: Vec<(&str, &Plan)> = experiments
+        let others = mutants
             .iter()
-            .map(|one| (one.name.as_str(), &one.plan))
-            .chain(others.iter().map(|(name, plan)| (name.as_str(), plan)))
-            .collect();
+            .zip(&experiments)
+            .flat_map(|(mutants, one)| mutants.iter().map(|mutant| (one.name.as_str(), &mutant.plan)));
+        let plans: Vec<(&str, &Plan)> =
+            experiments.iter().map(|one| (one.name.as_str(), &one.plan)).chain(others).collect();
         let mut results = headstart_paper::run::run(&plans, crate::CARRIERS, store, args.threads, announce)?;
         let mut others = results.split_off(experiments.len()).into_iter();
-        let (mut replaced, mut wrong) = (vec![], vec![]);
-        for (replacements, mutants) in replacements.into_iter().zip(mutants) {
-            replaced.push(replacements.map(|all| all.into_iter().zip(others.by_ref()).collect()));
-            wrong.push(mutants.into_iter().zip(others.by_ref()).collect());
-        }
-        Ok(Self { paper, experiments, results, replaced, mutants: wrong })
+        let mutants =
+            mutants.into_iter().map(|mutants| mutants.into_iter().zip(others.by_ref()).collect()).collect();
+        Ok(Self { paper, experiments, results, mutants })
     }
 
     fn judged(&self) -> Vec<JudgedFigure<'_>> {
         self.experiments
             .iter()
             .zip(&self.results)
-            .zip(&self.replaced)
-            .map(|((one, results), replaced)| JudgedFigure::new(one, results, replaced.as_deref()))
+            .map(|(one, results)| JudgedFigure::new(one, results))
             .collect()
     }
 
@@ -236,7 +221,7 @@ pub fn tables(args: &ReproduceArgs, folder: &Path) -> Result<Tables> {
         let (names, rows) = set_ups.rows();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let tables = vec![("set_ups".to_owned(), columns(&names, &[]), rows)];
-        return Ok(Tables { tables, surprises: wrong_set_ups(args, &set_ups)? });
+        return Ok(Tables { tables, surprises: vec![] });
     }
     let reproduction = Reproduction::run(args, (paper, experiments), &store, &check)?;
     let judged = reproduction.judged();
@@ -265,14 +250,6 @@ fn announce(args: &ReproduceArgs) -> impl Fn(&Estimate) -> Result<()> {
     }
 }
 
-/// The figure with its schemes replaced, if requested and if it runs in virtual time. On a real
-/// network it would take as long again, under other conditions.
-fn replacements(experiment: &Experiment, is_wanted: bool) -> Option<Vec<Replacement>> {
-    let setups = experiment.plan.setups(crate::CARRIERS).ok()?;
-    let is_real = setups.iter().any(|(_, study)| study.setup.carrier().is_real_time());
-    (is_wanted && !is_real).then(|| experiment.replacements())
-}
-
 /// Runs every variant of the set-ups of the paper's own experiments, which are kept.
 fn run_set_ups(
     args: &ReproduceArgs,
@@ -287,15 +264,6 @@ fn run_set_ups(
     Ok((plans, results))
 }
 
-/// Variants that are not as on record; with `--check` they are an error.
-fn wrong_set_ups(args: &ReproduceArgs, set_ups: &SetUps<'_>) -> Result<Vec<String>> {
-    let wrong = set_ups.wrong();
-    if args.check && !wrong.is_empty() {
-        bail!("{}", wrong.join("\n"));
-    }
-    Ok(wrong)
-}
-
 /// Judges all claims under every variant of the paper's set-up.
 fn judge_set_ups(args: &ReproduceArgs, mut experiments: Vec<Experiment>, store: JobStore) -> Result<()> {
     let (plans, results) = run_set_ups(args, &mut experiments, &store, &announce(args))?;
@@ -306,7 +274,6 @@ fn judge_set_ups(args: &ReproduceArgs, mut experiments: Vec<Experiment>, store: 
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let path = folder.write_csv("set-ups.csv", &columns, rows)?;
     print(&format!("\nTable: {}\n", path.display()))?;
-    wrong_set_ups(args, &set_ups)?.iter().for_each(|one| eprintln!("headstart: {one}"));
     Ok(())
 }
 

@@ -11,13 +11,11 @@ pub use score::{counts_table, mutants_table, summary, surprises};
 use crate::figure::{Axis, Svg};
 use crate::report::{Provenance, Report, Section};
 use crate::table::{Cell, Column, Table};
-use headstart_paper::claim::demonstration::Outcome;
 use headstart_paper::claim::form::PrintedTable;
-use headstart_paper::claim::standing::Standing;
-use headstart_paper::claim::{Claim, Finding, Verdict};
+use headstart_paper::claim::{Claim, Finding, Outcome, Verdict};
 use headstart_paper::draw::Datum;
 use headstart_paper::library::Experiment;
-use headstart_paper::plan::{Paper, Replacement, Variant};
+use headstart_paper::plan::{Paper, Variant};
 use headstart_paper::run::Results;
 use headstart_report::statistics::Interval;
 
@@ -39,36 +37,20 @@ pub struct JudgedClaim<'a> {
     pub claim: &'a Claim,
     /// Findings under each variant that is shown; the first is the judge.
     pub findings: Vec<Finding>,
-    /// Finding after the change of the suspected cause.
-    pub demonstration: Option<Finding>,
     /// The outcome.
     pub outcome: Outcome,
-    /// Finding with its scheme replaced.
-    pub replaced: Option<Finding>,
-    /// Its worth, if it holds.
-    pub standing: Option<Standing>,
 }
 
 impl<'a> JudgedFigure<'a> {
-    /// Judges all claims of a figure; `replaced` is the same with other schemes, where run.
+    /// Judges all claims of a figure.
     #[must_use]
-    pub fn new(
-        experiment: &'a Experiment,
-        results: &'a Results,
-        replaced: Option<&[(Replacement, Results)]>,
-    ) -> Self {
+    pub fn new(experiment: &'a Experiment, results: &'a Results) -> Self {
         let plan = &experiment.plan;
         let judge = |claim: &'a Claim| {
             let findings: Vec<Finding> =
-                (0..plan.shown).map(|variant| claim.judge(plan, results, variant)).collect();
-            let demonstration = claim.demonstrate(plan, results);
-            let outcome = claim.outcome(verdict(&findings), demonstration.as_ref(), plan.is_quick);
-            let is_replaced = replaced.is_some();
-            let replaced = replaced.and_then(|runs| claim.replaced(plan, runs));
-            let standing = claim
-                .standing(verdict(&findings), replaced.as_ref())
-                .filter(|one| is_replaced || *one != Standing::NotReplaced);
-            JudgedClaim { claim, findings, demonstration, outcome, replaced, standing }
+                (0..plan.variants.len()).map(|variant| claim.judge(plan, results, variant)).collect();
+            let outcome = claim.outcome(verdict(&findings), plan.is_quick);
+            JudgedClaim { claim, findings, outcome }
         };
         Self { experiment, results, claims: experiment.claims.iter().map(judge).collect() }
     }
@@ -81,31 +63,16 @@ impl JudgedClaim<'_> {
         if self.outcome == Outcome::Undecided { Verdict::Wide } else { verdict(&self.findings) }
     }
 
-    /// The outcome in words, with the number of the demonstration.
+    /// The outcome in words.
     #[must_use]
     pub fn describe(&self) -> String {
-        match (self.outcome, &self.claim.comes_out, &self.demonstration) {
-            (Outcome::Holds, _, _) => {
-                let word = verdict(&self.findings).word();
-                match (self.standing, &self.replaced) {
-                    (Some(Standing::NoEvidence), Some(found)) => {
-                        format!("{word}; no evidence: with its scheme replaced {}", found.shown)
-                    }
-                    (Some(Standing::Fitted), _) => format!("{word}, fitted"),
-                    _ => word.into(),
-                }
-            }
-            (Outcome::Undecided, _, _) => {
-                format!("undecided: other seeds disagree (here: {})", verdict(&self.findings).word())
-            }
-            (Outcome::NotRun, _, _) => "not run".into(),
-            (Outcome::ComesOut, Some(change), Some(found)) => {
-                format!("differs: comes out when {} ({})", change.when, found.shown)
-            }
-            (_, Some(change), Some(found)) => {
-                format!("differs: unexplained; not even when {} ({})", change.when, found.shown)
-            }
-            _ => "differs: unexplained".into(),
+        let word = verdict(&self.findings).word();
+        match self.outcome {
+            Outcome::Holds if self.claim.fitted.is_some() => format!("{word}, fitted"),
+            Outcome::Holds => word.into(),
+            Outcome::Undecided => format!("undecided: other seeds disagree (here: {word})"),
+            Outcome::NotRun => "not run".into(),
+            Outcome::Differs => "differs".into(),
         }
     }
 }
@@ -121,7 +88,7 @@ pub fn claims_table(judged: &JudgedFigure<'_>) -> Table {
     let plan = &judged.experiment.plan;
     let mut columns = ["claim", "outcome", "paper", "accepted"].map(Column::text).to_vec();
     let ours = |variant: &Variant| Column::text(&format!("ours ({})", variant.name));
-    columns.extend(plan.shown_variants().iter().map(ours));
+    columns.extend(plan.variants.iter().map(ours));
     let mut table = Table::new("", columns);
     for one in &judged.claims {
         let says = format!("{} ({})", one.claim.says, one.claim.source);
@@ -201,24 +168,9 @@ fn folded(text: &str, width: usize) -> Vec<String> {
 
 /// Columns of `claims.csv`: a row for each claim under each variant that is shown; columns after
 /// `verdict` are the claim's.
-pub const CLAIM_COLUMNS: [&str; 17] = [
-    "figure",
-    "claim",
-    "source",
-    "variant",
-    "paper",
-    "accepted",
-    "ours",
-    "low",
-    "high",
-    "shown",
-    "verdict",
-    "outcome",
-    "condition",
-    "conditional_result",
-    "cause",
-    "with_scheme_replaced",
-    "standing",
+pub const CLAIM_COLUMNS: [&str; 14] = [
+    "figure", "claim", "source", "variant", "paper", "accepted", "ours", "low", "high", "shown", "verdict",
+    "outcome", "fitted", "cause",
 ];
 
 /// Rows of `claims.csv`.
@@ -227,7 +179,7 @@ pub fn claim_rows(judged: &[JudgedFigure<'_>]) -> Vec<Vec<String>> {
     let mut rows = vec![];
     for figure in judged {
         for one in &figure.claims {
-            for (variant, finding) in figure.experiment.plan.shown_variants().iter().zip(&one.findings) {
+            for (variant, finding) in figure.experiment.plan.variants.iter().zip(&one.findings) {
                 let claim = one.claim;
                 rows.push(vec![
                     figure.experiment.name.clone(),
@@ -242,11 +194,8 @@ pub fn claim_rows(judged: &[JudgedFigure<'_>]) -> Vec<Vec<String>> {
                     finding.shown.clone(),
                     finding.verdict.word().to_owned(),
                     one.outcome.word().to_owned(),
-                    claim.comes_out.as_ref().map_or(String::new(), |change| change.when.clone()),
-                    one.demonstration.as_ref().map_or(String::new(), |found| found.shown.clone()),
+                    claim.fitted.clone().unwrap_or_default(),
                     claim.differs.clone().unwrap_or_default(),
-                    one.replaced.as_ref().map_or(String::new(), |found| found.shown.clone()),
-                    one.standing.map_or(String::new(), |standing| standing.word().to_owned()),
                 ]);
             }
         }
@@ -311,12 +260,12 @@ pub fn drawn(experiment: &Experiment, results: &Results) -> Vec<DrawnFigure> {
     let plan = &experiment.plan;
     let mut all = tables(experiment, results);
     for drawing in &experiment.drawings {
-        for (number, variant) in plan.shown_variants().iter().enumerate() {
+        for (number, variant) in plan.variants.iter().enumerate() {
             let data = drawing.data(plan, results, number);
             if data.is_empty() {
                 continue;
             }
-            let title = if plan.shown > 1 {
+            let title = if plan.variants.len() > 1 {
                 format!("{} ({})", plan.title, variant.name)
             } else {
                 plan.title.clone()

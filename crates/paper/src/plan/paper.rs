@@ -7,7 +7,7 @@ use headstart_startup::catalogue::Entry;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::{VariantScope, from_toml};
+use super::from_toml;
 use headstart_study::schemes;
 use headstart_study::settings::{Settings, Tables};
 
@@ -27,10 +27,8 @@ pub struct Paper {
     pub(super) settings: Settings,
     schemes: Vec<Scheme>,
     pub(super) variants: Vec<Variant>,
-    pub(super) replaced: Vec<(String, Scheme)>,
     /// Wrong versions of schemes, in words.
     pub(super) mutants: Vec<(String, Scheme)>,
-    pub(super) printed: Vec<String>,
 }
 
 /// A result that a reader of the paper looks for first.
@@ -74,10 +72,6 @@ pub struct Variant {
     pub name: String,
     /// The difference, in words.
     pub about: String,
-    /// It holds fewer of the paper's claims than the judge does: it explains none.
-    pub holds_fewer: bool,
-    /// Its restriction, if it is a demonstration.
-    pub only: VariantScope,
     pub(super) settings: Settings,
 }
 
@@ -102,11 +96,7 @@ struct PaperText {
     #[serde(default, rename = "out-of-scope")]
     out_of_scope: Vec<String>,
     #[serde(default)]
-    replaced: Table,
-    #[serde(default)]
     mutants: BTreeMap<String, BTreeMap<String, String>>,
-    #[serde(default)]
-    printed: Vec<String>,
 }
 
 /// A variant as it is written: its words, the variant it is like, and the four tables of options
@@ -128,14 +118,9 @@ fn variant(name: String, value: Value, above: &[Variant]) -> Result<Variant> {
         }
         Some(other) => bail!("like: found `{other}`, expected the name of a variant"),
     };
-    let holds_fewer = match table.remove("holds-fewer") {
-        None => false,
-        Some(Value::Boolean(fewer)) => fewer,
-        Some(other) => bail!("holds-fewer: found `{other}`, expected true or false"),
-    };
     let tables: Tables = Value::Table(table).try_into()?;
     let settings = like.with(&Settings::read(&tables, None)?);
-    Ok(Variant { name, about, holds_fewer, only: VariantScope::default(), settings })
+    Ok(Variant { name, about, settings })
 }
 
 impl Paper {
@@ -173,11 +158,8 @@ impl Paper {
             settings: Settings::read(&tables, None)?,
             schemes,
             variants,
-            replaced: vec![],
             mutants: vec![],
-            printed: text.printed,
         };
-        paper.replaced = paper.replacements(&text.replaced)?;
         for (subject, versions) in text.mutants {
             paper.scheme(&subject).with_context(|| format!("mutants.{subject}"))?;
             for (name, text) in versions {
@@ -186,18 +168,6 @@ impl Paper {
             }
         }
         Ok(paper)
-    }
-
-    /// Schemes with the scheme that stands in for each, in the order of the table.
-    pub(super) fn replacements(&self, table: &Table) -> Result<Vec<(String, Scheme)>> {
-        let one = |(subject, by): (&String, &Value)| {
-            let at = || format!("replaced.{subject}");
-            let by = by.as_str().with_context(|| format!("{}: found `{by}`, expected a scheme", at()))?;
-            ensure!(by != subject, "{}: found itself, expected another scheme", at());
-            self.scheme(subject).with_context(at)?;
-            Ok((subject.clone(), self.scheme(by).with_context(at)?))
-        };
-        table.iter().map(one).collect()
     }
 
     /// A scheme by the paper's name for it.

@@ -29,8 +29,6 @@ pub(crate) const PLAN: &str = r#"
     [sweep]
     load = ["10 %", "50 %"]
     buffer = ["30 kB", "115 kB"]
-    [demonstrations]
-    old = {}
     [quick]
     schemes = ["TCP", "TCP-10"]
     variants = ["modern"]
@@ -53,7 +51,7 @@ fn a_plan_is_the_product_of_its_lists_and_quick_cuts_it_down() {
     assert_eq!(setups[0].1.setup.run.repeats, 3);
 
     let quick = plan(PLAN, true).expect("fine");
-    assert_eq!((quick.points.len(), quick.schemes.len(), quick.shown), (2, 2, 1));
+    assert_eq!((quick.points.len(), quick.schemes.len(), quick.variants.len()), (2, 2, 1));
     assert_eq!(quick.setups(Carriers::MODEL).expect("fine")[0].1.setup.run.repeats, 2);
     assert_eq!(quick.axes, full.axes, "claims may name what only the full plan runs");
 }
@@ -67,10 +65,6 @@ fn mistakes_are_reported_with_key_found_and_expected() {
         ("load =", "laod =", ["sweep", "laod", "unexpected argument"]),
         ("buffer = [\"30 kB\"]", "buffer = [\"31 kB\"]", ["quick.sweep.buffer", "`31 kB`", "30 kB, 115 kB"]),
         ("repeats = 2", "repeat = 2", ["quick", "run.repeat", "unknown key"]),
-        ("old = {}", "older = {}", ["demonstrations", "`older`", "modern, old"]),
-        ("old = {}", "old = { schemes = [\"BBR\"] }", ["demonstrations", "old.schemes", "`BBR`"]),
-        ("old = {}", "old = { at = { rtt = [\"1 ms\"] } }", ["demonstrations", "old.at.rtt", "not swept"]),
-        ("old = {}", "old = { at = { load = [\"1 %\"] } }", ["demonstrations", "old.at.load", "`1 %`"]),
         ("[\"modern\"]", "[\"new\"]", ["quick.variants", "`new`", "modern, old"]),
         (
             "shows =",
@@ -130,26 +124,10 @@ fn swept_values_become_numbers_in_their_unit() {
 }
 
 #[test]
-fn a_demonstration_runs_only_at_its_points() {
-    let only = "old = { schemes = [\"TCP\"], at = { load = [\"50 %\"] } }";
-    let text =
-        PLAN.replace("old = {}", only).replace("variants = [\"modern\", \"old\"]", "variants = [\"modern\"]");
-    let plan = plan(&text, false).expect("fine");
-    assert_eq!((plan.shown, plan.variants.len()), (1, 2));
-    assert_eq!(plan.known_variants, ["modern", "old"]);
-    let run = |variant: usize| {
-        let (variant, schemes) = (&plan.variants[variant], &plan.schemes);
-        let pairs = plan.points.iter().flat_map(|point| schemes.iter().map(move |scheme| (scheme, point)));
-        pairs.filter(|(scheme, point)| variant.only.includes(scheme, point)).count()
-    };
-    assert_eq!((run(0), run(1)), (12, 2), "TCP at 50 % with either buffer");
-}
-
-#[test]
 fn a_plan_with_too_many_points_is_refused() {
     let values: Vec<String> = (0..200).map(|number| format!("\"{} kB\"", number + 1)).collect();
-    let more = format!("size = [{0}]\nreceive-window = [{0}]\n[demonstrations]", values.join(", "));
-    let error = format!("{:#}", plan(&PLAN.replace("[demonstrations]", &more), false).expect_err("too many"));
+    let more = format!("size = [{0}]\nreceive-window = [{0}]\n[quick]", values.join(", "));
+    let error = format!("{:#}", plan(&PLAN.replace("[quick]", &more), false).expect_err("too many"));
     assert!(error.contains("sweep: found 160000 combinations, expected at most 10000"), "{error}");
 }
 

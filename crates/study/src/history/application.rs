@@ -42,10 +42,10 @@ const SPREAD: f64 = 1.0;
 /// Smallest and largest response: a header, and a large picture.
 const BYTES: (f64, f64) = (200.0, 400_000.0);
 
-/// Session number `seed`: its requests in the order of time, the first at zero. Responses are
-/// scaled by `responses`, and the gaps between requests of the first screen by `gaps`.
+/// Session number `seed`: its requests in the order of time, the first at zero, with responses
+/// scaled by `responses`.
 #[must_use]
-pub fn session(seed: Seed, responses: Ratio, gaps: Ratio) -> Vec<Message> {
+pub fn session(seed: Seed, responses: Ratio) -> Vec<Message> {
     let (mut when, mut size) = (Random::named(seed, "requests"), Random::named(seed, "responses"));
     let mut messages = vec![];
     let mut ask = |at: f64, bytes: f64| {
@@ -55,12 +55,11 @@ pub fn session(seed: Seed, responses: Ratio, gaps: Ratio) -> Vec<Message> {
             bytes: (Bytes::new(bytes) * responses).max(Bytes::new(1)),
         });
     };
-    let gap = GAP_MS * gaps.as_f64();
     let (screen, end) = (FIRST_SCREEN.as_millis_f64(), SESSION.as_millis_f64());
     ask(0.0, FIRST_BYTES);
     let mut at = 0.0;
     for _ in 1..count(&mut when, FIRST_COUNT) {
-        at += when.exponential_f64(gap);
+        at += when.exponential_f64(GAP_MS);
         ask(at.min(screen - 1.0), FIRST_BYTES);
     }
     let mut began_at = screen;
@@ -98,7 +97,7 @@ mod tests {
     fn the_first_second_has_its_share_of_requests_and_bytes() {
         let (mut first, mut all) = ((0.0, 0.0), (0.0, 0.0));
         for seed in 0..5000 {
-            let messages = session(Seed(seed), Ratio::ONE, Ratio::ONE);
+            let messages = session(Seed(seed), Ratio::ONE);
             assert_eq!(messages[0].at, Span::ZERO);
             let screen = first_screen(&messages);
             assert!((4..=12).contains(&screen));
@@ -118,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_same_draw_is_the_same_session() {
-        assert_eq!(session(Seed(3), Ratio::ONE, Ratio::ONE), session(Seed(3), Ratio::ONE, Ratio::ONE));
-        assert_ne!(session(Seed(3), Ratio::ONE, Ratio::ONE), session(Seed(4), Ratio::ONE, Ratio::ONE));
+        assert_eq!(session(Seed(3), Ratio::ONE), session(Seed(3), Ratio::ONE));
+        assert_ne!(session(Seed(3), Ratio::ONE), session(Seed(4), Ratio::ONE));
     }
 }

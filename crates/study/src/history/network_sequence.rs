@@ -1,4 +1,4 @@
-//! An application on one network after the other: WS §4.3, §4.4.2, §4.2 (Figures 8, 10, 6).
+//! An application on one network after the other: WS §4.3 and §4.4.2 (Figures 8 and 10).
 //!
 //! The seed is the number of the scene: seed 1 is the first scene of the first row of seventy, seed
 //! 71 the first of the second row. On each, a client opens a connection and replays a session of
@@ -15,17 +15,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use headstart_sim::Seed;
 use headstart_sim::record::SenderEvent;
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::replay::{From, Replay};
-use headstart_sim::{Random, Seed};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::history::Record;
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-use super::algorithm_1::{Decision, FlowEvents, Start};
 use super::application::{FIRST_SCREEN, SESSION, first_screen, session};
 use super::drift::drift;
+use super::flow_events::{FlowEvents, Start};
 use super::networks::{NetworkPath, Rates, SCENES};
 use super::trace_folder::TraceFolder;
 use super::{RecordParams, Records, history_of, last_record};
@@ -40,48 +40,16 @@ const MEASURES: &[Measure] = &[
         "first screen: from the SYN until everything asked for in the first second was read",
     ),
     Measure::new("rct", "ms", "mean time from a request of the first second to its last byte"),
-    Measure::new(
-        "rct.one",
-        "ms",
-        "time from one request of the first second, drawn at random, to its last byte",
-    ),
     Measure::new("rct.all", "ms", "mean time from any request to its last byte"),
     Measure::new("reduction", "%", "by how much `aft` is below that of the reference on the same network"),
     Measure::new("is-improved", "%", "100 if it is below, else 0"),
-    Measure::new(
-        "other-record.aft",
-        "ms",
-        "`aft` of the first visit to the network, whose record is that of the network before",
-    ),
-    Measure::new("other-record.reduction", "%", "its reduction"),
-    Measure::new("other-record.is-improved", "%", "100 if it is below that of the reference, else 0"),
-    Measure::new(
-        "own-record.aft",
-        "ms",
-        "`aft` of the other visits, whose record is that of the visit before",
-    ),
-    Measure::new("own-record.reduction", "%", "its reduction"),
-    Measure::new("own-record.is-improved", "%", "100 if it is below that of the reference, else 0"),
-    Measure::new("rct.reduction", "%", "by how much `rct` is below that of the reference"),
-    Measure::new(
-        "dropped",
-        "kB",
-        "bytes of data packets that the bottleneck dropped until the first screen was there",
-    ),
     Measure::new("loss", "%", "packets that the bottleneck dropped in the session, of those offered"),
     Measure::new("send-buffer-empty", "%", "data packets after which nothing was left to send"),
     Measure::new("requests.first", "%", "requests of the first second, of all"),
     Measure::new("bytes.first", "%", "their bytes, of all"),
-    Measure::new("network.rate", "Mbit/s", "mean rate of the network"),
-    Measure::new("network.rtt", "ms", "its RTT"),
-    Measure::new("network.loss", "%", "its random loss"),
-    Measure::new("record", "", "the recorded BDP over the network's"),
-    Measure::new("used-record", "%", "100 if the start drew on a record, else 0"),
     Measure::new("first-ack.window", "kB", "window after the first ack of a start from a record"),
     Measure::new("est-bdp", "kB", "Eq. (1) times the smallest RTT of the same acks"),
     Measure::new("is-drain", "%", "100 if such a start went into Drain, else 0"),
-    Measure::new("is-wrong-drain", "%", "100 if it did although the window was below the path's BDP, else 0"),
-    Measure::new("is-limited", "%", "100 if the application was found to limit it at the first ack, else 0"),
 ];
 
 /// Differences of networks and of the application from the models.
@@ -95,25 +63,16 @@ pub struct NetworkSequenceParams {
     /// Spread of the rates of these networks: the ratio of two of them is raised to this power
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     spread: Ratio,
-    /// Random loss of these networks, over that of the model
-    #[arg(long, default_value = "100 %", value_name = "SHARE")]
-    random_loss: Ratio,
-    /// Connections that a client opens on each network, one after the other
-    #[arg(long, default_value_t = 6, value_name = "COUNT", value_parser = crate::options::whole(1..=100_u8))]
-    visits: u8,
     /// Responses of an application, over those of the model
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     responses: Ratio,
-    /// Gaps between the requests of its first screen, over those of the model
-    #[arg(long, default_value = "100 %", value_name = "SHARE")]
-    request_gaps: Ratio,
-    /// Share of the connections that find a record
-    #[arg(long, default_value = "100 %", value_name = "SHARE")]
-    known_share: Ratio,
     /// Folder of packet-delivery traces (mahimahi format) in place of generated ones
     #[arg(long, value_name = "FOLDER")]
     traces: Option<TraceFolder>,
 }
+
+/// Connections that a client opens on each network, one after the other.
+const VISITS: u8 = 6;
 
 /// The numbers of one visit, or of one scene.
 type Visit = Vec<(String, f64)>;
@@ -158,14 +117,10 @@ impl Study for NetworkSequence {
         let (row, at) = (number / SCENES, (number % SCENES) as usize);
         let own = self.run_scene(setup, mix.tested, row, at)?;
         let other = self.run_scene(setup, reference(), row, at)?;
-        let below = |name: &str| 100.0 * (1.0 - of(&own, name) / of(&other, name));
+        let below = 100.0 * (1.0 - screen_of(&own) / screen_of(&other));
         let mut numbers = own.clone();
-        for part in ["", "other-record.", "own-record."] {
-            let aft = format!("{part}aft");
-            numbers.push((format!("{part}reduction"), below(&aft)));
-            numbers.push((format!("{part}is-improved"), percent(of(&own, &aft) < of(&other, &aft))));
-        }
-        numbers.push(("rct.reduction".into(), below("rct")));
+        numbers.push(("reduction".to_owned(), below));
+        numbers.push(("is-improved".to_owned(), percent(below > 0.0)));
         Ok(numbers.into_iter().collect())
     }
 }
@@ -191,12 +146,11 @@ impl NetworkSequence {
         let mut left = None;
         (0..SCENES)
             .map(|number| {
-                let mut scene = NetworkPath::new(seed, number, &rates, options.traces.as_ref())?;
-                scene.loss_ppm = options.random_loss.of(u64::from(scene.loss_ppm)) as u32;
+                let scene = NetworkPath::new(seed, number, &rates, options.traces.as_ref())?;
                 let seed = seed.child(&format!("visits {number}"));
                 let path = scene.options(&setup.path);
                 let here = setup.with_path(path)?;
-                let visits = (0..options.visits)
+                let visits = (0..VISITS)
                     .map(|visit| {
                         let seed = seed.child(&format!("visit {visit}"));
                         let record = match options.records.records {
@@ -207,16 +161,7 @@ impl NetworkSequence {
                             }
                             Records::Exact => Some(record_of(&here, 1.0, 1.0)),
                         };
-                        let is_known =
-                            Random::named(seed, "known").below(1_000_000) < options.known_share.of(1_000_000);
-                        let record = record.filter(|_| is_known);
-                        let (visit, after) = run_visit(
-                            &here,
-                            tested,
-                            record,
-                            (options.responses, options.request_gaps),
-                            seed,
-                        )?;
+                        let (visit, after) = run_visit(&here, tested, record, options.responses, seed)?;
                         left = after.or(left);
                         Ok(visit)
                     })
@@ -227,26 +172,19 @@ impl NetworkSequence {
     }
 }
 
-/// The means over the visits to a scene of their measurements; of the first screen also those of
-/// the first visit and of the others.
+/// The means over the visits to a scene of their measurements.
 fn means_of(visits: &[Visit]) -> Visit {
     let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for (name, value) in visits.iter().flatten().filter(|(_, value)| value.is_finite()) {
         let sum = sums.entry(name).or_default();
         *sum = (sum.0 + value, sum.1 + 1.0);
     }
-    let mut all: Visit =
-        sums.into_iter().map(|(name, (sum, count))| (name.to_owned(), sum / count)).collect();
-    let screens: Vec<f64> = visits.iter().map(|visit| of(visit, "aft")).collect();
-    if let [first, others @ ..] = &screens[..] {
-        all.push(("other-record.aft".to_owned(), *first));
-        all.push(("own-record.aft".to_owned(), others.iter().sum::<f64>() / others.len() as f64));
-    }
-    all
+    sums.into_iter().map(|(name, (sum, count))| (name.to_owned(), sum / count)).collect()
 }
 
-fn of(visit: &Visit, wanted: &str) -> f64 {
-    visit.iter().find(|(name, _)| name == wanted).map_or(f64::NAN, |(_, value)| *value)
+/// Time of a visit's first screen.
+fn screen_of(visit: &Visit) -> f64 {
+    visit.iter().find(|(name, _)| name == "aft").map_or(f64::NAN, |(_, value)| *value)
 }
 
 /// Record that a connection would have made of the scene before it drifted.
@@ -264,10 +202,10 @@ fn run_visit(
     setup: &Setup,
     tested: &'static Entry,
     record: Option<Record>,
-    (responses, gaps): (Ratio, Ratio),
+    responses: Ratio,
     seed: Seed,
 ) -> Result<(Visit, Option<Record>)> {
-    let messages = session(seed, responses, gaps);
+    let messages = session(seed, responses);
     let screen = first_screen(&messages);
     let workload = Replay::new(messages.clone(), From::FirstRead, TESTED, Opener::Receiver, Time::ZERO);
     let until = Time::ZERO + SESSION + setup.run.drain;
@@ -290,34 +228,19 @@ fn run_visit(
         |count: usize| messages[..count].iter().map(|message| message.bytes.get() as f64).sum::<f64>();
     let all = messages.len();
     let start = Start::of(&flow.events);
-    let bdp = (setup.bottleneck() * setup.rtt()).get() as f64;
     let mut visit = vec![
         ("aft".to_owned(), shown_at.since(Time::ZERO).as_millis_f64()),
         ("rct".to_owned(), mean(screen)),
-        ("rct.one".to_owned(), took(Random::named(seed, "one request").below(screen.max(1) as u64) as usize)),
         ("rct.all".to_owned(), mean(all)),
-        ("dropped".to_owned(), flow.dropped_bytes as f64 / 1000.0),
         ("loss".to_owned(), 100.0 * flow.dropped as f64 / flow.offered.max(1) as f64),
         ("send-buffer-empty".to_owned(), 100.0 * idle as f64 / sent.len().max(1) as f64),
         ("requests.first".to_owned(), 100.0 * screen as f64 / all as f64),
         ("bytes.first".to_owned(), 100.0 * bytes(screen) / bytes(all)),
-        ("network.rate".to_owned(), setup.bottleneck().as_bits_per_sec() as f64 / 1e6),
-        ("network.rtt".to_owned(), setup.rtt().as_millis_f64()),
-        ("network.loss".to_owned(), setup.path.loss.of(1_000_000) as f64 / 1e4),
-        ("used-record".to_owned(), percent(start.is_some())),
     ];
-    if let Some(held) = record.and_then(|record| record.bdp()) {
-        visit.push(("record".to_owned(), held.get() as f64 / bdp));
-    }
     if let Some(start) = start {
-        if let Some(ack) = start.first_ack {
-            visit.push(("first-ack.window".to_owned(), ack.window / 1000.0));
-            visit.push(("is-limited".to_owned(), percent(ack.is_paced)));
-        }
+        visit.extend(start.first_window.map(|window| ("first-ack.window".to_owned(), window / 1000.0)));
         visit.extend(start.est_bdp().map(|bdp| ("est-bdp".to_owned(), bdp / 1000.0)));
-        let is_drain = start.decision == Some(Decision::Drain);
-        visit.push(("is-drain".to_owned(), percent(is_drain)));
-        visit.push(("is-wrong-drain".to_owned(), percent(is_drain && start.window_before < bdp)));
+        visit.push(("is-drain".to_owned(), percent(start.is_drain)));
     }
     for second in 0..SESSION.as_nanos() / FIRST_SCREEN.as_nanos() {
         let (from, to) = (FIRST_SCREEN * second, FIRST_SCREEN * (second + 1));

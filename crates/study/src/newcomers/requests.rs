@@ -26,7 +26,7 @@ use anyhow::Result;
 use clap::Args;
 use headstart_sim::{FlowReport, Random, Seed};
 use headstart_startup::catalogue::Needs;
-use headstart_units::{Bytes, Rate, Ratio, Span, Time};
+use headstart_units::{Bytes, Ratio, Span, Time};
 
 use crate::carrier::{Detail, Run, attempts};
 use crate::newcomers::NewcomerParams;
@@ -43,21 +43,12 @@ const FETCHED: Bytes = Bytes::new(1_000_000);
 /// Time for which the long flows are observed before the first newcomer, and after the last.
 const BEFORE: Span = Span::from_secs(5);
 const AFTER: Span = Span::from_secs(1);
-/// Smallest member of the grid of hints; the first step is drawn by seed, so that a bandwidth falls
-/// anywhere between two members.
-const GRID_FROM: Rate = Rate::from_bytes_per_sec(12_500);
-
 /// The numbers of a run.
 const REQUESTS: Declared = Declared {
     prefixes: &[""],
     profiles: &[],
     measures: &[
         Measure::new("request", "ms", "from request to last byte, mean over the tested newcomers"),
-        Measure::new(
-            "response",
-            "ms",
-            "from the first newcomer's first packet to its last byte, both as the client sees them",
-        ),
         Measure::new("slowest", "ms", "`request` of the slowest of all newcomers"),
         Measure::new("lost", "", "segments of a tested newcomer declared lost, mean")
             .with_detail(Detail::Counts),
@@ -88,7 +79,6 @@ const REQUESTS: Declared = Declared {
             "bytes that came out of the bottleneck while newcomers were there, of what it could carry",
         )
         .with_detail(Detail::Events),
-        Measure::new("hint", "", "what the tested newcomers announced, over the bottleneck's rate"),
     ],
 };
 
@@ -135,9 +125,6 @@ const TRACE: Declared = Declared {
     ],
 };
 
-/// On the wire, packets of newcomers up to this size carry no data.
-const NO_DATA: u32 = 100;
-
 type NamedNumbers = Vec<(String, f64)>;
 
 /// Parameters of newcomers and of established flows.
@@ -148,10 +135,6 @@ pub struct RequestParams {
     /// Time between one newcomer and the next
     #[arg(long, default_value = "0 ms", value_name = "TIME")]
     newcomer_gap: Span,
-    /// Granularity of announced bandwidths: the factor from one rate that can be announced to the
-    /// next
-    #[arg(long, default_value = "100 %", value_name = "SHARE")]
-    hint_step: Ratio,
     /// Time from the start of the long flows to the first newcomer, to which a random part
     /// of `--settling-spread` is added
     #[arg(long, default_value = "30 s", value_name = "TIME")]
@@ -170,11 +153,6 @@ impl Study for Requests {
     const NEEDS: Detail = Detail::Flows;
     const DECLARED: &'static [Declared] = &[REQUESTS];
     type Params = RequestParams;
-
-    fn without_hint(mut params: RequestParams) -> RequestParams {
-        params.hint_step = Ratio::ONE;
-        params
-    }
 
     fn new(params: RequestParams) -> Self {
         Self(params)
@@ -213,11 +191,6 @@ impl Study for RequestTrace {
     const DECLARED: &'static [Declared] = &[REQUESTS, TRACE];
     type Params = RequestTraceParams;
 
-    fn without_hint(mut params: RequestTraceParams) -> RequestTraceParams {
-        params.requests.hint_step = Ratio::ONE;
-        params
-    }
-
     fn new(params: RequestTraceParams) -> Self {
         Self(params)
     }
@@ -243,7 +216,6 @@ impl Study for RequestTrace {
 #[derive(Debug)]
 struct FinishedRun {
     deliveries: DeliveryLog,
-    hint: Rate,
     /// The run's end, for flows that are not complete.
     until: Time,
     rtt: Span,
@@ -257,21 +229,15 @@ impl FinishedRun {
         let seed = Seed(seed);
         let began_at = params.began_at(seed);
         let until = began_at + setup.run.duration;
-        let hint = params.hinted(setup, seed);
         let arrivals = params.arrivals(setup, mix, began_at);
         let first = arrivals.iter().filter(|arrival| arrival.role != Role::Newcomer).count() as u64;
         let result = attempts(setup, mix, |hosts| {
             let workload = Box::new(Flows::new(arrivals.clone()));
-            let mut run = Run::new(setup, mix, workload, until, seed).with_a_class_for_each_group();
-            for group in [TESTED, BESIDE] {
-                if let Some(told) = &mut run.groups[usize::from(group)].hint {
-                    told.bandwidth = hint;
-                }
-            }
+            let run = Run::new(setup, mix, workload, until, seed).with_a_class_for_each_group();
             run.observe_on(hosts, DeliveryLog::new(began_at - BEFORE, first))
         })?;
         let (deliveries, invalid) = (result.observer, result.invalid);
-        Ok(Self { deliveries, hint, until, rtt: setup.rtt(), invalid })
+        Ok(Self { deliveries, until, rtt: setup.rtt(), invalid })
     }
 
     fn newcomers(&self, group: u16) -> impl Iterator<Item = &FlowReport> {
@@ -295,23 +261,6 @@ impl FinishedRun {
         mean(self.newcomers(group).map(|report| self.request(report)))
     }
 
-    /// Time from the first packet that the first newcomer received to its last byte, as in a
-    /// capture at the client. Packets that leave the bottleneck's link have arrived, but for
-    /// jitter.
-    fn response(&self) -> f64 {
-        let Some(report) = self.newcomers(TESTED).min_by_key(|report| self.requested_at(report)) else {
-            return f64::NAN;
-        };
-        let requested_at = self.requested_at(report);
-        let is_first = |(at, group, bytes): &&(Time, u16, u32)| {
-            *at > requested_at && *group == TESTED && *bytes > NO_DATA
-        };
-        match self.deliveries.delivered.iter().find(is_first) {
-            Some((first, ..)) => self.ended_at(report).since(*first).as_millis_f64(),
-            None => f64::NAN,
-        }
-    }
-
     /// From the first request to the last byte.
     fn time_span(&self) -> (Time, Time) {
         let all = || self.newcomers(TESTED).chain(self.newcomers(BESIDE));
@@ -327,33 +276,6 @@ impl RequestParams {
         let phase =
             Random::new(seed.child("newcomer")).below((self.settling_spread.as_nanos() / 1000).max(1));
         LONG_FROM + self.settling_time + Span::from_micros(phase)
-    }
-
-    /// Rate that the clients announce: the bottleneck's rate times the setup's hint, at the
-    /// granularity of announcements. They round down, as [`Steps`](headstart_startup::hint::Steps)
-    /// do, to the powers of a factor: R10 is one of 126 %, R5 one of 158 %.
-    fn hinted(&self, setup: &Setup, seed: Seed) -> Rate {
-        let bandwidth = setup.bottleneck() * setup.workload.hint;
-        let step = self.hint_step;
-        if step.of(1_000_000) <= 1_000_000 {
-            return bandwidth;
-        }
-        // The grid begins anywhere between GRID_FROM and a step above it. The power of `step` is
-        // computed with square roots alone, which are exact to the last bit on every machine.
-        let mut draw = Random::new(seed.child("grid")).draw();
-        let (mut origin, mut root) = (GRID_FROM.as_bytes_per_sec() as f64, step.as_f64());
-        for _ in 0..32 {
-            root = root.sqrt();
-            if draw & 1 == 1 {
-                origin *= root;
-            }
-            draw >>= 1;
-        }
-        let mut told = Rate::from_bytes_per_sec(origin as u64);
-        while told * step <= bandwidth && told * step > told {
-            told = told * step;
-        }
-        told.min(bandwidth)
     }
 
     fn arrivals(&self, setup: &Setup, mix: SchemeMix, began_at: Time) -> Vec<Arrival> {
@@ -405,10 +327,8 @@ fn numbers(setup: &Setup, finished: &FinishedRun) -> NamedNumbers {
     let sent: u64 = finished.newcomers(TESTED).map(|report| report.counts.bytes_sent).sum();
     let delivered: u64 = finished.newcomers(TESTED).map(|report| report.delivered.get()).sum();
     let could = (setup.bottleneck() * to.since(from)).get() as f64;
-    let bottleneck = setup.bottleneck().as_bits_per_sec() as f64;
     [
         ("request", finished.mean_request(TESTED)),
-        ("response", finished.response()),
         ("slowest", slowest),
         ("lost", lost(TESTED)),
         ("inflation", 100.0 * (sent as f64 / delivered as f64 - 1.0)),
@@ -418,7 +338,6 @@ fn numbers(setup: &Setup, finished: &FinishedRun) -> NamedNumbers {
         ("long.lost", deliveries.long_drops(from, to + AFTER) as f64),
         ("long.share", 100.0 * rate(from, to) / rate(from - BEFORE, from)),
         ("utilisation", 100.0 * (newcomers + bytes(LONG)) / could),
-        ("hint", finished.hint.as_bits_per_sec() as f64 / bottleneck),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))

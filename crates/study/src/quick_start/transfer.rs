@@ -1,29 +1,19 @@
-//! One transfer over the chain, alone or with a burst.
+//! One transfer over the chain.
 //!
 //! Source: Quick-Start §5 ("These simulations use FTP to transfer a file of a given size over the
 //! network given above with no reverse traffic present"), Figures 1, 2 and 4. All of the round trip
 //! is in the chain's links.
-//!
-//! The burst is the first cause of a failure in §6.3: traffic that arrives right after a router has
-//! approved a request. It is sent at once, from hosts beside the sender, when the transfer's first
-//! data reaches the first router, and its own losses are repaired as any sender's.
 
 use anyhow::Result;
-use clap::Args;
 use headstart_sim::record::{SenderEvent, SenderTrace};
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::long::{Listed, Start};
-use headstart_sim::{Access, Chain, FlowReport, Random, Scenario, Seed};
+use headstart_sim::{Access, Chain, FlowReport, Scenario, Seed};
 use headstart_units::{Bytes, Span, Time};
 
 use super::{MSS, build, group, knows_flow_size, spec};
 use crate::carrier::{Detail, Observer, model};
-use crate::schemes;
-use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
-
-/// Scheme that sends the burst: a window of so many packets, all at once.
-const BURST: &str = "iw64";
-const AT_ONCE: u32 = 64;
+use crate::study::{Case, Declared, Measure, Measured, NoParams, Profile, Study};
 
 const MEASURES: &[Measure] = &[
     Measure::new("completion", "ms", "from the SYN to the last byte at the receiver"),
@@ -36,16 +26,8 @@ const MEASURES: &[Measure] = &[
     Measure::new("least-window", "", "packets of the smallest congestion window"),
 ];
 
-/// Cross traffic of the transfer.
-#[derive(Args, Clone, Debug)]
-pub struct TransferParams {
-    /// A burst of so many packets from elsewhere meets the flight of the transfer
-    #[arg(long, default_value_t = 0, value_name = "PACKETS", value_parser = crate::options::whole(0..=10_000_u32))]
-    cross_burst: u32,
-}
-
 /// One transfer over the chain.
-pub struct Transfer(TransferParams);
+pub struct Transfer;
 
 impl Study for Transfer {
     const NAME: &'static str = "quick-start-transfer";
@@ -59,40 +41,29 @@ impl Study for Transfer {
             Profile::new("acked", "packets", "what was acknowledged, by seconds"),
         ],
     }];
-    type Params = TransferParams;
+    type Params = NoParams;
 
-    fn new(params: TransferParams) -> Self {
-        Self(params)
+    fn new(_: NoParams) -> Self {
+        Self
     }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        Ok(send(&self.0, case).into_iter().collect())
+        Ok(send(case).into_iter().collect())
     }
 }
 
-fn send(params: &TransferParams, case: &Case<'_>) -> Vec<(String, f64)> {
+fn send(case: &Case<'_>) -> Vec<(String, f64)> {
     let Case { setup, mix, seed } = *case;
     let seed = Seed(seed);
     let bytes = Bytes::new(setup.mean_bytes() as u64);
-    let burst = params.cross_burst;
     let chain = spec(setup, vec![Access::default()], vec![]);
     let rtt = chain.rtt(0);
-    // Both have a handshake of one round trip; the burst arrives within the flight's first tenth of
-    // a round trip, at a moment drawn by seed.
-    let jitter = Span::from_nanos(Random::new(seed.child("burst")).below(rtt.as_nanos() / 10 + 1));
     let size_known = knows_flow_size(mix.tested);
-    let mut starts = vec![Start { at: Time::ZERO, group: 0, class: 0, bytes, size_known }];
-    let mut left = burst;
-    while left > 0 {
-        let bytes = MSS * u64::from(left.min(AT_ONCE));
-        starts.push(Start { at: Time::ZERO + jitter, group: 1, class: 0, bytes, size_known: true });
-        left = left.saturating_sub(AT_ONCE);
-    }
-    let burst = schemes::find(BURST).unwrap_or(mix.tested);
+    let starts = vec![Start { at: Time::ZERO, group: 0, class: 0, bytes, size_known }];
     let Chain { path, .. } = build(setup, &chain, seed);
     let scenario = Scenario {
         path,
-        groups: vec![group(setup, mix.tested, rtt), group(setup, burst, rtt)],
+        groups: vec![group(setup, mix.tested, rtt)],
         workload: Box::new(Listed::new(starts, Opener::Sender)),
         until: Time::ZERO + setup.run.duration,
     };

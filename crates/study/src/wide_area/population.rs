@@ -20,10 +20,6 @@ pub enum Population {
     Continents,
     /// All uniform between bounds (rates, buffers: logarithmic); losses from full buffers only.
     Uniform,
-    /// Fast paths with deep buffers, of which a part loses packets at random, in bursts.
-    Random,
-    /// Round trips as in the first draw, lines as in the third: no loss is due to the sender.
-    Lines,
     /// Servers as in the first draw to a home with DSL of about 6 Mbit/s behind Wi-Fi (HB §4.2.2).
     DslWifi,
     /// The same home with a neighbour or a film: 0.8 Mbit/s are left of the 6.
@@ -49,8 +45,6 @@ pub struct PathSpec {
     pub buffer: Bytes,
     /// Random loss, in packets of a million.
     pub loss_ppm: u32,
-    /// Mean length of a burst of random loss, in packets; 1: each packet for itself.
-    pub burst: u32,
     /// Random extra delay up to this, order kept.
     pub jitter: Span,
     /// Load of other traffic on the bottleneck, in percent.
@@ -62,16 +56,11 @@ impl PathSpec {
     #[must_use]
     pub fn options(&self) -> PathOptions {
         let loss = Ratio::new(self.loss_ppm, 1_000_000);
-        let is_bursty = self.burst > 1 && self.loss_ppm > 0;
         PathOptions {
             rate: self.rate,
             rtt: Rtts(vec![self.rtt]),
             buffer: Buffer::Bytes(self.buffer),
-            loss: if is_bursty { Ratio::new(0, 1) } else { loss },
-            burst_loss: is_bursty.then(|| crate::options::Burst {
-                enter: Ratio::new(self.loss_ppm / self.burst, 1_000_000),
-                length: self.burst,
-            }),
+            loss,
             jitter: self.jitter,
             up_rate: Some(self.up_rate),
             up_buffer: Some(Buffer::Bytes(self.buffer)),
@@ -148,7 +137,6 @@ impl Population {
                     up_rate: mbit(f64::max(from.rate, to.rate)),
                     buffer: buffer_of(slow.rate, slow.buffer_ms),
                     loss_ppm: if harm.happens(0.08) { harm.log_uniform(200.0, 10_000.0) as u32 } else { 0 },
-                    burst: 1,
                     jitter: Span::from_micros(harm.log_uniform(10.0, 1000.0) as u64),
                     cross_percent: slow.cross_percent,
                 }
@@ -161,24 +149,8 @@ impl Population {
                     up_rate: mbit(rate),
                     buffer: Bytes::new(room.log_uniform(8_000.0, 250_000.0) as u64),
                     loss_ppm: 0,
-                    burst: 1,
                     jitter: Span::ZERO,
                     cross_percent: if harm.happens(0.50) { harm.between(5.0, 50.0) as u32 } else { 0 },
-                }
-            }
-            Self::Lines => PathSpec { rtt: Self::Continents.path(number).rtt, ..Self::Random.path(number) },
-            Self::Random => {
-                let rate = mbit(speed.log_uniform(20.0, 200.0));
-                let is_lossy = harm.happens(0.7);
-                PathSpec {
-                    rtt: millis(place.between(RTT_MS.0, RTT_MS.1)),
-                    rate,
-                    up_rate: rate,
-                    buffer: Bytes::new(250_000),
-                    loss_ppm: if is_lossy { harm.log_uniform(4_000.0, 80_000.0) as u32 } else { 0 },
-                    burst: 3,
-                    jitter: Span::ZERO,
-                    cross_percent: 0,
                 }
             }
             Self::DslWifi | Self::BusyDslWifi | Self::Cable | Self::SharedWifi | Self::Wired => {
@@ -202,7 +174,6 @@ impl Population {
                     up_rate: mbit(up),
                     buffer: buffer_of(rate, buffer),
                     loss_ppm: loss as u32,
-                    burst: 1,
                     jitter: Span::from_micros((jitter * 1000.0) as u64),
                     cross_percent: cross,
                 }
@@ -228,8 +199,7 @@ fn buffer_of(rate_mbit: f64, millis: f64) -> Bytes {
 mod tests {
     use super::*;
 
-    const WIDE: [Population; 4] =
-        [Population::Continents, Population::Uniform, Population::Random, Population::Lines];
+    const WIDE: [Population; 2] = [Population::Continents, Population::Uniform];
 
     #[test]
     fn the_same_number_is_the_same_path_and_another_is_another() {
@@ -255,15 +225,6 @@ mod tests {
     }
 
     #[test]
-    fn lines_keep_the_distances_of_continents_and_are_random_otherwise() {
-        for number in 0..200 {
-            let (near, far) = (Population::Lines.path(number), Population::Continents.path(number));
-            assert_eq!(near.rtt, far.rtt);
-            assert_eq!(PathSpec { rtt: far.rtt, ..Population::Random.path(number) }, near);
-        }
-    }
-
-    #[test]
     fn access_networks_use_the_same_servers() {
         for number in 0..170 {
             let (dsl, wired) = (Population::DslWifi.path(number), Population::Wired.path(number));
@@ -271,12 +232,5 @@ mod tests {
             let between = dsl.rtt.saturating_sub(wired.rtt);
             assert!(between <= Span::from_millis(20), "only the access itself lies between them: {between}");
         }
-    }
-
-    #[test]
-    fn a_path_has_its_loss_rate() {
-        let path = PathSpec { burst: 3, loss_ppm: 30_000, ..Population::Uniform.path(1) };
-        let burst = path.options().burst_loss.expect("bursts");
-        assert_eq!((burst.enter, burst.length), (Ratio::new(10_000, 1_000_000), 3));
     }
 }

@@ -1,7 +1,6 @@
 //! The results that a reader of a paper looks for first, in three words.
 
-use headstart_paper::claim::demonstration::Outcome;
-use headstart_paper::claim::{Claim, Verdict};
+use headstart_paper::claim::{Claim, Outcome, Verdict};
 use headstart_paper::library::Experiment;
 use headstart_paper::plan::{Headline, NamedClaim, Paper};
 

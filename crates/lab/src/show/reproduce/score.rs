@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{JudgedClaim, JudgedFigure};
 use crate::table::{Cell, Column, Table};
-use headstart_paper::claim::Verdict;
-use headstart_paper::claim::demonstration::Outcome;
-use headstart_paper::claim::standing::Standing;
+use headstart_paper::claim::{Outcome, Verdict};
 use headstart_paper::plan::Replacement;
 use headstart_paper::run::Results;
 
@@ -14,15 +12,10 @@ use headstart_paper::run::Results;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct ClaimCounts {
     holds: usize,
-    /// They differ, and hold after the change of the suspected cause.
-    comes_out: usize,
-    /// They differ, and no experiment shows why.
-    unexplained: usize,
+    differs: usize,
     /// Seeds disagree.
     undecided: usize,
     not_run: usize,
-    /// They hold with the whole interval, and do not with their scheme replaced.
-    evidence: usize,
 }
 
 impl ClaimCounts {
@@ -35,16 +28,14 @@ impl ClaimCounts {
     fn add(&mut self, one: &JudgedClaim<'_>) {
         match one.outcome {
             Outcome::Holds => self.holds += 1,
-            Outcome::ComesOut => self.comes_out += 1,
-            Outcome::Unexplained => self.unexplained += 1,
+            Outcome::Differs => self.differs += 1,
             Outcome::Undecided => self.undecided += 1,
             Outcome::NotRun => self.not_run += 1,
         }
-        self.evidence += usize::from(one.standing == Some(Standing::Evidence));
     }
 
     fn judged(&self) -> usize {
-        self.holds + self.comes_out + self.unexplained + self.undecided
+        self.holds + self.differs + self.undecided
     }
 }
 
@@ -54,11 +45,13 @@ pub fn summary(judged: &[JudgedFigure<'_>]) -> String {
     let sentence = |whose: &str, is_ours: bool| {
         let counts = ClaimCounts::of(judged.iter().filter(|one| one.experiment.plan.is_ours == is_ours));
         (counts != ClaimCounts::default()).then(|| {
-            let evidence =
-                if counts.evidence > 0 { format!(", {} with evidence", counts.evidence) } else { String::new() };
             format!(
-                "Of {} {whose} {} hold{evidence}, {} come out with one change, {} do not come out and are not explained, {} depend on the seeds ({} not run).",
-                counts.judged(), counts.holds, counts.comes_out, counts.unexplained, counts.undecided, counts.not_run
+                "Of {} {whose} {} hold, {} differ, {} depend on the seeds ({} not run).",
+                counts.judged(),
+                counts.holds,
+                counts.differs,
+                counts.undecided,
+                counts.not_run
             )
         })
     };
@@ -73,19 +66,16 @@ pub fn summary(judged: &[JudgedFigure<'_>]) -> String {
 #[must_use]
 pub fn counts_table(judged: &[JudgedFigure<'_>]) -> Table {
     let mut columns = vec![Column::text("figure")];
-    let names = ["claims", "hold", "evidence", "come out", "unexplained", "undecided", "not run"];
+    let names = ["claims", "hold", "differ", "undecided", "not run"];
     columns.extend(names.map(|name| Column::number(name, "")));
     let mut table = Table::new("Claims", columns);
-    let is_replaced = ClaimCounts::of(judged).evidence > 0;
     let mut row = |name: &str, counts: &ClaimCounts| {
         let count = |number: usize| Cell::count(number as u64);
         table.row([
             Cell::text(name),
             count(counts.judged() + counts.not_run),
             count(counts.holds),
-            if is_replaced { count(counts.evidence) } else { Cell::text("-") },
-            count(counts.comes_out),
-            count(counts.unexplained),
+            count(counts.differs),
             count(counts.undecided),
             count(counts.not_run),
         ]);
@@ -108,7 +98,7 @@ pub fn counts_table(judged: &[JudgedFigure<'_>]) -> Table {
 pub fn mutants_table(judged: &[JudgedFigure<'_>], mutants: &[Vec<(Replacement, Results)>]) -> Table {
     // By scheme and wrong version: claims that name the scheme and hold, and those that kill it.
     let mut found: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
-    for (figure, runs) in judged.iter().zip(mutants).filter(|(one, _)| !one.experiment.plan.is_ours) {
+    for (figure, runs) in judged.iter().zip(mutants) {
         for (mutant, results) in runs {
             let counts = found.entry((&mutant.subject, &mutant.by)).or_default();
             let holding = figure.claims.iter().filter(|one| one.outcome == Outcome::Holds);

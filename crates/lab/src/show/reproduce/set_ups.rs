@@ -22,7 +22,7 @@ struct Row<'a> {
 /// The table.
 #[derive(Clone, Debug)]
 pub struct SetUps<'a> {
-    variants: Vec<(String, bool)>,
+    variants: Vec<String>,
     rows: Vec<Row<'a>>,
 }
 
@@ -41,10 +41,10 @@ impl<'a> SetUps<'a> {
     /// [`Plan::with_all_variants`].
     #[must_use]
     pub fn new(experiments: &'a [Experiment], plans: &'a [Plan], results: &[Results]) -> Self {
-        let mut variants: Vec<(String, bool)> = vec![];
+        let mut variants: Vec<String> = vec![];
         for variant in plans.iter().flat_map(|plan| &plan.variants) {
-            if !variants.iter().any(|(name, _)| *name == variant.name) {
-                variants.push((variant.name.clone(), variant.holds_fewer));
+            if !variants.contains(&variant.name) {
+                variants.push(variant.name.clone());
             }
         }
         let mut rows = vec![];
@@ -52,7 +52,7 @@ impl<'a> SetUps<'a> {
             for claim in &experiment.claims {
                 let found: Vec<Option<(Verdict, String)>> = variants
                     .iter()
-                    .map(|(name, _)| {
+                    .map(|name| {
                         let at = plan.variants.iter().position(|variant| variant.name == *name)?;
                         let finding = claim.judge(plan, results, at);
                         Some((finding.verdict, finding.shown))
@@ -90,7 +90,7 @@ impl<'a> SetUps<'a> {
         let names = ["claims", "hold with the judge", "hold with it", "only with it", "only with the judge"];
         columns.extend(names.map(|name| Column::number(name, "")));
         let mut table = Table::new("Claims under every set-up", columns);
-        for (number, (name, _)) in self.variants.iter().enumerate() {
+        for (number, name) in self.variants.iter().enumerate() {
             let count = self.count(number);
             let mut cells = vec![Cell::text(name)];
             let numbers = [count.claims, count.judge, count.variant, count.explained, count.broken];
@@ -104,7 +104,7 @@ impl<'a> SetUps<'a> {
     #[must_use]
     pub fn rows(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let mut columns = ["figure", "claim", "paper", "judge"].map(str::to_owned).to_vec();
-        columns.extend(self.variants.iter().map(|(name, _)| name.clone()));
+        columns.extend(self.variants.iter().cloned());
         let rows = self.rows.iter().map(|row| {
             let mut cells =
                 vec![row.figure.to_owned(), row.says.to_owned(), row.paper.clone(), row.judge.0.to_owned()];
@@ -121,21 +121,5 @@ impl<'a> SetUps<'a> {
             cells
         });
         (columns, rows.collect())
-    }
-
-    /// Variants that hold fewer claims than the judge, unsaid in paper.toml, or the reverse.
-    #[must_use]
-    pub fn wrong(&self) -> Vec<String> {
-        let mut lines = vec![];
-        for (number, (name, holds_fewer)) in self.variants.iter().enumerate() {
-            let count = self.count(number);
-            if (count.variant < count.judge) != *holds_fewer {
-                lines.push(format!(
-                    "variants.{name}: found holds-fewer = {holds_fewer}, expected {} ({} of {} claims hold, {} with the judge)",
-                    !holds_fewer, count.variant, count.claims, count.judge
-                ));
-            }
-        }
-        lines
     }
 }
