@@ -57,7 +57,8 @@ pub const ALL: &[PaperFiles] = &[
     paper! {
         "halfback":
         "figure-3", "figure-6", "figure-9", "figure-10", "figure-11", "figure-12", "figure-13",
-        "figure-14", "figure-15", "figure-16", "figure-17", "sensitivity", "beyond",
+        "figure-14", "figure-15", "figure-16", "figure-17", "first-flight",
+        "sensitivity", "beyond",
     },
     paper! {
         "fast-startup":

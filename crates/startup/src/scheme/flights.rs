@@ -1,17 +1,17 @@
-//! First flights of schemes that send all available data over one round trip.
+//! First flights of schemes that send all available data paced, over one round trip as a rule.
 //!
 //! Sources: as [`super::jump_start`] and [`super::halfback`], which list the deviations.
 
-use headstart_units::Bytes;
+use headstart_units::{Bytes, Span};
 
 use crate::allowance::{Allowance, FlightPlan};
 use crate::event::Ack;
 use crate::prior::Prior;
 
-/// As much of the flow as the receive window and `limit` admit, paced over the handshake RTT. Of n
-/// segments one leaves at once and the next an n-th of an RTT later. With a `burst`, that many
-/// leave at once and the others share the RTT.
-pub(super) fn over_one_round_trip(prior: &Prior, limit: Bytes, burst: u64) -> FlightPlan {
+/// As much of the flow as the receive window and `limit` admit, paced `over` this time. Of n
+/// segments one leaves at once and the next an n-th of the time later. With a `burst`, that many
+/// leave at once and the others share the time.
+pub(super) fn paced(prior: &Prior, limit: Bytes, burst: u64, over: Span) -> FlightPlan {
     let mss = prior.mss;
     // The receiver and the limit admit whole segments only; the flow's last one may be short.
     let admitted = prior.receive_window.min(limit).get() / mss.get();
@@ -22,7 +22,7 @@ pub(super) fn over_one_round_trip(prior: &Prior, limit: Bytes, burst: u64) -> Fl
     FlightPlan {
         burst: mss * burst.clamp(1, segments),
         flight: prior.flow_size.map_or(window, |size| size.min(window)),
-        allowance: Allowance { window, pace: Some(mss * paced / prior.handshake_rtt) },
+        allowance: Allowance { window, pace: Some(mss * paced / over) },
     }
 }
 

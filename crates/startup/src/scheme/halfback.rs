@@ -45,7 +45,7 @@
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-use super::flights::{is_out, over_one_round_trip};
+use super::flights::{is_out, paced};
 use super::later_flights::Flights;
 use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
@@ -83,6 +83,10 @@ crate::parameters! {
         /// Segments that leave at once before the Pacing phase; HB §4.2.4 suggests 10 as a
         /// refinement.
         burst: u64 = 0, in 0..=10_000, from "HB §3.1";
+        /// Where there is a record, its window leaves at once instead, as in TCP-Cache.
+        burst_by_history: bool = false, from "HB §4.2.4";
+        /// Time over which the first flight is paced, as a share of the handshake RTT.
+        pace_over: Ratio = Ratio::ONE, in Ratio::percent(1)..=Ratio::percent(1000), from "HB §3.1";
         /// Order of proactive retransmission; forward is Halfback-forward of HB §5.
         order: Order = Order::Reverse, from "HB §3.2";
         /// Copies for each ack; HB §5 proposes two for every three. At line rate the first ack
@@ -153,6 +157,12 @@ impl Halfback {
         recorded.map_or(self.params.threshold, |known| known.record.btl_bw * prior.handshake_rtt)
     }
 
+    /// Segments that leave at once: HB §4.2.4's first batch.
+    fn burst(&self, prior: &Prior) -> u64 {
+        let recorded = prior.history.filter(|_| self.params.burst_by_history);
+        recorded.map_or(self.params.burst, |known| known.record.window.get() / prior.mss.get())
+    }
+
     /// HB §3.3: a congestion window of s x RTT.
     fn hand_over(&self, rtt: Span) -> Next {
         let window = match self.phase {
@@ -165,7 +175,8 @@ impl Halfback {
 
 impl Startup for Halfback {
     fn establish(&mut self, prior: &Prior) -> FlightPlan {
-        let plan = over_one_round_trip(prior, self.limit(prior), self.params.burst);
+        let over = prior.handshake_rtt * self.params.pace_over;
+        let plan = paced(prior, self.limit(prior), self.burst(prior), over);
         self.mss = prior.mss;
         self.flight = plan.flight;
         self.end = plan.allowance.window;
@@ -353,6 +364,26 @@ mod tests {
                 Some(Bytes::new(flight) / Span::from_millis(100)),
                 "over one RTT"
             );
+        }
+    }
+
+    /// HB §4.2.4: "a historically-sized window as in TCP-Cache", before the Pacing phase.
+    #[test]
+    fn a_recorded_window_leaves_at_once_and_the_rest_is_paced() {
+        let record = Record { window: MSS * 4, ..Record::default() };
+        let known = Prior { history: Some(SharedRecord { record, live: 0 }), ..prior() };
+        let over_two = Params { pace_over: Ratio::percent(200), ..Params::default() };
+        let by_history = Params { burst_by_history: true, ..over_two };
+        #[rustfmt::skip]
+        let rows = [
+            (by_history, known,   4, MSS * 6,  "the window of the record, and six segments over two RTT"),
+            (by_history, prior(), 1, MSS * 10, "no record"),
+            (over_two,   known,   1, MSS * 10, "history is not asked"),
+        ];
+        for (params, prior, burst, rest, why) in rows {
+            let plan = Halfback::new(params).establish(&prior);
+            assert_eq!(plan.burst, MSS * burst, "{why}");
+            assert_eq!(plan.allowance.pace, Some(rest / Span::from_millis(200)), "{why}");
         }
     }
 

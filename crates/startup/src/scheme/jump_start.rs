@@ -45,7 +45,7 @@
 use headstart_units::{Bytes, Ratio};
 
 use super::Startup;
-use super::flights::{is_out, over_one_round_trip};
+use super::flights::{is_out, paced};
 use super::later_flights::Flights;
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
@@ -63,6 +63,8 @@ crate::parameters! {
         /// Segments that leave at once; the others follow over one RTT. Halfback §4.2.4 suggests 10
         /// for very small flows.
         burst: u64 = 0, in 0..=10_000, from "JS: all is paced";
+        /// Time over which the first flight is paced, as a share of the handshake RTT.
+        pace_over: Ratio = Ratio::ONE, in Ratio::percent(1)..=Ratio::percent(1000), from "JS";
         /// A limit on the first flight beside flow size and receive window; every deployment has
         /// one.
         cap: Option<Bytes> = None, in Bytes::new(1)..=Bytes::new(1 << 40), from "JS";
@@ -105,7 +107,8 @@ impl JumpStart {
 
 impl Startup for JumpStart {
     fn establish(&mut self, prior: &Prior) -> FlightPlan {
-        let plan = over_one_round_trip(prior, self.limit(prior), self.params.burst);
+        let Params { burst, pace_over, .. } = self.params;
+        let plan = paced(prior, self.limit(prior), burst, prior.handshake_rtt * pace_over);
         self.mss = prior.mss;
         self.flight = plan.flight;
         self.allowance = plan.allowance;
@@ -265,9 +268,14 @@ mod tests {
             (4, 10, 4, RTT),
         ] {
             let prior = Prior { flow_size: Some(MSS * segments), ..prior() };
-            let plan = JumpStart::new(Params { burst, ..Params::default() }).establish(&prior);
-            assert_eq!(plan.burst, MSS * at_once, "{segments} segments, burst {burst}");
-            let next = MSS / plan.allowance.pace.expect("paced");
+            let paced_over = |pace_over| {
+                let plan = JumpStart::new(Params { burst, pace_over, ..Params::default() }).establish(&prior);
+                assert_eq!(plan.burst, MSS * at_once, "{segments} segments, burst {burst}");
+                MSS / plan.allowance.pace.expect("paced")
+            };
+            let next = paced_over(Ratio::ONE);
+            let slower = paced_over(Ratio::percent(200));
+            assert!(slower.abs_diff(next * 2) < Span::from_micros(1), "over two: {slower:?}");
             let error = next.abs_diff(gap);
             assert!(error < Span::from_micros(1), "{segments} segments, burst {burst}: {next:?}");
         }

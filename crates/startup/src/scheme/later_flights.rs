@@ -29,7 +29,7 @@
 
 use headstart_units::{Bytes, Rate};
 
-use super::flights::over_one_round_trip;
+use super::flights::paced;
 use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::event::{Ack, Congestion, Progress, Sent, Signal, Timeout};
@@ -248,7 +248,7 @@ pub(super) fn later_flight(
         return None;
     }
     let at_once = prior.initial_window.saturating_sub(so_far.in_flight).get() / prior.mss.get();
-    let plan = over_one_round_trip(prior, room, at_once);
+    let plan = paced(prior, room, at_once, prior.handshake_rtt);
     if so_far.in_flight + plan.flight <= so_far.window {
         return None;
     }
