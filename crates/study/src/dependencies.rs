@@ -3,7 +3,7 @@
 use headstart_net::QueueDiscipline;
 use headstart_startup::catalogue::{Entry, Needs};
 
-use crate::options::{DetectionName, Environment, RouterName, SizeName, TransportName};
+use crate::options::{AttackName, DetectionName, Environment, RouterName, SizeName, TransportName};
 use crate::setup::Setup;
 
 /// An option, and the runs in which it takes effect.
@@ -90,6 +90,9 @@ pub static DEPENDENCIES: &[Dependency] = &[
         ["--schemes halfback", "--schemes s-cubic --peers 5"]),
     row("ecn", "with --queue drop-tail", |setup| setup.path.queue != QueueDiscipline::DropTail, "--ecn", ["", "--queue codel"]),
     row("size", "with --har or --pages", |setup| setup.pages.is_empty(), "--size 20kB", ["--pages archive2014", ""]),
+    row("attack", MODEL, is_model, "--attack framing", ["--transport quic", "--routers target --schemes quick-start"]),
+    row("attack-requests", "without --attack", |setup| is_model(setup) && setup.workload.attack != AttackName::None,
+        "--attack-requests 200", ["", "--attack flood"]),
     row("cap", "without a distribution of sizes, such as --size internet", has_distribution, "--cap 30kB",
         ["", "--size internet"]),
     row("later-responses", "without pages over kept connections of the TCP model", |setup| is_model(setup) && setup.has_several_answers(),
@@ -121,6 +124,8 @@ const UNUSED_IN_TRACE: &[&str] = &[
     "long-size",
     "long-scheme",
     "long-window",
+    "attack",
+    "attack-requests",
     "fetch",
     "peers",
     "history",

@@ -222,6 +222,23 @@ mod tests {
         assert_eq!(mean(StartName::Informed, "headstart"), None, "it was run once, for iw10");
     }
 
+    /// Quick-Start §8: what is granted to nobody is missing for flows that ask.
+    #[test]
+    fn an_attack_by_requests_takes_grants_from_flows() {
+        let granted = |attack: &str| {
+            let line = format!("--routers target --load 10% --duration 30s --attack {attack}");
+            let setup = Settings::parse(Carriers::MODEL, line.split(' ')).expect("options");
+            let mix = SchemeMix { tested: schemes::find("quick-start").expect("a scheme"), beside: None };
+            let collector = Collector::new(setup::GROUPS, Time::ZERO);
+            let run = setup.arrivals(mix, setup.workload.load, Seed(1)).observe(collector).expect("it runs");
+            let totals = &run.observer.groups[usize::from(TESTED)];
+            100 * totals.granted / totals.rate_requests
+        };
+        let [quiet, few, many] =
+            ["none", "spoofed --attack-requests 1", "spoofed --attack-requests 30"].map(granted);
+        assert!(few < quiet && many < few - 20, "{quiet}, {few} and {many} % are granted");
+    }
+
     #[test]
     fn sizes_fall_into_ten_bins_for_each_factor_of_ten() {
         for (bytes, bin) in

@@ -1,6 +1,7 @@
 //! Options of the command line, declared once for all commands.
 
 pub mod address;
+pub mod attack;
 pub mod carrier;
 pub mod choices;
 pub mod environment;
@@ -27,6 +28,7 @@ use crate::workload::web::front_pages::PageStatistics;
 pub use headstart_net::QueueDiscipline;
 
 pub use address::address;
+pub use attack::AttackName;
 pub use carrier::{CryptoName, TransportName};
 pub use choices::{
     AckName, BASES, DetectionName, LaterName, OPENERS, PACINGS, PROBES, RouterName, choice_name, discipline,
@@ -256,6 +258,13 @@ pub struct WorkloadOptions {
     /// Receive window of long flows, if larger than that of the others
     #[arg(long, default_value = "4 MB", value_name = "SIZE")]
     pub long_window: Bytes,
+    /// Requests for rates without connections, beside the flows: what Quick-Start routers grant
+    /// them is wasted
+    #[arg(long, default_value = "none", value_name = "KIND")]
+    pub attack: AttackName,
+    /// Such requests a second
+    #[arg(long, default_value_t = 20, value_name = "COUNT", value_parser = whole(1..=1_000_000_u32))]
+    pub attack_requests: u32,
     /// Pages instead of flows: HAR files that a browser saved; may be repeated
     #[arg(long, value_name = "FILE")]
     pub har: Vec<PathBuf>,

@@ -10,6 +10,7 @@ use headstart_sim::tcp::DelayedAck;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::page::{Fetch, Object, PageSpec, Pages};
+use headstart_sim::workload::spoof::Spoof;
 use headstart_sim::workload::{Mixed, Opener, Workload};
 use headstart_sim::{ElementModel, Group, Ideal, Seed, TcpConfig};
 use headstart_startup::Startup as _;
@@ -518,6 +519,10 @@ impl Setup {
                 },
                 seed.child("long"),
             )));
+        }
+        let header = self.tcp().header;
+        if let Some(attack) = options.attack.spoof(options.attack_requests, Time::ZERO, until, header) {
+            parts.push(Box::new(Spoof::new(attack, run_seed.child("attack"))));
         }
         if parts.len() == 1 { parts.remove(0) } else { Box::new(Mixed::new(parts)) }
     }

@@ -25,6 +25,9 @@ pub enum PathPreset {
     /// 1 Gbit/s, 0.25 ms, 100 packets
     #[value(alias = "datacenter")]
     Datacentre,
+    /// 10 Mbit/s both ways, 4 ms+28 ms+54 ms+74 ms+98 ms+124 ms+150 ms+174 ms+200 ms: the TCP
+    /// evaluation suite
+    Suite,
 }
 
 /// A number of a path and its source.
@@ -44,6 +47,8 @@ const DEVTOOLS: &str = "Chromium, NetworkConditionsSelector.js of 2015: the last
 const SATELLITE: &str =
     "Endres et al., QUIC over geostationary satellites, 2022: scenario SAT of its interop runner";
 const DCTCP: &str = "Alizadeh et al., Data Center TCP, SIGCOMM 2010: 1 and 10 Gbit/s";
+const SUITE: &str = "Andrew et al., Towards a Common TCP Evaluation Suite, PFLDnet 2008: nine pairs of hosts";
+const SCHARF: &str = "Scharf, slides on fast startup congestion control, 2009";
 const SAME_UP: &str = "assumption: as down";
 const RULE: &str = "assumption: one bandwidth-delay product of a path of 100 ms";
 
@@ -82,6 +87,10 @@ impl PathPreset {
                 let rtt = "assumption: an idle network in one building";
                 let buffer = "assumption: a switch with shallow buffers";
                 (["1 Gbit/s", "1 Gbit/s", "0.25 ms", "100 packets"], [DCTCP, SAME_UP, rtt, buffer])
+            }
+            Self::Suite => {
+                let rtts = "4 ms+28 ms+54 ms+74 ms+98 ms+124 ms+150 ms+174 ms+200 ms";
+                (["10 Mbit/s", "10 Mbit/s", rtts, "50 packets"], [SCHARF, SCHARF, SUITE, SCHARF])
             }
         };
         let [rate, up_rate, rtt, buffer] = values;

@@ -1,37 +1,25 @@
 //! Requests without a connection, beside honest transfers: the loss with each kind of router, and
 //! the time of its recovery.
 //!
-//! Source: Quick-Start §8. Honest hosts send transfers of one size as a Poisson process and request
-//! exactly the rate they need. The attack lasts for the second third of the run.
-//!
-//! | attack | requests | source address |
-//! |---|---|---|
-//! | flood | 80 kbit/s each | made up |
-//! | one host | 20 MB/s each | the attacker's own |
-//! | made up | 20 MB/s each | made up |
-//! | framing | 20 MB/s each | that of one honest host, the victim |
+//! Source: Quick-Start §8, with the attacks of [`AttackName`](crate::options::AttackName). Honest
+//! hosts send transfers of one size as a Poisson process and request exactly the rate they need.
+//! The attack lasts for the second third of the run.
 //!
 //! Grants to honest flows are given as a share of their requests, zero for those that were denied.
 //! A router that grants every flow a little has lost as much as one that denies most.
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec, Sizes};
-use headstart_sim::workload::spoof::{Source, Spoof, SpoofSpec};
+use headstart_sim::workload::spoof::Spoof;
 use headstart_sim::workload::{Mixed, Opener, Workload};
 use headstart_sim::{Access, Chain, FlowReport, Grant, Scenario, Seed};
-use headstart_units::{Bytes, Rate, Span, Time};
+use headstart_units::{Bytes, Span, Time};
 
 use super::{HEADER, MSS, build, group, router, spec};
 use crate::carrier::{Detail, Observer, model};
-use crate::study::{Case, Declared, Measure, Measured, Study};
+use crate::options::attack::VICTIM;
+use crate::study::{Case, Declared, Measure, Measured, NoParams, Study};
 
-/// Rates of the attack's small and large requests.
-const SMALL: Rate = Rate::from_bits_per_sec(80_000);
-const LARGE: Rate = Rate::from_bytes_per_sec(20_000_000);
-/// Source address of the framing attack, an honest host's; and an address that none of them has.
-const VICTIM: u32 = 0;
-const ATTACKER: u32 = 1 << 30;
 /// Honest flows this soon after the attack's start or end count for neither phase.
 const SETTLING: Span = Span::from_secs(2);
 
@@ -55,34 +43,8 @@ const MEASURES: &[Measure] = &[
     Measure::new("state", "B", "its state at the end"),
 ];
 
-/// The attack.
-#[derive(Args, Clone, Debug)]
-pub struct AttackParams {
-    /// Requests without connections
-    #[arg(long, default_value = "none", value_name = "KIND")]
-    attack: AttackName,
-    /// Such requests a second
-    #[arg(long, default_value_t = 20, value_name = "COUNT", value_parser = crate::options::whole(1..=1_000_000_u32))]
-    attack_requests: u32,
-}
-
-/// Attacks by requests alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum AttackName {
-    /// None.
-    None,
-    /// Small requests from spoofed addresses: work for the router.
-    Flood,
-    /// Large requests from the attacker's own address.
-    OneHost,
-    /// Large requests from spoofed addresses.
-    Spoofed,
-    /// Large requests that bear an honest host's address.
-    Framing,
-}
-
 /// Requests without connections, beside honest transfers.
-pub struct Attack(AttackParams);
+pub struct Attack;
 
 impl Study for Attack {
     const NAME: &'static str = "quick-start-attack";
@@ -92,18 +54,18 @@ impl Study for Attack {
         Declared { prefixes: &["before.", "during.", "after."], measures: THIRD_MEASURES, profiles: &[] },
         Declared { prefixes: &[""], measures: MEASURES, profiles: &[] },
     ];
-    type Params = AttackParams;
+    type Params = NoParams;
 
-    fn new(params: AttackParams) -> Self {
-        Self(params)
+    fn new(_: NoParams) -> Self {
+        Self
     }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        Ok(run_attack(&self.0, case).into_iter().collect())
+        Ok(run_attack(case).into_iter().collect())
     }
 }
 
-fn run_attack(params: &AttackParams, case: &Case<'_>) -> Vec<(String, f64)> {
+fn run_attack(case: &Case<'_>) -> Vec<(String, f64)> {
     let Case { setup, mix, seed } = *case;
     let seed = Seed(seed);
     let options = &setup.workload;
@@ -126,16 +88,7 @@ fn run_attack(params: &AttackParams, case: &Case<'_>) -> Vec<(String, f64)> {
         seed.child("honest"),
     );
     let mut parts: Vec<Box<dyn Workload>> = vec![Box::new(honest)];
-    let source = match params.attack {
-        AttackName::None => None,
-        AttackName::Flood => Some((Source::Random, SMALL)),
-        AttackName::OneHost => Some((Source::One(ATTACKER), LARGE)),
-        AttackName::Spoofed => Some((Source::Random, LARGE)),
-        AttackName::Framing => Some((Source::One(VICTIM), LARGE)),
-    };
-    if let Some((source, rate)) = source {
-        let gap = Span::from_nanos(1_000_000_000 / u64::from(params.attack_requests));
-        let attack = SpoofSpec { from, until: to, gap, rate, source, class: 0, size: HEADER };
+    if let Some(attack) = options.attack.spoof(options.attack_requests, from, to, HEADER) {
         parts.push(Box::new(Spoof::new(attack, seed.child("attack"))));
     }
     let Chain { path, links, .. } = build(setup, &chain, seed);
