@@ -13,7 +13,7 @@ use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
 use noq::{ConnectionError, ReadError, VarInt, WriteError};
 
-use crate::frames::{FrameLimit, HEADERS, TooLong};
+use crate::frames::{FrameLimit, HEADERS, Refusal};
 use crate::server::MAX_FIELD_SECTION;
 
 /// Longest frame other than DATA. The values of a header section within its limit are no longer
@@ -139,10 +139,7 @@ impl<B: Buf> quic::Connection<B> for Connection {
             async move { inner.accept_bi().await }
         });
         let unfinished = &self.unfinished;
-        next.map(|stream| {
-            let request = |halves| BidiStream { is_request: true, ..BidiStream::new(halves, unfinished) };
-            stream.map(request).map_err(connection_error)
-        })
+        next.map(|stream| stream.map(|it| BidiStream::of_request(it, unfinished)).map_err(connection_error))
     }
 
     fn opener(&self) -> Opener {
@@ -212,14 +209,14 @@ impl RecvStream {
         Self { inner, limit: FrameLimit::of_unidirectional(LONGEST_FRAME), unfinished: unfinished.clone() }
     }
 
-    fn of_request(inner: noq::RecvStream, unfinished: &UnfinishedOfConnection) -> Self {
-        Self { inner, limit: FrameLimit::of_request(LONGEST_FRAME), unfinished: unfinished.clone() }
+    fn of_message(inner: noq::RecvStream, unfinished: &UnfinishedOfConnection) -> Self {
+        Self { inner, limit: FrameLimit::of_message(LONGEST_FRAME), unfinished: unfinished.clone() }
     }
 
     fn poll_chunk(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Result<Option<Bytes>, TooLong>, StreamErrorIncoming>> {
+    ) -> Poll<Result<Result<Option<Bytes>, Refusal>, StreamErrorIncoming>> {
         // The connection stores the read's waker, so that the future may be dropped.
         let chunk = ready!(pin!(self.inner.read_chunk(READ_AT_ONCE)).poll(cx));
         let chunk = chunk.map_err(|error| match error {
@@ -230,8 +227,8 @@ impl RecvStream {
             }
         })?;
         let before = self.limit.unfinished();
-        if let Some(Err(too_long)) = chunk.as_ref().map(|chunk| self.limit.read(chunk)) {
-            return Poll::Ready(Ok(Err(too_long)));
+        if let Some(Err(refusal)) = chunk.as_ref().map(|chunk| self.limit.read(chunk)) {
+            return Poll::Ready(Ok(Err(refusal)));
         }
         if !self.unfinished.replace(before, self.limit.unfinished()) {
             return Poll::Ready(Err(closing("found too many unfinished frames".to_owned())));
@@ -250,7 +247,7 @@ impl quic::RecvStream for RecvStream {
     type Buf = Bytes;
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-        Poll::Ready(ready!(self.poll_chunk(cx))?.map_err(too_long))
+        Poll::Ready(ready!(self.poll_chunk(cx))?.map_err(|_| too_long()))
     }
 
     fn stop_sending(&mut self, code: u64) {
@@ -320,16 +317,31 @@ pub struct BidiStream<B: Buf> {
 
 impl<B: Buf> BidiStream<B> {
     fn new((send, receive): (noq::SendStream, noq::RecvStream), unfinished: &UnfinishedOfConnection) -> Self {
-        let receive = RecvStream::of_request(receive, unfinished);
+        let receive = RecvStream::of_message(receive, unfinished);
         Self { send: SendStream::new(send), receive, is_request: false }
     }
 
+    /// Of a connection to a server.
+    fn of_request(halves: (noq::SendStream, noq::RecvStream), unfinished: &UnfinishedOfConnection) -> Self {
+        let mut stream = Self { is_request: true, ..Self::new(halves, unfinished) };
+        stream.receive.limit = FrameLimit::of_request(LONGEST_FRAME);
+        stream
+    }
+
     /// Answers a request whose fields are too large, and reads no more of it.
-    fn refuse(&mut self, cx: &mut Context<'_>) -> StreamErrorIncoming {
+    fn refuse_long(&mut self, cx: &mut Context<'_>) -> StreamErrorIncoming {
         let error_code = Code::H3_NO_ERROR.value();
         // There is room for so few bytes, unless the client allows none.
         let _ = Pin::new(&mut self.send.inner).poll_write(cx, FIELDS_TOO_LARGE);
         let _ = self.send.inner.finish();
+        quic::RecvStream::stop_sending(&mut self.receive, error_code);
+        StreamErrorIncoming::StreamTerminated { error_code }
+    }
+
+    /// RFC 9114 §4.1.2.
+    fn refuse_malformed(&mut self) -> StreamErrorIncoming {
+        let error_code = Code::H3_MESSAGE_ERROR.value();
+        quic::SendStream::<B>::reset(&mut self.send, error_code);
         quic::RecvStream::stop_sending(&mut self.receive, error_code);
         StreamErrorIncoming::StreamTerminated { error_code }
     }
@@ -352,8 +364,9 @@ impl<B: Buf> quic::RecvStream for BidiStream<B> {
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
         Poll::Ready(match ready!(self.receive.poll_chunk(cx))? {
-            Err(TooLong(HEADERS)) if self.is_request => Err(self.refuse(cx)),
-            chunk => chunk.map_err(too_long),
+            Err(Refusal::TooLong(HEADERS)) if self.is_request => Err(self.refuse_long(cx)),
+            Err(Refusal::Malformed) => Err(self.refuse_malformed()),
+            chunk => chunk.map_err(|_| too_long()),
         })
     }
 
@@ -389,7 +402,7 @@ impl<B: Buf> quic::SendStream<B> for BidiStream<B> {
 }
 
 /// h3 closes the connection.
-fn too_long(_: TooLong) -> StreamErrorIncoming {
+fn too_long() -> StreamErrorIncoming {
     closing(format!("found a frame of more than {LONGEST_FRAME} bytes"))
 }
 
