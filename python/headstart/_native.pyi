@@ -21,6 +21,7 @@ __all__ = [
     "points",
     "run",
     "table_of",
+    "told",
 ]
 
 __version__: str
@@ -358,3 +359,6 @@ def run(
 
 def table_of(columns: list[tuple[str, tuple[str, list[str]]]], metadata: dict[str, str]) -> Table:
     """The table of these parts, as pickle has them."""
+
+def told(class_: str, fields: tuple[object, ...], /) -> Prior | Record | Ack | Congestion | Timeout:
+    """The object of these fields, as pickle has them."""

@@ -355,5 +355,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(point, module)?)?;
     module.add_function(wrap_pyfunction!(points, module)?)?;
     module.add_function(wrap_pyfunction!(table_of, module)?)?;
+    module.add_function(wrap_pyfunction!(scheme::told, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)
 }

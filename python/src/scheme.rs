@@ -15,16 +15,17 @@ use headstart_startup::history::FlightOutcome;
 use headstart_startup::scheme::foreign::{Event, ForeignScheme, Response};
 use headstart_startup::{Signal, allowance, event, history, prior};
 use headstart_units::{Bytes, Rate};
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyTuple, PyType};
 
 /// Limit on windows in bytes.
 const MOST_BYTES: u64 = 1 << 40;
 /// Limit on paces in bytes per second.
 const MOST_PACE: f64 = 1e15;
 
-/// A class that holds an event or a decision: its getters, its text, and methods of its own.
+/// A class that holds a decision: its getters, its text, and methods of its own.
 macro_rules! getters {
     ($class:ident of $inner:ty, $event:ident: $($(#[doc = $about:literal])+ $name:ident: $type:ty = $value:expr;)+ $({ $($own:tt)* })?) => {
         #[pymethods]
@@ -48,11 +49,63 @@ macro_rules! getters {
     };
 }
 
-/// Everything known when the connection is established.
-#[pyclass(frozen, module = "headstart")]
-pub struct Prior(prior::Prior);
+/// A class of what a scheme is told: its fields, its text, and pickling.
+macro_rules! told {
+    ($(#[doc = $summary:literal])+ $class:ident of $inner:ty, $event:ident: $($(#[doc = $about:literal])+ $name:ident: $type:ty = $value:expr;)+) => {
+        $(#[doc = $summary])+
+        #[pyclass(frozen, get_all, from_py_object, module = "headstart")]
+        #[derive(Clone, Debug)]
+        pub struct $class {
+            $($(#[doc = $about])+ pub $name: $type,)+
+        }
 
-getters! { Prior of prior::Prior, prior:
+        impl From<$inner> for $class {
+            fn from($event: $inner) -> Self {
+                Self { $($name: $value),+ }
+            }
+        }
+
+        impl $class {
+            fn of_fields(fields: &Bound<'_, PyTuple>) -> PyResult<Self> {
+                let mut fields = fields.iter_borrowed();
+                let mut next = || fields.next().ok_or_else(|| PyValueError::new_err("found too few fields"));
+                Ok(Self { $($name: next()?.extract()?),+ })
+            }
+        }
+
+        #[pymethods]
+        impl $class {
+            fn __repr__(&self) -> String {
+                let fields = [$(format!(concat!(stringify!($name), "={:?}"), self.$name)),+];
+                format!(concat!(stringify!($class), "({})"), fields.join(", "))
+            }
+
+            /// For pickle: the fields, from which `told` makes the object again.
+            fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (&'static str, Bound<'py, PyTuple>))> {
+                let fields = PyTuple::new(py, [$(self.$name.clone().into_bound_py_any(py)?),+])?;
+                Ok((py.import("headstart._native")?.getattr("told")?, (stringify!($class), fields)))
+            }
+        }
+    };
+}
+
+/// The object of these fields, as pickle has them.
+#[pyfunction]
+pub fn told<'py>(class: &str, fields: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+    let py = fields.py();
+    match class {
+        "Prior" => Prior::of_fields(fields)?.into_bound_py_any(py),
+        "Record" => Record::of_fields(fields)?.into_bound_py_any(py),
+        "Ack" => Ack::of_fields(fields)?.into_bound_py_any(py),
+        "Congestion" => Congestion::of_fields(fields)?.into_bound_py_any(py),
+        "Timeout" => Timeout::of_fields(fields)?.into_bound_py_any(py),
+        _ => Err(PyValueError::new_err(format!("found `{class}`, expected an event or a record"))),
+    }
+}
+
+told! {
+    /// Everything known when the connection is established.
+    Prior of prior::Prior, prior:
     /// Time of establishment, in seconds.
     now_s: f64 = prior.now.as_secs_f64();
     /// Payload bytes of a full packet.
@@ -68,19 +121,16 @@ getters! { Prior of prior::Prior, prior:
     /// The most that can usefully be sent at once, in bytes.
     sendable_bytes: u64 = prior.sendable().get();
     /// The path record of earlier connections to this peer; None if there is none.
-    history: Option<Record> = prior.history.map(Record);
+    history: Option<Record> = prior.history.map(Record::from);
     /// The peer's hint of its downlink's rate, in bytes per second; None if it sent none.
     hint_bytes_per_s: Option<u64> = prior.hint.map(|hint| hint.bandwidth.as_bytes_per_sec());
     /// The rate that all routers granted, in bytes per second; None if there is none.
     granted_bytes_per_s: Option<u64> = prior.granted.map(Rate::as_bytes_per_sec);
 }
 
-/// A path record of an earlier connection.
-#[pyclass(frozen, module = "headstart")]
-#[derive(Debug)]
-pub struct Record(history::SharedRecord);
-
-getters! { Record of history::SharedRecord, shared:
+told! {
+    /// A path record of an earlier connection.
+    Record of history::SharedRecord, shared:
     /// Time of recording, in seconds.
     saved_at_s: f64 = shared.record.saved_at.as_secs_f64();
     /// The maximum delivery rate, in bytes per second.
@@ -100,11 +150,9 @@ getters! { Record of history::SharedRecord, shared:
     live: u32 = shared.live;
 }
 
-/// Data was newly acknowledged.
-#[pyclass(frozen, module = "headstart")]
-pub struct Ack(event::Ack);
-
-getters! { Ack of event::Ack, ack:
+told! {
+    /// Data was newly acknowledged.
+    Ack of event::Ack, ack:
     /// Time of arrival, in seconds.
     now_s: f64 = ack.now.as_secs_f64();
     /// Sending time of the newest transmission that it covers, in seconds.
@@ -137,11 +185,9 @@ getters! { Ack of event::Ack, ack:
     marked_bytes: u64 = ack.marked.get();
 }
 
-/// Data was declared lost, or CE-marked.
-#[pyclass(frozen, module = "headstart")]
-pub struct Congestion(event::Congestion);
-
-getters! { Congestion of event::Congestion, signal:
+told! {
+    /// Data was declared lost, or CE-marked.
+    Congestion of event::Congestion, signal:
     /// Time of detection, in seconds.
     now_s: f64 = signal.now.as_secs_f64();
     /// Packets were lost; else one was CE-marked.
@@ -168,11 +214,9 @@ getters! { Congestion of event::Congestion, signal:
     min_rtt_s: f64 = signal.rtt.min.as_secs_f64();
 }
 
-/// The retransmission timer expired.
-#[pyclass(frozen, module = "headstart")]
-pub struct Timeout(event::Timeout);
-
-getters! { Timeout of event::Timeout, timeout:
+told! {
+    /// The retransmission timer expired.
+    Timeout of event::Timeout, timeout:
     /// Time of expiry, in seconds.
     now_s: f64 = timeout.now.as_secs_f64();
     /// Bytes in flight before.
@@ -497,7 +541,7 @@ impl ForeignScheme for PythonScheme {
             let class = locked(&self.current).as_ref().map(|current| current.class.clone_ref(py));
             let class = class.ok_or_else(|| PyValueError::new_err("the call has ended"))?;
             let object = class.bind(py).call0()?;
-            let plan = object.call_method1("establish", (Prior(*prior),))?;
+            let plan = object.call_method1("establish", (Prior::from(*prior),))?;
             let plan = returned::<FlightPlan>(plan, self, "establish", "a FlightPlan")?.get().0;
             self.checked(plan.allowance.window, prior.mss, "establish")?;
             let method = |name| object.getattr(name).map(Bound::unbind);
@@ -524,12 +568,12 @@ impl ForeignScheme for PythonScheme {
         self.python(|py, _| {
             let found = found.as_ref().ok_or_else(|| PyValueError::new_err("the call has ended"))?;
             let (answer, method) = match event {
-                Event::Ack(ack) => (found.on_ack.bind(py).call1((Ack(**ack),))?, "on_ack"),
+                Event::Ack(ack) => (found.on_ack.bind(py).call1((Ack::from(**ack),))?, "on_ack"),
                 Event::Congestion(signal) => {
-                    (found.on_congestion.bind(py).call1((Congestion(**signal),))?, "on_congestion")
+                    (found.on_congestion.bind(py).call1((Congestion::from(**signal),))?, "on_congestion")
                 }
                 Event::Timeout(timeout) => {
-                    (found.on_timeout.bind(py).call1((Timeout(**timeout),))?, "on_timeout")
+                    (found.on_timeout.bind(py).call1((Timeout::from(**timeout),))?, "on_timeout")
                 }
             };
             if answer.is_none() {

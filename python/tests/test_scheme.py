@@ -135,6 +135,30 @@ def test_events_have_their_units_and_add_up():
     assert events[-1].is_loss and events[-1].lost_bytes > 0 and events[-1].opens_episode
 
 
+def test_events_are_pickled_and_copied():
+    seen = {}
+
+    class Keeping(SlowStart):
+        name, needs = "keeping", "history"
+
+        def keep(self, event):
+            seen[type(event)] = event
+
+        def establish(self, prior):
+            if prior.history is not None:
+                self.keep(prior)
+                self.keep(prior.history)
+            return super().establish(prior)
+
+        on_ack = on_congestion = on_timeout = keep
+
+    headstart.race(schemes=[Keeping], loss="20 %", duration="30 s", repeats=1)
+    assert len(seen) == 5
+    for kind, event in seen.items():
+        for again in [pickle.loads(pickle.dumps(event)), copy.deepcopy(event)]:
+            assert type(again) is kind and repr(again) == repr(event)
+
+
 def test_a_history_is_in_the_prior_of_a_scheme_that_needs_it():
     records = []
 
