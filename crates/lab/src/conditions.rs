@@ -61,7 +61,7 @@ const ROWS: &[Row] = &[
     ("long-share", "long_share", "share of the load that arriving long flows bring", |it| share(it.workload.long_share)),
     ("long-scheme", "long_scheme", "what long flows run", |it| text(it.workload.long_scheme.0.name)),
     ("attack", "attack", "requests for rates without connections; `none` without such", |it| word(it.workload.attack)),
-    ("attack-requests", "attack_requests_per_s", "such requests a second, where there are any", |it| Value::Count(u64::from(it.workload.attack_requests))),
+    ("attack-requests", "attack_requests", "such requests in a second", |it| Value::Count(u64::from(it.workload.attack_requests))),
     ("peers", "peers", "different peers", |it| Value::Count(u64::from(it.workload.peers))),
     ("history", "history_peers", "peers that a sender remembers", |it| Value::Count(it.workload.history as u64)),
     ("hint", "hint_share", "what clients announce, over the bottleneck's rate", |it| share(it.workload.hint)),

@@ -128,6 +128,10 @@ mod tests {
             "15 Mbit/s, RTT 60 ms, 100 kB flows, load 25 %, policer 5 Mbit/s and 50 kB, loss 1 %"
         );
         assert_eq!(
+            of("--attack flood --attack-requests 500 --load 10%"),
+            "15 Mbit/s, RTT 60 ms, 100 kB flows, load 10 %, attack flood, attack-requests 500"
+        );
+        assert_eq!(
             of("--buffer 20p --hop 10mbit/5ms/50kB --burst-loss 1%,5 --background 1 --peers 3"),
             "15 Mbit/s, RTT 60 ms, 100 kB flows, load 25 %, buffer 20 packets, burst-loss 1 % and 5 packets, \
              then 10 Mbit/s, background 1 flow, peers 3"
