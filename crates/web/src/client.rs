@@ -167,7 +167,15 @@ impl FetchError {
                     .iter()
                     .any(|&alert| error.code == TransportErrorCode::crypto(alert)) =>
             {
-                Self::Certificate { host, reason: error.reason }
+                // webpki's words for a certificate that signs itself.
+                let signs_itself = ["CaUsedAsEndEntity", "UnsupportedSignatureAlgorithmForPublicKey"]
+                    .iter()
+                    .any(|word| error.reason.contains(word));
+                let reason = match signs_itself {
+                    true => "it signs itself, and is not among those that are trusted".to_owned(),
+                    false => error.reason,
+                };
+                Self::Certificate { host, reason }
             }
             source => Self::Connection { host, source },
         }
