@@ -445,3 +445,21 @@ fn write_error(error: WriteError) -> StreamErrorIncoming {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_may_have_a_256th_of_what_the_others_leave() {
+        let all = Unfinished::default();
+        let connection = || UnfinishedOfConnection { all: all.clone(), own: Arc::default() };
+        let alone = connection();
+        assert!(alone.replace(0, 256 << 10));
+        assert!(!alone.replace(256 << 10, (256 << 10) + 1));
+        assert!(alone.replace((256 << 10) + 1, 0), "fewer than before are always fine");
+        let others: Vec<_> = (0..1000).map(|_| connection()).collect();
+        assert!(others.iter().all(|other| other.replace(0, 52 << 10)));
+        assert!(!connection().replace(0, 60 << 10), "beside a thousand that take their part");
+    }
+}

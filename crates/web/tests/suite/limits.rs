@@ -182,6 +182,22 @@ async fn forged_handshakes_do_not_keep_the_owner_of_the_address_out() {
     server.stop().await;
 }
 
+/// A client that has shown its address does not make the next ones show theirs.
+#[tokio::test(flavor = "multi_thread")]
+#[cfg(target_os = "linux")]
+async fn validated_clients_leave_the_tenth_of_an_address_to_others() {
+    let server_config =
+        ServerConfig { most_per_address: 10, grace: Duration::ZERO, ..ServerConfig::default() };
+    let server = start(server_config, generated).await;
+    let kept = dial_from(&server, 1).await.expect("room");
+    // The control stream is opened after the handshake.
+    let _control = kept.accept_uni().await.expect("a stream");
+    forge_handshake(server.client(None, false), server.address).await;
+    assert_eq!(server.endpoint.open_connections(), 2, "no Retry");
+    drop(kept);
+    server.stop().await;
+}
+
 /// Keeps the server's connections.
 #[derive(Debug, Default)]
 struct Watched(Arc<Mutex<Vec<Connection>>>);

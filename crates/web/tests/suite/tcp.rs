@@ -294,10 +294,15 @@ async fn clients_that_stall_are_closed_and_make_room() {
         ServerConfig { handshake: second, stall: second, most_connections: 1, ..ServerConfig::default() };
     let server = start(limits, |_| Site::Generated).await;
     let mute = TcpStream::connect(server.address).await.expect("a connection");
+    try_dial(&server, &server.trust(), &[b"http/1.1"]).await.expect_err("the only place is taken");
     let mut stalled = vec![];
-    for begun in
-        ["", "GET /bytes/1 HT", "PRI * HTTP/2.0\r\n", "GET /bytes/1000000000 HTTP/1.1\r\nHost: h\r\n\r\n"]
-    {
+    for begun in [
+        "",
+        "GET /bytes/1 HT",
+        "PRI * HTTP/2.0\r\n",
+        "GET /bytes/1 HTTP/1.1\r\nHost: h\r\n\r\nGET /bytes/1 HT",
+        "GET /bytes/1000000000 HTTP/1.1\r\nHost: h\r\n\r\n",
+    ] {
         let mut stream = next(&server).await;
         stream.write_all(begun.as_bytes()).await.expect("sent");
         stalled.push(stream);
