@@ -75,8 +75,9 @@ pub struct Options {
     pub capacity: usize,
     /// Longest delay of a write, in which writes of one peer become one. 200 ms.
     pub interval: Duration,
-    /// Time after its last write for which the server keeps a record. An hour: from records of
-    /// more than ten minutes only Headstart starts.
+    /// Time after its last write for which the server keeps a record. A week, so that who comes
+    /// every day or every Monday is known; from records of more than ten minutes only Headstart
+    /// starts. The server's `maxmemory` bounds how many there are.
     pub lifetime: Duration,
     /// Longest time for which a host has a record to itself: 3 s. Eight of the record's round trips
     /// are enough where they are shorter: a handshake with Retry, a flight and its repair. They
@@ -91,7 +92,7 @@ impl Default for Options {
         Self {
             capacity: 1 << 16,
             interval: Duration::from_millis(200),
-            lifetime: Duration::from_secs(3600),
+            lifetime: Duration::from_secs(7 * 24 * 3600),
             lease: Duration::from_secs(3),
             timeout: Duration::from_secs(1),
         }
