@@ -102,7 +102,7 @@ fn an_option_is_reported_as_without_effect_if_and_only_if_it_has_none() {
 }
 
 #[test]
-fn every_scheme_states_its_use_of_hints_history_and_routers() {
+fn every_scheme_states_its_use_of_hints_history_routers_and_pacing() {
     let trace = trace();
     let mut wrong = vec![];
     for family in headstart_startup::catalogue::families() {
@@ -112,6 +112,7 @@ fn every_scheme_states_its_use_of_hints_history_and_routers() {
             ("history", "--history 1"),
             ("record-limited", "--record-limited"),
             ("routers", "--routers target"),
+            ("quantum", "--quantum 8"),
         ] {
             let with = setup(&race, example, &trace);
             let is_said = !idle(&with, &[option.to_owned()], false).is_empty();

@@ -1,6 +1,7 @@
 //! Options that take effect only with others: source of notes on those that change nothing.
 
 use headstart_net::QueueDiscipline;
+use headstart_sim::tcp::Pacing;
 use headstart_startup::catalogue::{Entry, Needs};
 
 use crate::options::{AttackName, DetectionName, Environment, RouterName, SizeName, TransportName};
@@ -76,6 +77,8 @@ pub static DEPENDENCIES: &[Dependency] = &[
     row("initial-rto", MODEL, is_model, "--initial-rto 3s", ["--transport quic", "--loss 20%"]),
     row("pacing", MODEL, is_model, "--pacing linux", ["--transport quic", "--schemes iw10"]),
     row("quantum", MODEL, is_model, "--quantum 8", ["--transport quic", ""]),
+    row("quantum", "without a scheme that paces, or --pacing", |setup| !is_model(setup) || paces(setup), "--quantum 8",
+        ["--schemes iw10", "--schemes iw10 --pacing linux"]),
     row("no-prr", MODEL, is_model, "--no-prr", ["--transport quic", "--schemes iw10"]),
     row("recovery-period", MODEL, is_model, "--recovery-period", ["--transport quic", "--schemes iw10"]),
     row("prr-slow-start", MODEL, is_model, "--prr-slow-start", ["--transport quic", "--schemes iw10"]),
@@ -176,6 +179,13 @@ fn runs(setup: &Setup, is_so: fn(&Entry) -> bool) -> bool {
 /// `headstart` uses any hint.
 fn takes_hints(entry: &Entry) -> bool {
     entry.needs == Needs::Hint || entry.about().name == "headstart"
+}
+
+fn paces(setup: &Setup) -> bool {
+    let has_pace = |entry: &Entry| {
+        !["slow-start", "iw10-linux", "reactive", "proactive", "tcp-cache"].contains(&entry.about().name)
+    };
+    setup.transport.pacing != Pacing::Off || runs(setup, has_pace)
 }
 
 fn draws_on_history(entry: &Entry) -> bool {
