@@ -155,6 +155,8 @@ const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
     (&["downlink", "--steps", "six"],            &["--steps", "six", "five"]),
     (&["reproduce", "quick-start", "--in", "emulator"], &["--in", "quick-start", "wisestart and halfback"]),
     (&["reproduce", "halfback", "--in", "emulator", "--transport", "quic"], &["--in", "halfback", "points of wisestart"]),
+    (&["reproduce", "halfback", "--figure", "1"], &["`1`, whose numbers are in figure-12, expected one of figure-3, "]),
+    (&["reproduce", "halfback", "--figure", "99"], &["`99`, expected one of figure-3, "]),
     (&["reproduce", "wisestart", "--in", "emulator", "--figure", "figure-1"], &["--figure", "figure-1", "figure-9", "no others of wisestart"]),
     (&["reproduce", "wisestart", "--transport", "quic"], &["--transport", "found quic", "--in emulator"]),
     (&["reproduce", "./wisestart", "--in", "emulator"], &["--in", "./wisestart", "expected a paper"]),

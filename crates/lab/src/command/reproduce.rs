@@ -308,7 +308,12 @@ fn select(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
                     choice_name(args.transport)
                 ),
             };
-            bail!("--figure: found `{asked}`, expected one of {}{place}", known.join(", "));
+            let (paper, _) = library::read(&files, args.quick, |_| false)?;
+            let elsewhere = match figures_with_numbers_of(&paper, asked)[..] {
+                [] => String::new(),
+                ref figures => format!(", whose numbers are in {}", figures.join(", ")),
+            };
+            bail!("--figure: found `{asked}`{elsewhere}, expected one of {}{place}", known.join(", "));
         }
     }
     let is_wanted =
@@ -331,6 +336,20 @@ fn select(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
         setups.iter().try_for_each(|(_, study)| study.setup.carrier().check_available())?;
     }
     Ok((files, paper, experiments))
+}
+
+/// The figures here that have headline results of a figure that is none of them.
+fn figures_with_numbers_of<'a>(paper: &'a Paper, asked: &str) -> Vec<&'a str> {
+    let number = asked.strip_prefix("figure-").unwrap_or(asked);
+    let names = |text: &str| {
+        let figures = text.split_once("(Figure").map_or("", |(_, figures)| figures);
+        figures.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == number)
+    };
+    let headlines = paper.headlines.iter().filter(|headline| names(&headline.paper));
+    let mut figures: Vec<&str> =
+        headlines.flat_map(|headline| &headline.claims).map(|claim| claim.figure.as_str()).collect();
+    figures.dedup();
+    figures
 }
 
 fn built_in(name: &str) -> Result<&'static PaperFiles> {
