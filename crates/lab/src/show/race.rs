@@ -158,10 +158,10 @@ fn shown(race: &Race) -> Vec<MeasureColumn> {
         lower("after handshake", "ms", 0, 3, |it| Some(&it.transfer_ms)),
         lower("dropped by queue", "%", 2, 6, |it| Some(&it.loss_percent)),
         lower("lost at random", "%", 2, 6, |it| it.random_loss_percent.as_ref()),
-        lower("sent/ useful", "", 2, 5, |it| Some(&it.overhead).filter(|_| it.has_counts)),
+        lower("sent/useful", "", 2, 5, |it| Some(&it.overhead).filter(|_| it.has_counts)),
         lower("harm", "", 3, 9, |it| Some(&it.harm)),
         MeasureColumn { column: long_flows, decimals: 2, of: |it| it.long_share.as_ref() },
-        told("slow- down", "", 2, 2, |it| it.measure("slowdown_mean")),
+        told("slowdown", "", 2, 2, |it| it.measure("slowdown_mean")),
         told("utilisation", "%", 1, 1, |it| it.measure("utilisation_percent")),
         told("queue p95", "ms", 1, 2, |it| it.measure("queueing_delay_p95_ms")),
     ];

@@ -211,6 +211,22 @@ fn pages_over_the_tcp_model_and_over_quic_agree_on_the_gain_of_a_fast_start() {
     }
 }
 
+/// A name with a break in it is another, and a line of a table breaks without one.
+#[test]
+fn the_report_defines_its_columns_by_their_names() {
+    told("columns", "--repeats 2 --duration 3s --schemes iw10,halfback");
+    let report = file("columns", "report.html");
+    let named = |mark: &str| -> Vec<String> {
+        let parts = report.split(mark).skip(1).filter_map(|part| part.split_once('>')?.1.split('<').next());
+        parts.flat_map(|part| part.split(", ")).map(|name| name.trim().to_owned()).collect()
+    };
+    let defined = named("<dt");
+    let heads = named("<th scope=\"col\"");
+    assert!(heads.len() > 10, "{heads:?}");
+    let unknown: Vec<_> = heads.iter().filter(|name| !defined.contains(name) && *name != "scheme").collect();
+    assert!(unknown.is_empty(), "{unknown:?} of {defined:?}");
+}
+
 /// A scheme that is faster in the table is faster in the picture.
 #[test]
 fn the_flow_shown_is_near_the_medians() {

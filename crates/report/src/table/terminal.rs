@@ -14,15 +14,18 @@ const FOLDED: usize = 18;
 const BOLD: &str = "\u{1b}[1m";
 const PLAIN: &str = "\u{1b}[0m";
 
+/// Width where nothing says it: a file or a pipe wraps no line, and a person reads this yet.
+const WITHOUT_TERMINAL: usize = 100;
+
 /// Columns of the terminal: `columns` (the caller's `COLUMNS` variable) if it holds a number, else
-/// what standard output reports, else 80.
+/// what standard output reports, else 100.
 #[must_use]
 pub fn terminal_width(columns: Option<&str>) -> usize {
     columns
         .and_then(|text| text.trim().parse().ok())
         .filter(|&width| width > 0)
         .or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)).filter(|&w| w > 0))
-        .unwrap_or(80)
+        .unwrap_or(WITHOUT_TERMINAL)
 }
 
 /// One column, ready to be set.
@@ -33,6 +36,9 @@ struct Block {
     value_width: usize,
     interval_width: usize,
     width: usize,
+    /// The same if its intervals had two ends: the columns that fit are then the same for other
+    /// seeds.
+    widest: usize,
 }
 
 impl Table {
@@ -93,8 +99,7 @@ impl Table {
         }
         let left_out: Vec<String> = (0..self.columns.len())
             .filter(|column| !kept.contains(column))
-            // A heading's name may be divided, so that it takes two lines.
-            .map(|column| clean(&self.columns[column].caption()).replace("- ", "").replace("/ ", "/"))
+            .map(|column| clean(&self.columns[column].caption()))
             .collect();
         if !left_out.is_empty() {
             lines.extend(wrapped(&format!("Columns left out (too wide): {}.", left_out.join(", ")), width));
@@ -121,13 +126,18 @@ impl Table {
             head.push(format!("({})", clean(&self.columns[column].unit)));
         }
         let width = head.iter().map(|line| line.width()).max().unwrap_or(0).max(content);
-        Block { head, cells, value_width, interval_width, width }
+        let ends = column_cells().map(|cell| cell.shown_interval().width()).max().unwrap_or(0);
+        let widest = if ends == 0 { width } else { width.max(value_width + 1 + ends) };
+        Block { head, cells, value_width, interval_width, width, widest }
     }
 
     /// The columns that fit, in their order. The first always stays.
     fn fitting(&self, blocks: &[Block], width: usize) -> Vec<usize> {
         let mut kept: Vec<usize> = (0..blocks.len()).collect();
-        let needed = |column: usize| self.least_width(blocks, column);
+        let needed = |column: usize| match self.columns[column].align {
+            Align::Left => self.least_width(blocks, column),
+            Align::Right => blocks[column].widest,
+        };
         let total = |kept: &[usize]| {
             kept.iter().map(|&column| needed(column)).sum::<usize>() + GAP * kept.len().saturating_sub(1)
         };
@@ -295,6 +305,19 @@ mod tests {
             shown.replace('\n', " ").contains("Columns left out (too wide): 99th percentile (ms)."),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn the_columns_that_fit_do_not_depend_on_the_form_of_intervals() {
+        let shown = |high: f64| {
+            let columns = ["mean", "p50", "p99"].map(|title| Column::number(title, "ms"));
+            let mut table = Table::new("", [Column::text("scheme")].into_iter().chain(columns));
+            let cell = || Cell::number(255.0, 0).with_interval(245.0, high);
+            table.row([Cell::text("iw10"), cell(), cell(), cell()]);
+            let shown = table.terminal(40, false);
+            (shown.lines().next().expect("heads").split_whitespace().count(), shown.contains('±'))
+        };
+        assert_eq!((shown(265.0), shown(275.0)), ((2, true), (2, false)));
     }
 
     #[test]
