@@ -211,6 +211,47 @@ fn pages_over_the_tcp_model_and_over_quic_agree_on_the_gain_of_a_fast_start() {
     }
 }
 
+/// Four seeds do not tell means apart that differ by less.
+#[cfg(feature = "quic")]
+const TIE: f64 = 0.03;
+
+/// Of two schemes, the faster one over the model is the faster one over the stack: at least five
+/// of ten pairs differ by more than a tie over both.
+#[cfg(feature = "quic")]
+#[test]
+fn the_tcp_model_and_quic_agree_on_the_order_of_schemes_for_pages() {
+    const SCHEMES: [&str; 5] = ["iw10", "iw32", "wise-start", "jump-start", "headstart"];
+    let mut examples = Command::new(env!("CARGO_BIN_EXE_headstart"));
+    let examples = examples.arg("examples").current_dir(folder("race", "examples")).output();
+    assert!(examples.expect("headstart starts").status.success());
+    for pages in ["--har ../examples/page.har", "--pages survey2010"] {
+        let [tcp, quic] = ["tcp", "quic"].map(|transport| {
+            let name = format!("order {transport} {}", pages.replace(['.', '/'], ""));
+            let line =
+                format!("{pages} --transport {transport} --crypto null --duration 30s --repeats 4 --schemes");
+            told(&name, &format!("{line} {}", SCHEMES.join(",")));
+            let (names, means) = (column(&name, "scheme"), column(&name, "mean_ms"));
+            SCHEMES.map(|scheme| {
+                let place = names.iter().position(|name| name == scheme).expect(scheme);
+                means[place].parse::<f64>().expect("a number")
+            })
+        });
+        let mut agree = 0;
+        for (one, first) in SCHEMES.iter().enumerate() {
+            for (other, second) in SCHEMES.iter().enumerate().skip(one + 1) {
+                let [over_tcp, over_quic] = [&tcp, &quic].map(|means| means[other] / means[one] - 1.0);
+                if over_tcp.abs() > TIE && over_quic.abs() > TIE {
+                    let found =
+                        format!("{pages}: {second} over {first}: {over_tcp} over TCP, {over_quic} over QUIC");
+                    assert!(over_tcp * over_quic > 0.0, "{found}");
+                    agree += 1;
+                }
+            }
+        }
+        assert!(agree >= 5, "{pages}: {agree} of ten pairs differ: {tcp:?} {quic:?}");
+    }
+}
+
 /// A name with a break in it is another, and a line of a table breaks without one.
 #[test]
 fn the_report_defines_its_columns_by_their_names() {
