@@ -297,6 +297,22 @@ fn a_history_that_cannot_be_written_is_told_and_counted() {
     assert!(text.ends_with("\nheadstart_history_unwritten 0"), "{text}");
 }
 
+/// As `cp a a`, it takes nothing away. No wrong input is a server that does not answer.
+#[test]
+fn a_history_is_merged_into_itself_and_an_absent_server_is_a_failure() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("peers.history").display().to_string();
+    let server = Server::start(&["--history", &file]);
+    assert!(headstart(&["get", &server.page("bytes/200000"), "--insecure"]).status.success());
+    drop(server);
+    let merged = headstart(&["history", "merge", &file, "--into", &file]);
+    assert!(merged.status.success(), "{}", words(&merged.stderr));
+    let absent = headstart(&["history", "show", "valkey://127.0.0.1:1/"]);
+    assert_eq!(absent.status.code(), Some(1), "{}", words(&absent.stderr));
+    let absent = headstart(&["history", "show", "/nowhere/peers.history"]);
+    assert_eq!(absent.status.code(), Some(2), "{}", words(&absent.stderr));
+}
+
 /// The log's folder goes away. `--quiet` is about connections alone.
 #[test]
 #[cfg(unix)]

@@ -42,7 +42,7 @@ pub(super) struct Log {
     records: Vec<Record>,
     peers: BTreeMap<IpAddr, usize>,
     schemes: Vec<String>,
-    /// Hashes of the lines that say when a connection began: two equal ones are one connection.
+    /// Hashes of lines. Two equal ones that have a time are one connection.
     seen: BTreeSet<u64>,
     /// Lines that were there before, in another file or the same one.
     pub duplicates: u64,
@@ -77,7 +77,7 @@ impl Log {
             let at = || format!("{}, line {number}", file.display());
             let Some(record) = record_of(&text) else { continue };
             let is_new = self.seen.insert(hash_of(&line));
-            if record.contains("began=") && !is_new {
+            if is_one_connection(&text, record) && !is_new {
                 self.duplicates += 1;
                 continue;
             }
@@ -188,6 +188,14 @@ impl Log {
 }
 
 /// The record in a line, if it has one: `scheme=... arm=...` to its end.
+/// True if the line has a time to the microsecond: of the connection's beginning, which is missing
+/// if nothing was sent, or of the line itself, as `serve` writes it.
+fn is_one_connection(line: &str, record: &str) -> bool {
+    let before = &line[..line.len() - record.len()];
+    let is_time = |word: &str| word.ends_with('Z') && word.contains('T') && word.contains('.');
+    record.contains("began=") || before.split_ascii_whitespace().any(is_time)
+}
+
 fn record_of(line: &str) -> Option<&str> {
     let from = if line.starts_with("scheme=") { 0 } else { line.find(" scheme=")? + 1 };
     let record = &line[from..];

@@ -189,6 +189,12 @@ fn a_line_that_stands_in_two_files_is_one_connection() {
     assert_eq!(twice.duplicates, half.len() as u64);
     assert_eq!(once.totals, twice.totals);
     assert_eq!(judge(&[whole.clone(), whole], None, &BOUNDS, false).expect("logs").totals, once.totals);
+    // A connection that was sent nothing has no beginning, but its line of `serve` has a time.
+    let silent = "2026-11-26T14:17:03.651064Z  INFO scheme=headstart arm=treatment peer=192.0.2.1 sent=0 lost=0 \
+                  first_flight_lost=0";
+    let silent = file("c", silent);
+    let found = judge(&[silent.clone(), silent], None, &BOUNDS, false).expect("logs");
+    assert_eq!((found.duplicates, found.totals[0].connections), (1, 1.0));
 }
 
 #[test]

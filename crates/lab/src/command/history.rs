@@ -105,31 +105,31 @@ enum OpenStore {
 }
 
 impl OpenStore {
-    /// Opens a store; a file that is not there is made only to be written.
+    /// Opens a store; a file that is not there is made only to be written. A file that cannot be
+    /// used is refused, a server that does not answer is a failure.
     fn open(place: &HistoryLocation, access: Access) -> Result<Self> {
         match place {
-            HistoryLocation::File(file) => {
-                if access != Access::Make && !file.exists() {
-                    bail!(
-                        "history file {}: found none, expected one of `headstart serve --history`",
-                        file.display()
-                    );
-                }
-                let options = Options { capacity: MAX_SLOTS, ..Options::default() };
-                let opened = match History::open(file, options) {
-                    Err(error) if access == Access::Read && matches!(error.reason, Reason::InUse) => {
-                        open_copy(file, options)?
-                    }
-                    opened => opened,
-                };
-                let (history, loaded) = opened?;
-                if let Some(notice) = loaded.notice() {
-                    eprintln!("headstart: {}: {notice}", file.display());
-                }
-                Ok(Self::File(history))
-            }
+            HistoryLocation::File(file) => Self::open_file(file, access).or_refuse(),
             HistoryLocation::Fleet(address) => Ok(Self::Server(Box::new(Remote::connect(address, TIMEOUT)?))),
         }
+    }
+
+    fn open_file(file: &Path, access: Access) -> Result<Self> {
+        if access != Access::Make && !file.exists() {
+            bail!("history file {}: found none, expected one of `headstart serve --history`", file.display());
+        }
+        let options = Options { capacity: MAX_SLOTS, ..Options::default() };
+        let opened = match History::open(file, options) {
+            Err(error) if access == Access::Read && matches!(error.reason, Reason::InUse) => {
+                open_copy(file, options)?
+            }
+            opened => opened,
+        };
+        let (history, loaded) = opened?;
+        if let Some(notice) = loaded.notice() {
+            eprintln!("headstart: {}: {notice}", file.display());
+        }
+        Ok(Self::File(history))
     }
 
     /// Its records, the newest first.
@@ -182,25 +182,24 @@ impl OpenStore {
 /// If a store cannot be read or written.
 pub fn run(args: &HistoryArgs) -> Result<()> {
     match &args.action {
-        Action::Show { store } => {
-            print_table(&summary(&OpenStore::open(store, Access::Read).or_refuse()?.records()?))
-        }
+        Action::Show { store } => print_table(&summary(&OpenStore::open(store, Access::Read)?.records()?)),
         Action::Export { store, format } => {
-            export(&OpenStore::open(store, Access::Read).or_refuse()?.records()?, *format)
+            export(&OpenStore::open(store, Access::Read)?.records()?, *format)
         }
         Action::Merge { from, into } => {
+            // Read and closed before the target is opened, which may be one of them.
             let sources: Result<Vec<_>> =
-                from.iter().map(|place| OpenStore::open(place, Access::Read)).collect();
-            let mut target = OpenStore::open(into, Access::Make).or_refuse()?;
-            for (place, mut source) in from.iter().zip(sources.or_refuse()?) {
-                let records = source.records()?;
+                from.iter().map(|place| OpenStore::open(place, Access::Read)?.records()).collect();
+            let sources = sources?;
+            let mut target = OpenStore::open(into, Access::Make)?;
+            for (place, records) in from.iter().zip(sources) {
                 target.put(&records)?;
                 eprintln!("headstart: {} records of {place}", records.len());
             }
             Ok(())
         }
         Action::Prune { store, older_than } => {
-            let mut store = OpenStore::open(store, Access::Change).or_refuse()?;
+            let mut store = OpenStore::open(store, Access::Change)?;
             let now = unix_now();
             let mut old = store.records()?;
             let all = old.len();
