@@ -80,7 +80,8 @@ impl QlogFactory for OneConnection {
         let file = File::create(&path).inspect_err(|error| {
             tracing::warn!(target: "headstart", "no qlog: {}: {error}", path.display());
         });
-        let writer = Writer(Arc::new(Mutex::new(BufWriter::new(file.ok()?))));
+        let output = Output { file: BufWriter::new(file.ok()?), header: Some(vec![]) };
+        let writer = Writer(Arc::new(Mutex::new(output)));
         // A connection has one log: the stack creates it once.
         let _ = self.log.0.set(Log { writer: writer.clone(), began: self.epoch.time(now) });
         let mut config = QlogConfig::new(Box::new(writer));
@@ -89,17 +90,43 @@ impl QlogFactory for OneConnection {
     }
 }
 
+/// Parts of the header that noq 1.4 leaves empty, and the texts in their place. The times are
+/// relative to the connection's beginning.
+const FILLED_IN: [(&str, &str); 2] = [
+    ("{\"clock_type\":\"\",\"epoch\":\"\"}", "{\"clock_type\":\"monotonic\",\"epoch\":\"unknown\"}"),
+    (
+        "\"event_schemas\":[]",
+        "\"event_schemas\":[\"urn:ietf:params:qlog:events:quic-12\",\"urn:headstart:events\"]",
+    ),
+];
+
+#[derive(Debug)]
+struct Output {
+    file: BufWriter<File>,
+    /// The first record, until it is whole.
+    header: Option<Vec<u8>>,
+}
+
 /// A file shared by two writers.
 #[derive(Clone, Debug)]
-struct Writer(Arc<Mutex<BufWriter<File>>>);
+struct Writer(Arc<Mutex<Output>>);
 
 impl Write for Writer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        locked(&self.0).write(bytes)
+        let output = &mut *locked(&self.0);
+        let Some(header) = &mut output.header else { return output.file.write(bytes) };
+        header.extend(bytes);
+        if bytes.contains(&b'\n') {
+            let mut text = String::from_utf8_lossy(header).into_owned();
+            FILLED_IN.iter().for_each(|(empty, filled)| text = text.replacen(empty, filled, 1));
+            output.header = None;
+            output.file.write_all(text.as_bytes())?;
+        }
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        locked(&self.0).flush()
+        locked(&self.0).file.flush()
     }
 }
 
@@ -120,7 +147,7 @@ impl Log {
             "{SEPARATOR}{{\"time\":{millis:.6},\"name\":\"headstart:{name}\",\"data\":{{{data}}}}}\n"
         );
         // A log that cannot be written does not end the connection.
-        let _ = locked(&self.writer.0).write_all(text.as_bytes());
+        let _ = self.writer.clone().write_all(text.as_bytes());
     }
 }
 
@@ -146,6 +173,6 @@ impl connection::Log for Shared {
             .map(|(name, value)| format!("\"{name}\":\"{value}\""))
             .collect();
         log.record(report.last_at, "ended", &fields.join(","));
-        let _ = locked(&log.writer.0).flush();
+        let _ = log.writer.clone().flush();
     }
 }

@@ -33,6 +33,10 @@ async fn a_connection_writes_one_file_with_both_kinds_of_events() {
     for record in &records {
         serde_json::from_str::<serde_json::Value>(record).unwrap_or_else(|error| panic!("{error}: {record}"));
     }
+    let header: serde_json::Value = serde_json::from_str(records[0]).expect("JSON");
+    let clock = &header["trace"]["common_fields"]["reference_time"];
+    assert_eq!((clock["clock_type"].as_str(), clock["epoch"].as_str()), (Some("monotonic"), Some("unknown")));
+    assert_eq!(header["trace"]["event_schemas"].as_array().map(Vec::len), Some(2), "QUIC's and ours");
     for name in ["quic:packet_sent", "headstart:phase", "headstart:ended"] {
         assert!(
             records.iter().any(|record| record.contains(name)),
