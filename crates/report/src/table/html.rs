@@ -28,7 +28,9 @@ impl Table {
                 Some(Better::Lower) => " data-better=\"lower\"",
                 Some(Better::Higher) => " data-better=\"higher\"",
             };
-            let _ = write!(out, "<th scope=\"col\"{}{better}>{}", class(index), escape(&column.title));
+            // A heading may take two lines.
+            let title = escape(&column.title).replace('/', "/<wbr>");
+            let _ = write!(out, "<th scope=\"col\"{}{better}>{title}", class(index));
             if !column.unit.is_empty() {
                 let _ = write!(out, " <span class=\"unit\">{}</span>", escape(&column.unit));
             }
