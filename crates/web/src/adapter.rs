@@ -227,10 +227,13 @@ impl RecvStream {
             }
         })?;
         let before = self.limit.unfinished();
-        if let Some(Err(refusal)) = chunk.as_ref().map(|chunk| self.limit.read(chunk)) {
+        let read = chunk.as_ref().map_or(Ok(()), |chunk| self.limit.read(chunk));
+        // A refused frame is not kept any more.
+        let fits = self.unfinished.replace(before, self.limit.unfinished());
+        if let Err(refusal) = read {
             return Poll::Ready(Ok(Err(refusal)));
         }
-        if !self.unfinished.replace(before, self.limit.unfinished()) {
+        if !fits {
             return Poll::Ready(Err(closing("found too many unfinished frames".to_owned())));
         }
         Poll::Ready(Ok(Ok(chunk)))

@@ -45,8 +45,8 @@ pub(crate) struct FrameLimit {
     longest: u64,
     at: At,
     number: PartialVarint,
-    /// The first frame of header fields, which shares its memory with the pieces that `h3` keeps.
-    fields: Option<Vec<Bytes>>,
+    /// The first frame of header fields, of [`Self::longest`] bytes at most.
+    fields: Option<Vec<u8>>,
 }
 
 impl FrameLimit {
@@ -86,10 +86,8 @@ impl FrameLimit {
                 if kind == HEADERS
                     && let Some(fields) = &mut self.fields
                 {
-                    fields.push(piece);
-                    if skipped == left
-                        && pseudo_fields_are_wrong(&self.fields.take().unwrap_or_default().concat())
-                    {
+                    fields.extend_from_slice(&piece);
+                    if skipped == left && pseudo_fields_are_wrong(&self.fields.take().unwrap_or_default()) {
                         return Err(Refusal::Malformed);
                     }
                 }
@@ -298,6 +296,7 @@ mod tests {
             assert_eq!(limit.unfinished(), expected);
         }
     }
+
     /// Field lines behind the prefix of their section (RFC 9204 §4.5), in a frame of HEADERS.
     #[test]
     fn a_pseudo_header_field_twice_or_behind_others_makes_a_request_malformed() {

@@ -203,6 +203,33 @@ async fn two_paths_or_one_behind_other_fields_make_a_request_malformed() {
     server.stop().await;
 }
 
+/// Eight of 50 kB, in all more than a connection may have.
+#[tokio::test(flavor = "multi_thread")]
+async fn malformed_fields_that_came_in_pieces_are_forgotten() {
+    let server = start(ServerConfig::default(), |_| Site::Generated).await;
+    let (connection, _control) = dial(&server).await;
+    let path = b"\x51\x09/bytes/10";
+    // 50 000 bytes, in seven bits of the first byte and in three more (RFC 7541 §5.1).
+    let agent = [&b"\x5f\x50\x7f\xd1\x85\x03"[..], &[b'a'; 50_000]].concat();
+    let fields = [&b"\0\0\xd1\xd7\x50\x09localhost"[..], path, &agent, path].concat();
+    for _ in 0..8 {
+        let (mut stream, mut answer) = connection.open_bi().await.expect("a stream");
+        let frame = [varint(0x01), varint(fields.len() as u64), fields.clone()].concat();
+        let (first, rest) = frame.split_at(frame.len() - 20);
+        stream.write_all(first).await.expect("sent");
+        // The server reads the first piece by itself.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        stream.write_all(rest).await.expect("sent");
+        let answer = tokio::time::timeout(TIMEOUT, answer.read_to_end(1000)).await.expect("in time");
+        assert!(
+            matches!(&answer, Err(noq::ReadToEndError::Read(noq::ReadError::Reset(code))) if u64::from(*code) == 0x10e),
+            "{answer:?}"
+        );
+    }
+    assert!(connection.close_reason().is_none(), "{:?}", connection.close_reason());
+    server.stop().await;
+}
+
 /// Bodies of requests whose answers are not read, and a QPACK encoder stream: nobody reads either.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_connection_sends_unread_is_bounded() {
