@@ -7,9 +7,6 @@
 //! | 2 | the input is refused: an option, a file, a name; nothing was run |
 //! | 3 | `link --strict`: the machine did not keep real time |
 //! | 130 | Ctrl-C ended a comparison |
-//!
-//! `diff` exits as diff(1) does: 0 if nothing differs beyond chance, 1 if something does, 2 if the
-//! comparison failed.
 
 use std::fmt;
 

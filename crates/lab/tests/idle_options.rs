@@ -105,8 +105,10 @@ fn an_option_is_reported_as_without_effect_if_and_only_if_it_has_none() {
 fn every_scheme_states_its_use_of_hints_history_routers_and_pacing() {
     let trace = trace();
     let mut wrong = vec![];
-    for family in headstart_startup::catalogue::families() {
-        let race = format!("--schemes {}", family.about().name);
+    let families = headstart_startup::catalogue::families().iter().map(|family| family.about().name);
+    let by_history = ["halfback(burst-by-history=on)", "halfback(threshold-by-history=on)"];
+    for scheme in families.chain(by_history) {
+        let race = format!("--schemes {scheme}");
         for (option, example) in [
             ("hint", "--hint 30%"),
             ("history", "--history 1"),

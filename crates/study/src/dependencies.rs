@@ -189,5 +189,7 @@ fn paces(setup: &Setup) -> bool {
 }
 
 fn draws_on_history(entry: &Entry) -> bool {
-    entry.needs == Needs::History || ["headstart", "pcp", "blitzstart"].contains(&entry.about().name)
+    entry.needs == Needs::History
+        || ["headstart", "pcp", "blitzstart"].contains(&entry.about().name)
+        || entry.name.as_str().contains("-by-history=on")
 }

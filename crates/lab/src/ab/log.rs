@@ -187,7 +187,6 @@ impl Log {
     }
 }
 
-/// The record in a line, if it has one: `scheme=... arm=...` to its end.
 /// True if the line has a time to the microsecond: of the connection's beginning, which is missing
 /// if nothing was sent, or of the line itself, as `serve` writes it.
 fn is_one_connection(line: &str, record: &str) -> bool {
@@ -196,6 +195,7 @@ fn is_one_connection(line: &str, record: &str) -> bool {
     record.contains("began=") || before.split_ascii_whitespace().any(is_time)
 }
 
+/// The record in a line, if it has one: `scheme=... arm=...` to its end.
 fn record_of(line: &str) -> Option<&str> {
     let from = if line.starts_with("scheme=") { 0 } else { line.find(" scheme=")? + 1 };
     let record = &line[from..];

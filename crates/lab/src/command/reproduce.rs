@@ -1,5 +1,6 @@
 //! `headstart reproduce`: a paper's experiments, run again.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -343,13 +344,14 @@ fn figures_with_numbers_of<'a>(paper: &'a Paper, asked: &str) -> Vec<&'a str> {
     let number = asked.strip_prefix("figure-").unwrap_or(asked);
     let names = |text: &str| {
         let figures = text.split_once("(Figure").map_or("", |(_, figures)| figures);
-        figures.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == number)
+        figures
+            .split(|letter: char| !letter.is_alphanumeric())
+            .any(|word| word == number && word.starts_with(|letter: char| letter.is_ascii_digit()))
     };
     let headlines = paper.headlines.iter().filter(|headline| names(&headline.paper));
-    let mut figures: Vec<&str> =
+    let figures: BTreeSet<&str> =
         headlines.flat_map(|headline| &headline.claims).map(|claim| claim.figure.as_str()).collect();
-    figures.dedup();
-    figures
+    figures.into_iter().collect()
 }
 
 fn built_in(name: &str) -> Result<&'static PaperFiles> {

@@ -35,7 +35,7 @@ pub struct JudgedFigure<'a> {
 pub struct JudgedClaim<'a> {
     /// The claim.
     pub claim: &'a Claim,
-    /// Findings under each variant that is shown; the first is the judge.
+    /// Findings under each variant; the first is the judge.
     pub findings: Vec<Finding>,
     /// The outcome.
     pub outcome: Outcome,
@@ -166,7 +166,7 @@ fn folded(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Columns of `claims.csv`: a row for each claim under each variant that is shown; columns after
+/// Columns of `claims.csv`: a row for each claim under each variant; columns after
 /// `verdict` are the claim's.
 pub const CLAIM_COLUMNS: [&str; 14] = [
     "figure", "claim", "source", "variant", "paper", "accepted", "ours", "low", "high", "shown", "verdict",

@@ -15,7 +15,7 @@ pub struct SharedCredit {
     /// First flights of other connections to this peer that are not acknowledged yet, in bytes.
     pub reserved: Bytes,
     /// Bytes that first flights to this peer may hold together. For a peer without a record: the
-    /// credit of first contacts with any peer. `None`: no flight has ended yet.
+    /// credit of first contacts with its prefix, or with any peer. `None`: no flight has ended yet.
     pub credit: Option<Bytes>,
 }
 
@@ -57,7 +57,8 @@ impl Revision {
 /// # Limits
 ///
 /// - Prefixes lie in a table of fixed size, by their hash. A newer one takes the place of an older
-///   one with the same index, which then starts from the credit of all again.
+///   one with the same index, which then starts from the credit of all again. A host with many more
+///   prefixes than places seldom has eight outcomes of one.
 #[derive(Clone, Debug, Default)]
 pub struct FirstContacts {
     all: Arc<AtomicU64>,
@@ -68,7 +69,7 @@ pub struct FirstContacts {
 /// half or more; fewer say less about the prefix than those of all do.
 pub const OWN_FROM: u64 = 8;
 
-/// 256 kB: more prefixes than come back to a host within an hour.
+/// They take 256 kB.
 const PREFIXES: usize = 1 << 15;
 
 /// A prefix in one word: 20 bits of its hash, four of the count of outcomes, 40 of the credit.

@@ -60,7 +60,7 @@ pub const ABOUT: About = About::new("jump-start", Needs::FlowSize, "all of the f
 crate::parameters! {
     /// Parameters of the scheme, with the source of each default.
     pub struct Params {
-        /// Segments that leave at once; the others follow over one RTT. Halfback §4.2.4 suggests 10
+        /// Segments that leave at once; the others follow paced. Halfback §4.2.4 suggests 10
         /// for very small flows.
         burst: u64 = 0, in 0..=10_000, from "JS: all is paced";
         /// Time over which the first flight is paced, as a share of the handshake RTT.
