@@ -164,9 +164,9 @@ impl Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It holds.
+    /// The claim holds within its tolerance.
     Holds,
-    /// It does not.
+    /// The claim does not hold.
     Differs,
     /// Three sets of seeds disagree on whether it holds.
     Undecided,

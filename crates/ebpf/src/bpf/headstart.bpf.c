@@ -139,7 +139,7 @@ struct {
 	__type(value, __u64);
 } strangers SEC(".maps");
 
-/* The same of a prefix. */
+/* Headstart: first contacts of one prefix (history/credit.rs). */
 struct hs_prefix {
 	__u64 credit;
 	__u64 outcomes;

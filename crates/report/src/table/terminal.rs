@@ -36,8 +36,8 @@ struct Block {
     value_width: usize,
     interval_width: usize,
     width: usize,
-    /// The same if its intervals had two ends: the columns that fit are then the same for other
-    /// seeds.
+    /// Width with intervals of two ends, whether it has them or not: the columns that fit are then
+    /// the same for other seeds.
     widest: usize,
 }
 

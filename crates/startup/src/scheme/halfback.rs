@@ -83,7 +83,7 @@ crate::parameters! {
         /// Segments that leave at once before the Pacing phase; HB §4.2.4 suggests 10 as a
         /// refinement.
         burst: u64 = 0, in 0..=10_000, from "HB §3.1";
-        /// Where there is a record, its window leaves at once instead, as in TCP-Cache.
+        /// The recorded window, if there is one, leaves at once instead, as in TCP-Cache.
         burst_by_history: bool = false, from "HB §4.2.4";
         /// Time over which the first flight is paced, as a share of the handshake RTT.
         pace_over: Ratio = Ratio::ONE, in Ratio::percent(1)..=Ratio::percent(1000), from "HB §3.1";
