@@ -86,9 +86,9 @@ fn gain_of_default(race: &Race) -> Option<String> {
     let (default, reference) = (of(DEFAULT)?, of(REFERENCE)?);
     let ratio = Measured::positive(default.iter().zip(reference).map(|(own, other)| own / other).collect());
     let ratio = with_interval(&ratio.interval(), 2);
-    ratio.starts_with(|digit: char| digit.is_ascii_digit()).then(|| {
-        format!(" {DEFAULT}, the default of `serve` and `tcp`, takes {ratio} of {REFERENCE}'s time.")
-    })
+    ratio
+        .starts_with(|digit: char| digit.is_ascii_digit())
+        .then(|| format!(" {DEFAULT}, the default of serve and tcp, takes {ratio} of {REFERENCE}'s time."))
 }
 
 /// The harm that is accepted.
