@@ -170,6 +170,47 @@ fn a_short_connection_measures_nothing_and_keeps_the_record() {
     assert_eq!(record(&connections[1]), record(&connections[2]));
 }
 
+/// A path that has become a fifth as fast, with a short queue: answers of 100 kB are much shorter
+/// than the recorded path, and lose.
+#[test]
+fn short_answers_that_lose_correct_a_record_that_is_too_fast() {
+    let slow = Rate::from_mbit_per_sec(5);
+    for scheme in ["wise-start", "s-cubic", "headstart"] {
+        let setup = server(scheme).history(shared_store());
+        let mut before = path(RTT);
+        for at in [0, 2_000] {
+            let transfer = Transfer::download(Time::from_millis(at), Bytes::new(2_000_000));
+            before.add(HOME, transfer, client(), &setup);
+        }
+        let visits = before.run(Time::from_millis(10_000));
+        assert_eq!(visits[1].report.record_outcome, RecordOutcome::Saved, "{scheme}");
+        let link = LinkPlan::new(slow, RTT / 2, Limit::packets(Packets::new(20)));
+        let mut after = ConnectionSet::new(PathPlan::link_and_delay(link, RTT / 2), 3);
+        for at in [10_000, 20_000, 30_000] {
+            let transfer = Transfer::download(Time::from_millis(at), Bytes::new(100_000));
+            after.add(HOME, transfer, client(), &setup);
+        }
+        let visits = after.run(Time::from_millis(100_000));
+        let known = |visit: usize| visits[visit].report.known.expect("a record").record.btl_bw;
+        let lost = |visit: usize| visits[visit].report.tally.lost;
+        let (first, second, third) = (known(0), known(1), known(2));
+        println!("{scheme}: {first}, {second}, {third}; lost {}, {}, {}", lost(0), lost(1), lost(2));
+        assert!(first > slow * 4 && !lost(0).is_zero(), "{scheme}: it meets {first}, loses {}", lost(0));
+        assert!(second < slow * 2, "{scheme}: the second visit meets {second}");
+        assert!(lost(2) < lost(0), "{scheme}: {} and then {} are lost", lost(0), lost(2));
+    }
+}
+
+#[test]
+fn a_short_flight_of_headstart_raises_its_record_where_the_path_did_not_spread_it() {
+    let setup = server("headstart").history(shared_store());
+    let visits = run_connections(&setup, &[0, 5_000, 10_000, 15_000], 100_000);
+    let known = |visit: usize| visits[visit].report.known.expect("a record").record.btl_bw;
+    println!("{}, {}, {}", known(1), known(2), known(3));
+    assert!(known(1) < RATE && known(2) > RATE, "{}, then {}", known(1), known(2));
+    assert!(known(3) > RATE, "{}", known(3));
+}
+
 fn shared_store() -> Arc<dyn Store> {
     Arc::new(Mutex::new(MemoryStore::new(100, FixedHash::default())))
 }

@@ -412,21 +412,26 @@ impl Sender {
     /// The path's record by this connection.
     ///
     /// A record is a delivery rate and a minimum RTT, never a window; only TCP-Cache, which is
-    /// nothing but a cached window, stores its window and threshold too. Application-limited
-    /// samples measure the application, and a flow shorter than the bandwidth-delay product
-    /// measures nothing: `None`, the previous record then stays. A sender that has not left slow
-    /// start may have measured no more than its window: the packet train of its first flight then
-    /// counts, too.
+    /// nothing but a cached window, stores its window and threshold too. `None`: this connection
+    /// measured nothing, and the previous record stays. Application-limited samples measure the
+    /// application. A flow shorter than the bandwidth-delay product measures nothing, unless its
+    /// first flight lost: then the record is too fast. A scheme with a credit measures by the
+    /// arrival of its own flight, however short, and looks at the samples itself.
+    ///
+    /// A sender that has not left slow start may have measured no more than its window: the packet
+    /// train of its first flight then counts, too.
     fn measured(&self, now: Time, used: Option<&Record>) -> Option<Record> {
+        let requirements = self.controller.scheme().requirements();
+        let has_lost = !self.tally.first_flight_lost.is_zero();
         let has_filled = used.and_then(Record::bdp).is_none_or(|bdp| self.tally.delivered >= bdp);
-        if self.rate.fastest().is_app_limited || !has_filled {
+        let is_limited = self.rate.fastest().is_app_limited || !(has_filled || has_lost);
+        if is_limited && !requirements.reserves_credit {
             return None;
         }
         let btl_bw = self.fastest?;
         let is_growing = self.controller.is_slow_start() && self.tally.lost.is_zero();
-        let is_cache = self.controller.scheme().requirements().caches_window;
-        let outcome =
-            if self.tally.first_flight_lost.is_zero() { FlightOutcome::Clean } else { FlightOutcome::Lossy };
+        let is_cache = requirements.caches_window;
+        let outcome = if has_lost { FlightOutcome::Lossy } else { FlightOutcome::Clean };
         Some(Record {
             saved_at: now,
             btl_bw: if is_growing { self.train.rate(self.packet, btl_bw) } else { btl_bw },

@@ -26,9 +26,10 @@
 //!    recorded rate. Ten segments or less leave at once (RFC 6928), and so below 10 ms.
 //! 4. Credit + 1/16 of the delivered bytes - 2 times the lost ones (p = 32): not above twice the
 //!    bytes in flight, not below ten segments. A mark counts as an eighth of the flight lost.
-//! 5. The recorded rate is that of the flight's arrival ([`FlightTrain`]), and twice that where the
-//!    path did not spread the flight; at least the delivery rate of the connection. After a loss or
-//!    a mark it is the rate that arrived, and the record is not clean.
+//! 5. The recorded rate is that of the flight's arrival ([`FlightTrain`]). Where the path did not
+//!    spread the flight it is twice that, and no less than before. It is at least the delivery rate
+//!    of the connection. After a loss or a mark it is the rate that arrived, and the record is not
+//!    clean. Slow start ends at 1.5 times what a path holds that spread the flight.
 //! 6. Neither credit nor rate ages. A false record costs one flight, which corrects it.
 //!
 //! ```text
@@ -143,6 +144,9 @@ const MARKED_SHARE: Ratio = Ratio::new(1, 8);
 const FLOOR: Ratio = Ratio::new(3, 4);
 /// A flight shorter than its limit leaves at most so many times as fast as over one RTT.
 const MOST_PACE: u64 = 2;
+/// Multiple of the bandwidth-delay product at which slow start ends: the first flight had to share
+/// the path.
+const ENOUGH: Ratio = Ratio::percent(150);
 /// Factor by which a record exceeds the rate of a flight that the path did not spread.
 const PROBE: u64 = 2;
 /// Noise of an RTT: a smaller excess over the expected one is not a queue.
@@ -201,6 +205,16 @@ impl Headstart {
             .clamp(self.initial_bytes(), LARGEST_WINDOW)
     }
 
+    /// The window has room for all that the path holds, as far as the spacing of the first flight
+    /// tells: more only queues.
+    fn fills_path(&self, ack: &Ack) -> bool {
+        self.is_settled
+            && self.allowance.pace.is_none()
+            && self.train.arrival(self.mss).is_some_and(|arrival| {
+                arrival.is_spread && self.allowance.window >= (arrival.rate * ack.rtt.min) * ENOUGH
+            })
+    }
+
     /// Revision of the credit by the first `known` bytes of the flight, of which some were lost.
     fn revision(&self, known: Bytes) -> Revision {
         let credit_gain = self.params.credit_gain;
@@ -215,13 +229,17 @@ impl Headstart {
     }
 
     /// The path's rate: that of the flight's arrival if the path was full, otherwise twice that, so
-    /// that the next flight finds out.
+    /// that the next flight finds out. A flight that did not fill the path is no evidence against a
+    /// larger rate on record.
     fn rate(&self, measured: Rate) -> Rate {
         let is_clean = self.lost.is_zero();
-        let rate = match (self.train.arrival(self.mss), &self.record) {
+        let arrival = self.train.arrival(self.mss);
+        let rate = match (arrival, &self.record) {
             (Some(arrival), _) if arrival.is_spread || !is_clean => arrival.rate,
-            (Some(arrival), _) => arrival.rate * PROBE,
-            (None, Some(before)) if is_clean => before.btl_bw,
+            (Some(arrival), None) => arrival.rate * PROBE,
+            (_, Some(before)) if is_clean => {
+                arrival.map_or(before.btl_bw, |it| before.btl_bw.max(it.rate * PROBE))
+            }
             _ => measured,
         };
         if is_clean { rate.max(measured) } else { rate }
@@ -285,8 +303,8 @@ impl Startup for Headstart {
             self.is_settled = true;
         }
         match self.growth.on_ack(&mut self.allowance.window, ack) {
-            Decision::Continue => Next::Stay,
-            Decision::Exit => Next::HandOver(HandOver::avoiding(self.allowance.window)),
+            Decision::Continue if !self.fills_path(ack) => Next::Stay,
+            Decision::Continue | Decision::Exit => Next::HandOver(HandOver::avoiding(self.allowance.window)),
         }
     }
 
