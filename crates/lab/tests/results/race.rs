@@ -215,8 +215,8 @@ fn pages_over_the_tcp_model_and_over_quic_agree_on_the_gain_of_a_fast_start() {
 #[cfg(feature = "quic")]
 const TIE: f64 = 0.03;
 
-/// Of two schemes, the faster one over the model is the faster one over the stack: at least five
-/// of ten pairs differ by more than a tie over both.
+/// Of two schemes, the faster one over the model is the faster one over the stack, which paces what
+/// a scheme does not: at least six of ten pairs differ by more than a tie over both.
 #[cfg(feature = "quic")]
 #[test]
 fn the_tcp_model_and_quic_agree_on_the_order_of_schemes_for_pages() {
@@ -227,8 +227,9 @@ fn the_tcp_model_and_quic_agree_on_the_order_of_schemes_for_pages() {
     for pages in ["--har ../examples/page.har", "--pages survey2010"] {
         let [tcp, quic] = ["tcp", "quic"].map(|transport| {
             let name = format!("order {transport} {}", pages.replace(['.', '/'], ""));
+            let pacing = if transport == "tcp" { "--pacing linux" } else { "--crypto null" };
             let line =
-                format!("{pages} --transport {transport} --crypto null --duration 30s --repeats 4 --schemes");
+                format!("{pages} --transport {transport} {pacing} --duration 30s --repeats 4 --schemes");
             told(&name, &format!("{line} {}", SCHEMES.join(",")));
             let (names, means) = (column(&name, "scheme"), column(&name, "mean_ms"));
             SCHEMES.map(|scheme| {
@@ -248,7 +249,8 @@ fn the_tcp_model_and_quic_agree_on_the_order_of_schemes_for_pages() {
                 }
             }
         }
-        assert!(agree >= 5, "{pages}: {agree} of ten pairs differ: {tcp:?} {quic:?}");
+        println!("{pages}: {agree} of ten pairs: {tcp:?} {quic:?}");
+        assert!(agree >= 6, "{pages}: {agree} of ten pairs differ: {tcp:?} {quic:?}");
     }
 }
 
