@@ -215,8 +215,8 @@ fn pages_over_the_tcp_model_and_over_quic_agree_on_the_gain_of_a_fast_start() {
 #[cfg(feature = "quic")]
 const TIE: f64 = 0.03;
 
-/// Of two schemes, the faster one over the model is the faster one over the stack, which paces what
-/// a scheme does not: at least six of ten pairs differ by more than a tie over both.
+/// Of two schemes, the faster one over the model is the faster one over the stack. The stack paces
+/// what a scheme does not. At least six of ten pairs differ by more than a tie over both.
 #[cfg(feature = "quic")]
 #[test]
 fn the_tcp_model_and_quic_agree_on_the_order_of_schemes_for_pages() {
