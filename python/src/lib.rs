@@ -22,7 +22,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Metadata, Schema};
 use headstart::command::call::{self, Answer, Stored};
 use headstart::progress::{ProgressState, StoppedRun};
-use headstart_report::rows::Kind;
+use headstart_report::rows::{self, Kind};
 use headstart_startup::catalogue::Entry;
 use headstart_study::schemes::with_foreign;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -160,8 +160,8 @@ fn array(kind: Kind, fields: impl Iterator<Item = String>) -> Result<(DataType, 
     })
 }
 
-fn table(rows: call::Table, answer: &Answer) -> Result<Table, String> {
-    let call::Table { columns, rows } = rows;
+fn table(rows: rows::Table, answer: &Answer) -> Result<Table, String> {
+    let rows::Table { columns, rows } = rows;
     let columns = columns.iter().enumerate().map(|(at, column)| {
         let array = array(column.kind, rows.iter().map(|row| row[at].clone()))
             .map_err(|error| format!("column {}: {error}", column.name))?;

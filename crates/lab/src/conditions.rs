@@ -4,11 +4,10 @@
 //! tables can be joined.
 
 use clap::ValueEnum;
-use headstart_report::rows::{Column, Kind};
+use headstart_report::rows::{Column, Table, Value};
 use headstart_units::{Ratio, Span};
 
 use crate::options::{BASES, HopLink, PACINGS, PROBES, SizeName, TraceFile, name_of};
-use crate::race::Value;
 use crate::setup::Setup;
 
 /// A condition: an option's column, and its value here.
@@ -80,9 +79,10 @@ const ROWS: &[Row] = &[
     ("drain", "drain_s", "time after the last arrival for flows to finish", |it| seconds(it.run.drain)),
 ];
 
-/// The names of the columns.
-pub fn columns() -> impl Iterator<Item = &'static str> {
-    ROWS.iter().map(|(_, name, ..)| *name)
+/// The columns with their descriptions.
+#[cfg(test)]
+pub fn columns() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ROWS.iter().map(|(_, name, about, _)| (*name, *about))
 }
 
 /// All conditions of `setup`, in the order of the columns.
@@ -96,9 +96,9 @@ pub fn conditions(setup: &Setup) -> Vec<Condition> {
 #[derive(Clone, Debug, Default)]
 pub struct ConditionColumns {
     /// Names and values before the measures.
-    pub before: Vec<(String, String)>,
+    pub before: Vec<(String, Value)>,
     /// Those behind them.
-    pub behind: Vec<(String, String)>,
+    pub behind: Vec<(String, Value)>,
 }
 
 impl ConditionColumns {
@@ -109,48 +109,33 @@ impl ConditionColumns {
         let conditions = conditions(setup);
         let same = |option: &str, name: &str| option.replace('-', "_") == name;
         let mut around = Self::default();
+        let column = |one: &Condition| (one.name.to_owned(), one.value.clone());
         for (name, typed) in varied {
-            let found: Vec<_> = conditions.iter().filter(|one| same(one.option, name)).collect();
-            around.before.extend(found.iter().map(|one| (one.name.to_owned(), one.value.to_string())));
-            if found.is_empty() {
-                around.before.push((name.clone(), typed.clone()));
+            let known = around.before.len();
+            around.before.extend(conditions.iter().filter(|one| same(one.option, name)).map(column));
+            if around.before.len() == known {
+                around.before.push((name.clone(), text(typed)));
             }
         }
         let rest = conditions.iter().filter(|one| varied.iter().all(|(name, _)| !same(one.option, name)));
-        around.behind.extend(rest.map(|one| (one.name.to_owned(), one.value.to_string())));
-        around.behind.push(("headstart".to_owned(), crate::VERSION.to_owned()));
+        around.behind.extend(rest.map(column));
+        around.behind.push(("headstart".to_owned(), text(crate::VERSION)));
         around
     }
 
-    /// The header of a table with these measures.
+    /// The same table with them.
     #[must_use]
-    pub fn header<'a>(&'a self, measures: &[(&'static str, Kind)]) -> Vec<&'a str> {
-        let names = |columns: &'a [(String, String)]| columns.iter().map(|(name, _)| name.as_str());
-        names(&self.before).chain(measures.iter().map(|(name, _)| *name)).chain(names(&self.behind)).collect()
-    }
-
-    /// The columns of such a table of `setup`, whose measures are of these kinds.
-    #[must_use]
-    pub fn columns(&self, setup: &Setup, measures: &[(&'static str, Kind)]) -> Vec<Column> {
-        let conditions = conditions(setup);
-        let names = |columns: &[(String, String)]| -> Vec<Column> {
-            let column = |(name, _): &(String, String)| {
-                let found = conditions.iter().find(|one| one.name == name);
-                Column::new(name, found.map_or(Kind::Text, |one| one.value.kind()))
-            };
-            columns.iter().map(column).collect()
+    pub fn around(&self, table: Table) -> Table {
+        let parts = |columns: &[(String, Value)]| -> (Vec<Column>, Vec<String>) {
+            let one = |(name, value): &(String, Value)| (Column::new(name, value.kind()), value.to_string());
+            columns.iter().map(one).unzip()
         };
-        let measures = measures.iter().map(|(name, kind)| Column::new(*name, *kind)).collect();
-        [names(&self.before), measures, names(&self.behind)].concat()
-    }
-
-    /// A row of it.
-    #[must_use]
-    pub fn row(&self, measures: Vec<String>) -> Vec<String> {
-        let values = |columns: &[(String, String)]| -> Vec<String> {
-            columns.iter().map(|(_, value)| value.clone()).collect()
-        };
-        [values(&self.before), measures, values(&self.behind)].concat()
+        let ((before, first), (behind, last)) = (parts(&self.before), parts(&self.behind));
+        let row = |row| [first.clone(), row, last.clone()].concat();
+        Table {
+            columns: [before, table.columns, behind].concat(),
+            rows: table.rows.into_iter().map(row).collect(),
+        }
     }
 }
 
@@ -231,20 +216,10 @@ fn flag(is: bool) -> Value {
     Value::Count(u64::from(is))
 }
 
-impl Value {
-    /// Kind of a column of such values.
-    #[must_use]
-    pub const fn kind(&self) -> Kind {
-        match self {
-            Self::Text(_) => Kind::Text,
-            Self::Count(_) => Kind::Count,
-            Self::Number(_) => Kind::Number,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use headstart_report::rows::Kind;
+
     use super::*;
     use crate::carrier::Carriers;
     use headstart_study::settings::Settings;
@@ -291,22 +266,5 @@ mod tests {
         names.sort();
         names.dedup();
         assert_eq!(names.len(), plain.len());
-    }
-
-    #[test]
-    fn the_dictionary_has_the_descriptions_from_here() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/data.md");
-        let text = std::fs::read_to_string(path).expect("it is there");
-        let begin = "| column | meaning |\n|---|---|\n";
-        let (before, rest) = text.split_once(begin).expect("a table");
-        let (table, behind) = rest.split_once("\n\n").expect("its end");
-        let rows: Vec<String> =
-            ROWS.iter().map(|(_, name, about, _)| format!("| `{name}` | {about} |")).collect();
-        if std::env::var_os("HEADSTART_WRITE_DOCS").is_some() {
-            let text = format!("{before}{begin}{}\n\n{behind}", rows.join("\n"));
-            std::fs::write(path, text).expect("it is written");
-        } else {
-            assert_eq!(table, rows.join("\n"), "write it with HEADSTART_WRITE_DOCS=1");
-        }
     }
 }

@@ -8,7 +8,7 @@
 //! | [`race`], [`capacity`], [`sweep`] | the comparisons |
 //! | [`crossing`] | crossings of the order of two schemes in a sweep |
 //! | `ab` | a rollout with two arms, judged from a server's log or counters |
-//! | [`conditions`], [`flows`] | the conditions as columns, and every flow as a row |
+//! | [`measures`], [`conditions`], [`flows`] | columns of files; every flow as a row |
 //! | [`verdict`] | the winner of a race |
 //! | [`headstart_paper`] | papers as plans and claims, run and checked |
 //! | [`show`] | tables, figures and reports of all these |
@@ -40,6 +40,7 @@ pub mod explore;
 pub mod flows;
 #[cfg(feature = "network")]
 pub mod link;
+pub mod measures;
 pub mod race;
 pub mod shard;
 pub mod show;

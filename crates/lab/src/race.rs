@@ -5,25 +5,24 @@
 //! from ten segments. The delay of the rest, compared with a run of slow start only, is the
 //! scheme's *harm*.
 
-use std::fmt;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Result;
 use headstart_report::jobs::JobStore;
-use headstart_report::rows::Kind;
+use headstart_report::rows::{Column, Table, Value};
 use headstart_sim::{Histogram, Seed, Totals};
 use headstart_startup::catalogue::{Entry, Needs};
-use headstart_units::Span;
-use serde::Serialize;
 
 use crate::estimate::Estimate;
 use crate::flow_trace::FlowTrace;
 use crate::flows::Flows;
+use crate::measures::{MEASURES, Measure, SeedRuns, times};
 use crate::options::{RouterName, SchemeName};
 use crate::progress::{Progress, Work};
 use crate::runner::{self, Job, JobResult, run_all};
 use crate::schemes;
-use crate::setup::{BESIDE, LONG, SchemeMix, Setup, TESTED};
+use crate::setup::{SchemeMix, Setup, TESTED};
 use crate::statistics::{Interval, mean, positive_mean_interval, positive_ratio_interval, share_interval};
 use crate::verdict::MOST_HARM;
 
@@ -73,7 +72,7 @@ impl Measured {
     }
 
     /// Of a quotient, paired by seed.
-    fn ratio(sample: &[f64], baseline: &[f64]) -> Self {
+    pub(crate) fn ratio(sample: &[f64], baseline: &[f64]) -> Self {
         let bare = mean(sample).zip(mean(baseline)).map(|(one, other)| one / other);
         let by_seed = sample.iter().zip(baseline).map(|(one, other)| one / other).collect();
         Self::new(positive_ratio_interval(sample, baseline), bare, by_seed)
@@ -89,29 +88,8 @@ pub struct SchemeResult {
     pub totals: Totals,
     /// The run's primary times (pages if pages are fetched, flows otherwise), all seeds together.
     pub times: Histogram,
-    /// Mean of those times in milliseconds.
-    pub mean_ms: Measured,
-    /// Their median.
-    pub p50_ms: Measured,
-    /// Their 99th percentile.
-    pub p99_ms: Measured,
-    /// Mean without the handshake.
-    pub transfer_ms: Measured,
-    /// Mean completion time of flows in round trips of their own path.
-    pub rounds: Measured,
-    /// Packets dropped by the bottleneck, as a share of those offered to it, in percent.
-    pub loss_percent: Measured,
-    /// Packets lost at random behind it, as a share of those that got there, in percent, where
-    /// there is random loss.
-    pub random_loss_percent: Option<Measured>,
-    /// Payload bytes sent over bytes delivered.
-    pub overhead: Measured,
-    /// Time of flows of the reference scheme beside this one, over their time among themselves.
-    pub harm: Measured,
-    /// Rate of long flows beside this scheme, over their rate beside the reference.
-    pub long_share: Option<Measured>,
-    /// Starts with a record, as a share of all.
-    pub history_hits: f64,
+    /// Measures over the seeds, by column.
+    pub measured: BTreeMap<&'static str, Measured>,
     /// Memory of the history for each recorded peer.
     pub history_bytes_per_peer: usize,
     /// Its place in the list of requested schemes; in the catalogue without such a list.
@@ -122,8 +100,6 @@ pub struct SchemeResult {
     pub has_fingerprint: bool,
     /// Data packets sent in all runs.
     pub data_packets: u64,
-    /// Its measures of the bottleneck and of its flows, by column.
-    pub measures: Vec<(&'static str, Measured)>,
     /// Its numbers for each seed.
     pub seeds: Vec<Row>,
     /// The traced flow, of the first seed.
@@ -328,218 +304,69 @@ fn expected_flows(setup: &Setup) -> f64 {
     payload * setup.run.duration.as_secs_f64() / setup.mean_bytes().max(1.0)
 }
 
-/// Times of one group of one run: pages where there are any, flows otherwise.
-fn times(totals: &Totals, is_pages: bool) -> &Histogram {
-    if is_pages { &totals.pages } else { &totals.completion }
-}
-
 fn tested_times(result: &JobResult, is_pages: bool) -> &Histogram {
     times(&result.groups[usize::from(TESTED)], is_pages)
 }
 
-fn millis(span: Option<Span>) -> f64 {
-    span.map_or(f64::NAN, Span::as_millis_f64)
-}
-
-fn scheme_result<'a>(
+fn scheme_result(
     entry: &'static Entry,
-    results: &'a [JobResult],
-    baseline: &'a [JobResult],
+    results: &[JobResult],
+    baseline: &[JobResult],
     seeds: &[u64],
     has_arrivals: &[bool],
     is_pages: bool,
 ) -> SchemeResult {
-    let counting = |results: &mut dyn Iterator<Item = &'a JobResult>| -> Vec<&'a JobResult> {
-        results.zip(has_arrivals).filter(|(_, has)| **has).map(|(result, _)| result).collect()
-    };
-    let alone = counting(&mut results.iter().step_by(2));
-    let mixed = counting(&mut results.iter().skip(1).step_by(2));
-    let all_baseline = baseline;
-    let baseline = counting(&mut baseline.iter());
-    let tested = |result: &&JobResult| result.groups[usize::from(TESTED)].clone();
-    let each = |figure: &dyn Fn(&Totals) -> f64| -> Measured {
-        Measured::positive(alone.iter().map(|result| figure(&result.groups[usize::from(TESTED)])).collect())
-    };
+    let all: Vec<SeedRuns<'_>> = results
+        .chunks(2)
+        .zip(baseline)
+        .map(|(runs, reference)| SeedRuns { alone: &runs[0], mixed: &runs[1], reference, is_pages })
+        .collect();
+    let counting: Vec<SeedRuns<'_>> =
+        all.iter().zip(has_arrivals).filter(|(_, has)| **has).map(|(runs, _)| *runs).collect();
     let mut totals = Totals::default();
-    alone.iter().map(tested).for_each(|part| totals.merge(&part));
-
-    // With few flows in a seed none may be beside the scheme; then harm is not defined.
-    let beside = |result: &JobResult| millis(times(&result.groups[usize::from(BESIDE)], is_pages).mean());
-    let (suffered, otherwise): (Vec<f64>, Vec<f64>) = mixed
-        .iter()
-        .zip(&baseline)
-        .map(|(mixed, baseline)| (beside(mixed), beside(baseline)))
-        .filter(|(_, otherwise)| otherwise.is_finite())
-        .unzip();
-    let long = |result: &&JobResult| result.groups[usize::from(LONG)].delivered.get() as f64;
-    let long_share = (baseline.iter().map(long).sum::<f64>() > 0.0).then(|| {
-        let here: Vec<f64> = alone.iter().map(long).collect();
-        let there: Vec<f64> = baseline.iter().map(long).collect();
-        Measured::ratio(&here, &there)
-    });
-    let losses: Vec<f64> = alone.iter().map(|result| loss_percent(result) / 100.0).collect();
+    counting.iter().for_each(|runs| totals.merge(runs.totals()));
+    let measured = |measure: &Measure| Some((measure.name, measure.measured(&counting)?));
     SchemeResult {
         entry,
         times: times(&totals, is_pages).clone(),
-        mean_ms: each(&|totals| millis(times(totals, is_pages).mean())),
-        p50_ms: each(&|totals| millis(times(totals, is_pages).quantile(500))),
-        p99_ms: each(&|totals| millis(times(totals, is_pages).quantile(990))),
-        transfer_ms: each(&|totals| millis(totals.transfer.mean())),
-        rounds: each(&Totals::mean_rounds),
-        loss_percent: Measured::percent(&losses),
-        random_loss_percent: alone
-            .iter()
-            .map(|result| result.at_random.share())
-            .collect::<Option<Vec<f64>>>()
-            .filter(|shares| !shares.is_empty())
-            .map(|shares| Measured::percent(&shares)),
-        overhead: each(&overhead),
-        harm: Measured::ratio(&suffered, &otherwise),
-        long_share,
-        history_hits: totals.history_hits as f64 / (totals.flows as f64).max(1.0),
-        history_bytes_per_peer: alone.first().map_or(0, |result| result.history_bytes_per_peer),
+        measured: MEASURES.iter().filter_map(measured).collect(),
+        history_bytes_per_peer: counting.first().map_or(0, |runs| runs.alone.history_bytes_per_peer),
         fingerprint: results.iter().fold(0, |folded: u64, result| folded.rotate_left(7) ^ result.fingerprint),
         has_fingerprint: results.iter().all(|result| result.fingerprint != 0),
         asked_at: 0,
         data_packets: results.iter().map(|result| result.data_packets).sum(),
-        has_counts: alone.iter().all(|result| result.has_counts),
-        invalid: invalid(results.iter().chain(all_baseline)),
-        measures: {
-            let of_seeds: Vec<_> = alone.iter().map(|result| measures(result)).collect();
-            // Columns are the same where no flow arrived.
-            let names = results.first().map(measures).into_iter().flatten();
-            let sample = |at: usize| -> Vec<f64> {
-                of_seeds.iter().map(|of_seed| of_seed[at].1).filter(|value| value.is_finite()).collect()
-            };
-            let named = |(at, (name, _))| (name, Measured::positive(sample(at)));
-            names.enumerate().map(named).collect()
-        },
+        has_counts: counting.iter().all(|runs| runs.alone.has_counts),
+        invalid: invalid(results.iter().chain(baseline)),
         view: FlowTrace::default(),
-        seeds: results
-            .chunks(2)
-            .zip(all_baseline)
-            .zip(seeds)
-            .map(|((runs, baseline), seed)| seed_row(entry, *seed, [&runs[0], &runs[1], baseline], is_pages))
-            .collect(),
+        seeds: all.iter().zip(seeds).map(|(runs, seed)| seed_row(entry, *seed, runs)).collect(),
         totals,
     }
 }
 
-/// The numbers of one seed: of the run alone, the mixed one, and the one with the reference only.
-fn seed_row(entry: &Entry, seed: u64, runs: [&JobResult; 3], is_pages: bool) -> Row {
-    let [alone, mixed, reference] = runs;
-    let totals = &alone.groups[usize::from(TESTED)];
-    let time = |per_mille| number(millis(times(totals, is_pages).quantile(per_mille)));
-    let beside = |run: &JobResult| millis(times(&run.groups[usize::from(BESIDE)], is_pages).mean());
-    let long = |run: &JobResult| run.groups[usize::from(LONG)].delivered.get();
-    let counted = |value: u64| if alone.has_counts { Value::Count(value) } else { Value::Number(None) };
-    let mut row = vec![
-        ("scheme", Value::Text(entry.name.to_string())),
-        ("seed", Value::Count(seed)),
-        ("mean_ms", number(millis(times(totals, is_pages).mean()))),
-        ("p50_ms", time(500)),
-        ("p99_ms", time(990)),
-        ("mean_without_handshake_ms", number(millis(totals.transfer.mean()))),
-        ("mean_round_trips", number(totals.mean_rounds())),
-        ("loss_percent", number(loss_percent(alone))),
-        ("random_loss_percent", number(alone.at_random.share().map_or(f64::NAN, |share| 100.0 * share))),
-        ("bytes_sent_over_useful", number(if alone.has_counts { overhead(totals) } else { f64::NAN })),
-        ("beside_mean_ms", number(beside(mixed))),
-        ("reference_mean_ms", number(beside(reference))),
-        ("harm", number(beside(mixed) / beside(reference))),
-        ("long_delivered_bytes", Value::Count(long(alone))),
-        ("reference_long_delivered_bytes", Value::Count(long(reference))),
-        ("flows", Value::Count(totals.flows)),
-        ("unfinished", Value::Count(totals.unfinished)),
-        ("retransmissions", counted(totals.counts.retransmissions)),
-        ("copies", counted(totals.counts.copies)),
-        ("timeouts", counted(totals.counts.timeouts)),
-        ("invalid_runs", Value::Count(invalid(runs.into_iter()).0 as u64)),
-    ];
-    row.extend(measures(alone).into_iter().map(|(name, value)| (name, number(value))));
-    row
-}
-
-/// Measures of the bottleneck and of a run's flows, by column; NaN without a measurement.
-fn measures(result: &JobResult) -> Vec<(&'static str, f64)> {
-    let totals = &result.groups[usize::from(TESTED)];
-    let seconds = result.ended_at as f64 / 1e9;
-    let throughput = if seconds > 0.0 { result.bottleneck_bytes as f64 * 8.0 / seconds } else { f64::NAN };
-    let waits =
-        |which: fn((u64, u64)) -> u64| result.waits.map_or(f64::NAN, |waits| which(waits) as f64 / 1e6);
-    let ratio = |span: Option<Span>| span.map_or(f64::NAN, |span| span.as_nanos() as f64 / 1e6);
-    let of_size = |bin| millis(totals.mean_of_size(bin));
-    let long = &result.groups[usize::from(LONG)];
-    vec![
-        ("throughput_bits_per_s", throughput),
-        ("utilisation_percent", 100.0 * result.bottleneck_bytes as f64 / result.bottleneck_capacity as f64),
-        ("queueing_delay_mean_ms", waits(|(mean, _)| mean)),
-        ("queueing_delay_p95_ms", waits(|(_, p95)| p95)),
-        ("jain_index", totals.jain().unwrap_or(f64::NAN)),
-        ("long_jain_index", long.jain().unwrap_or(f64::NAN)),
-        ("slowdown_mean", ratio(totals.slowdown.mean())),
-        ("slowdown_p99", ratio(totals.slowdown.quantile(990))),
-        ("mean_ms_to_10kB", of_size(0)),
-        ("mean_ms_to_100kB", of_size(1)),
-        ("mean_ms_to_1MB", of_size(2)),
-        ("mean_ms_to_10MB", of_size(3)),
-        ("mean_ms_above_10MB", of_size(4)),
-    ]
-}
-
-/// Payload bytes sent over payload bytes delivered; NaN if none was delivered.
-fn overhead(totals: &Totals) -> f64 {
-    if totals.delivered.is_zero() { f64::NAN } else { totals.overhead() }
-}
-
-/// Packets that the bottleneck dropped, of those offered to it.
-fn loss_percent(result: &JobResult) -> f64 {
-    100.0 * result.bottleneck.1 as f64 / (result.bottleneck.0 as f64).max(1.0)
+/// The numbers of one seed.
+fn seed_row(entry: &Entry, seed: u64, runs: &SeedRuns<'_>) -> Row {
+    let keys = [("scheme", Value::Text(entry.name.to_string())), ("seed", Value::Count(seed))];
+    let of = |measure: &Measure| Some((measure.name, measure.of_seed(runs)?));
+    keys.into_iter().chain(MEASURES.iter().filter_map(of)).collect()
 }
 
 /// Runs for which the machine was too busy, and all.
-fn invalid<'a>(results: impl Iterator<Item = &'a JobResult>) -> (usize, usize) {
-    results.fold((0, 0), |(bad, all), result| (bad + usize::from(result.invalid.is_some()), all + 1))
+pub(crate) fn invalid<'a>(results: impl IntoIterator<Item = &'a JobResult>) -> (usize, usize) {
+    results
+        .into_iter()
+        .fold((0, 0), |(bad, all), result| (bad + usize::from(result.invalid.is_some()), all + 1))
 }
 
 /// A scheme's result as machines read it: its numbers by name, in order.
 pub type Row = Vec<(&'static str, Value)>;
 
-fn texts(row: &Row) -> Vec<String> {
-    row.iter().map(|(_, value)| value.to_string()).collect()
-}
-
-fn kinds(row: &Row) -> Vec<(&'static str, Kind)> {
-    row.iter().map(|(name, value)| (*name, value.kind())).collect()
-}
-
-/// A number of a row, or a text.
-#[derive(Clone, Debug, Serialize)]
-#[serde(untagged)]
-pub enum Value {
-    /// A text.
-    Text(String),
-    /// A count.
-    Count(u64),
-    /// A measurement, if there is one.
-    Number(Option<f64>),
-}
-
-impl fmt::Display for Value {
-    /// Values without a measurement are empty.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(text) => f.write_str(text),
-            Self::Count(count) => count.fmt(f),
-            Self::Number(Some(number)) => number.fmt(f),
-            Self::Number(None) => Ok(()),
-        }
+fn table(rows: &[Row]) -> Table {
+    let column = |(name, value): &(&str, Value)| Column::new(*name, value.kind());
+    let texts = |row: &Row| row.iter().map(|(_, value)| value.to_string()).collect();
+    Table {
+        columns: rows.first().into_iter().flatten().map(column).collect(),
+        rows: rows.iter().map(texts).collect(),
     }
-}
-
-/// Six decimals: further ones are noise, and noise differs by how it is printed.
-fn number(value: f64) -> Value {
-    Value::Number(value.is_finite().then(|| (value * 1e6).round() / 1e6))
 }
 
 impl SchemeResult {
@@ -549,79 +376,39 @@ impl SchemeResult {
         if self.has_fingerprint { format!("fp:{:016x}", self.fingerprint) } else { String::new() }
     }
 
-    /// Its row.
+    /// The row of `race.csv`.
     #[must_use]
     pub fn row(&self) -> Row {
-        let totals = &self.totals;
-        let mut row = vec![
-            ("scheme", Value::Text(self.entry.name.to_string())),
-            ("mean_ms", number(self.mean_ms.value)),
-            ("mean_ms_low", number(self.mean_ms.low)),
-            ("mean_ms_high", number(self.mean_ms.high)),
-            ("p50_ms", number(self.p50_ms.value)),
-            ("p99_ms", number(self.p99_ms.value)),
-            ("mean_without_handshake_ms", number(self.transfer_ms.value)),
-            ("mean_round_trips", number(self.rounds.value)),
-            ("loss_percent", number(self.loss_percent.value)),
-            (
-                "random_loss_percent",
-                number(self.random_loss_percent.as_ref().map_or(f64::NAN, |loss| loss.value)),
-            ),
-            ("bytes_sent_over_useful", number(self.overhead.value)),
-            ("harm", number(self.harm.value)),
-            ("harm_low", number(self.harm.low)),
-            ("harm_high", number(self.harm.high)),
-            ("long_flow_share", number(self.long_share.as_ref().map_or(f64::NAN, |share| share.value))),
-            ("flows", Value::Count(totals.flows)),
-            ("unfinished", Value::Count(totals.unfinished)),
-            ("retransmissions", Value::Count(totals.counts.retransmissions)),
-            ("copies", Value::Count(totals.counts.copies)),
-            ("timeouts", Value::Count(totals.counts.timeouts)),
-            ("probes", Value::Count(totals.counts.probes)),
-            ("duplicates", Value::Count(totals.duplicates)),
-            ("history_hit_rate", number(self.history_hits)),
-            ("history_bytes_per_peer", Value::Count(self.history_bytes_per_peer as u64)),
-            ("rate_requests", Value::Count(totals.rate_requests)),
-            ("rate_grants", Value::Count(totals.granted)),
-            ("granted_starts_with_loss", Value::Count(totals.granted_and_failed)),
-            ("fingerprint", Value::Text(self.fingerprint())),
-            ("invalid_runs", Value::Count(self.invalid.0 as u64)),
-        ];
-        row.extend(self.measures.iter().map(|(name, measured)| (*name, number(measured.value))));
-        row
+        let scheme = ("scheme", Value::Text(self.entry.name.to_string()));
+        let of = |measure: &Measure| Some((measure.name, measure.of_scheme(self)?));
+        std::iter::once(scheme).chain(MEASURES.iter().filter_map(of)).collect()
     }
 
-    /// A measure by its column.
+    /// Starts with a record, as a share of all.
     #[must_use]
-    pub fn measure(&self, name: &str) -> Option<&Measured> {
-        let found = self.measures.iter().find(|(column, _)| *column == name);
-        found.map(|(_, measured)| measured).filter(|measured| measured.value.is_finite())
+    pub fn history_hits(&self) -> f64 {
+        self.totals.history_hits as f64 / (self.totals.flows as f64).max(1.0)
+    }
+
+    /// Mean time in milliseconds.
+    #[must_use]
+    pub fn mean(&self) -> &Measured {
+        &self.measured["mean_ms"]
+    }
+
+    /// A measure by its column, if there is a value.
+    #[must_use]
+    pub fn known(&self, name: &str) -> Option<&Measured> {
+        self.measured.get(name).filter(|measured| measured.value.is_finite())
     }
 }
 
 impl Race {
-    /// The columns of the rows, with the kinds of their fields.
+    /// The rows of `race.csv` and those of `seeds.csv`, without conditions.
     #[must_use]
-    pub fn kinds(&self) -> Vec<(&'static str, Kind)> {
-        self.scheme_results.first().map(|first| kinds(&first.row())).unwrap_or_default()
-    }
-
-    /// The same of [`Self::seeds`].
-    #[must_use]
-    pub fn seed_kinds(&self) -> Vec<(&'static str, Kind)> {
-        let first = self.scheme_results.iter().find_map(|scheme_result| scheme_result.seeds.first());
-        first.map(kinds).unwrap_or_default()
-    }
-
-    /// The rows as text.
-    #[must_use]
-    pub fn rows(&self) -> Vec<Vec<String>> {
-        self.scheme_results.iter().map(|scheme_result| texts(&scheme_result.row())).collect()
-    }
-
-    /// The numbers of each scheme and seed, as text.
-    #[must_use]
-    pub fn seeds(&self) -> Vec<Vec<String>> {
-        self.scheme_results.iter().flat_map(|scheme_result| &scheme_result.seeds).map(texts).collect()
+    pub fn tables(&self) -> [Table; 2] {
+        let results = || self.scheme_results.iter();
+        let seeds = results().flat_map(|scheme_result| scheme_result.seeds.iter().cloned());
+        [results().map(SchemeResult::row).collect(), seeds.collect::<Vec<_>>()].map(|rows| table(&rows))
     }
 }

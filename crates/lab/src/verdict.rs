@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use headstart_report::statistics::{Interval, may_be_smallest, simultaneous};
 use headstart_startup::scheme::Scheme;
 
-use crate::race::{Measured, Race, SchemeResult};
+use crate::race::{Race, SchemeResult};
 use crate::setup::REFERENCE;
 
 /// The flows that a scheme harms.
@@ -85,7 +85,7 @@ impl SchemeResult {
     /// The worse of the costs to short flows and to long flows: by the verdict, then the larger.
     /// `None` without other flows. Its interval is one of `count` that hold at once.
     fn worst_harm(&self, most: f64, count: usize) -> Option<Harm> {
-        let seeds = self.mean_ms.by_seed.len();
+        let seeds = self.mean().by_seed.len();
         let known = |interval: Interval| {
             if seeds >= LEAST_SEEDS {
                 simultaneous(interval, seeds - 1, count)
@@ -93,8 +93,9 @@ impl SchemeResult {
                 Interval { low: f64::NAN, high: f64::NAN, ..interval }
             }
         };
-        let short = Harm { interval: known(self.harm.interval()), harmed: HarmedFlows::ShortFlows };
-        let long = self.long_share.as_ref().map(|share| Harm {
+        let short =
+            Harm { interval: known(self.measured["harm"].interval()), harmed: HarmedFlows::ShortFlows };
+        let long = self.known("long_flow_share").map(|share| Harm {
             interval: known(Interval {
                 value: 1.0 / share.value,
                 low: 1.0 / share.high,
@@ -112,7 +113,7 @@ impl SchemeResult {
 
     /// It can be ranked: transfers finished, and the machine kept up.
     fn counts(&self) -> bool {
-        self.invalid.0 == 0 && self.mean_ms.value.is_finite() && !self.is_unfinished()
+        self.invalid.0 == 0 && self.mean().value.is_finite() && !self.is_unfinished()
     }
 
     /// No flow of it was finished: its times are ages at the end of a run.
@@ -187,7 +188,7 @@ impl Race {
     /// Those of `places` that may be the fastest, the smallest mean first.
     fn fastest_of(&self, places: Vec<usize>) -> Vec<usize> {
         let samples: Vec<&[f64]> =
-            places.iter().map(|place| self.scheme_results[*place].mean_ms.by_seed.as_slice()).collect();
+            places.iter().map(|place| self.scheme_results[*place].mean().by_seed.as_slice()).collect();
         let may_be = may_be_smallest(&samples);
         let mut fastest: Vec<usize> =
             places.into_iter().zip(may_be).filter(|(_, may_be)| *may_be).map(|(place, _)| place).collect();
@@ -222,15 +223,17 @@ impl Race {
     pub fn sort(&self, places: &mut [usize], key: SortKey) {
         let value = |place: &usize| {
             let scheme_result = &self.scheme_results[*place];
-            let number =
-                |measured: &Measured| if measured.value.is_nan() { f64::INFINITY } else { measured.value };
+            let number = |name| {
+                let value = scheme_result.measured[name].value;
+                if value.is_nan() { f64::INFINITY } else { value }
+            };
             match key {
-                SortKey::Time => number(&scheme_result.mean_ms),
-                SortKey::P50 => number(&scheme_result.p50_ms),
-                SortKey::P99 => number(&scheme_result.p99_ms),
-                SortKey::Rtts => number(&scheme_result.rounds),
-                SortKey::Loss => number(&scheme_result.loss_percent),
-                SortKey::Sent => number(&scheme_result.overhead),
+                SortKey::Time => number("mean_ms"),
+                SortKey::P50 => number("p50_ms"),
+                SortKey::P99 => number("p99_ms"),
+                SortKey::Rtts => number("mean_round_trips"),
+                SortKey::Loss => number("loss_percent"),
+                SortKey::Sent => number("bytes_sent_over_useful"),
                 SortKey::Harm => {
                     let harm = self.worst_harm(scheme_result);
                     harm.map_or(f64::INFINITY, |harm| harm.interval.value)
@@ -270,6 +273,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::flow_trace::FlowTrace;
+    use crate::race::Measured;
     use crate::schemes;
 
     /// A result under construction.
@@ -277,40 +281,35 @@ pub(crate) mod tests {
 
     impl ResultBuilder {
         pub fn harm_of(mut self, by_seed: &[f64]) -> Self {
-            self.0.harm = Measured::positive(by_seed.to_vec());
+            self.0.measured.insert("harm", Measured::positive(by_seed.to_vec()));
             self
         }
 
         pub fn long_share_of(mut self, by_seed: &[f64]) -> Self {
-            self.0.long_share = Some(Measured::positive(by_seed.to_vec()));
+            self.0.measured.insert("long_flow_share", Measured::positive(by_seed.to_vec()));
             self
         }
     }
 
     /// Of these means by seed, without harm.
     pub fn scheme_result(name: &str, by_seed: &[f64]) -> ResultBuilder {
-        let positive = || Measured::positive(by_seed.to_vec());
+        let all = |value: f64| vec![value; by_seed.len()];
         ResultBuilder(SchemeResult {
             entry: schemes::find(name).expect("in the catalogue"),
             totals: Totals::default(),
             times: Histogram::default(),
-            mean_ms: positive(),
-            p50_ms: positive(),
-            p99_ms: positive(),
-            transfer_ms: positive(),
-            rounds: positive(),
-            loss_percent: Measured::percent(&vec![0.0; by_seed.len()]),
-            random_loss_percent: None,
-            overhead: Measured::positive(vec![1.0; by_seed.len()]),
-            harm: Measured::positive(vec![1.0; by_seed.len()]),
-            long_share: None,
-            history_hits: 0.0,
+            measured: [
+                ("mean_ms", Measured::positive(by_seed.to_vec())),
+                ("loss_percent", Measured::percent(&all(0.0))),
+                ("bytes_sent_over_useful", Measured::positive(all(1.0))),
+                ("harm", Measured::positive(all(1.0))),
+            ]
+            .into(),
             history_bytes_per_peer: 0,
             asked_at: 0,
             fingerprint: 0,
             has_fingerprint: true,
             data_packets: 0,
-            measures: vec![],
             seeds: vec![],
             view: FlowTrace::default(),
             has_counts: true,
@@ -320,7 +319,7 @@ pub(crate) mod tests {
 
     /// Of these, each with another fingerprint unless it has one, in the order of the list.
     pub fn race(scheme_results: Vec<SchemeResult>) -> Race {
-        let seeds = scheme_results[0].mean_ms.by_seed.len();
+        let seeds = scheme_results[0].mean().by_seed.len();
         let numbered = scheme_results.into_iter().enumerate().map(|(place, scheme_result)| SchemeResult {
             asked_at: place,
             fingerprint: if scheme_result.fingerprint == 0 {

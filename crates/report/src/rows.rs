@@ -19,6 +19,8 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use serde::Serialize;
+
 use crate::output::{OutputError, csv_writer};
 
 #[cfg(feature = "parquet")]
@@ -154,6 +156,23 @@ impl Column {
     }
 }
 
+/// A table as text; an empty field was not measured.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// Its rows.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// The names of its columns.
+    #[must_use]
+    pub fn header(&self) -> Vec<&str> {
+        self.columns.iter().map(|column| column.name.as_str()).collect()
+    }
+}
+
 /// Type of the fields of a column. An empty field was not measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -163,6 +182,42 @@ pub enum Kind {
     Count,
     /// Numbers.
     Number,
+}
+
+/// A field of a row.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// A text.
+    Text(String),
+    /// A count.
+    Count(u64),
+    /// A measurement, if there is one.
+    Number(Option<f64>),
+}
+
+impl fmt::Display for Value {
+    /// Values without a measurement are empty.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Count(count) => count.fmt(f),
+            Self::Number(Some(number)) => number.fmt(f),
+            Self::Number(None) => Ok(()),
+        }
+    }
+}
+
+impl Value {
+    /// Kind of a column of such values.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Text(_) => Kind::Text,
+            Self::Count(_) => Kind::Count,
+            Self::Number(_) => Kind::Number,
+        }
+    }
 }
 
 /// A row file that is being written.

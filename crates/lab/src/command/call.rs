@@ -10,7 +10,7 @@ use anyhow::bail;
 use clap::FromArgMatches as _;
 use clap::error::{ContextKind, ContextValue};
 use headstart_report::jobs::JobStore;
-use headstart_report::rows::{Column, Kind};
+use headstart_report::rows::{Column, Kind, Table, Value};
 use headstart_study::dependencies::idle;
 use headstart_study::study::plain;
 use serde_json::value::RawValue;
@@ -25,19 +25,10 @@ use crate::errors::{Refuse as _, one_line};
 use crate::estimate::Estimate;
 use crate::flows::Flows;
 use crate::output::Folder;
-use crate::race::{self, Value};
+use crate::race;
 use crate::setup::Setup;
 use crate::show::flow::{COLUMNS, rows};
 use crate::sweep::Point;
-
-/// A table as text; an empty field was not measured.
-#[derive(Clone, Debug, Default)]
-pub struct Table {
-    /// Its columns.
-    pub columns: Vec<Column>,
-    /// Its rows.
-    pub rows: Vec<Vec<String>>,
-}
 
 /// Results of a command.
 #[derive(Clone, Debug, Default)]
@@ -92,13 +83,8 @@ pub fn race(options: &[String], folder: &Path) -> Result<Answer> {
     let (mut result, capacities) = racing::measure(&setup, rest.capacity, &mut flows, &store)?;
     result.most_harm = rest.most_harm.as_f64();
     flows.map(Flows::finish).transpose()?;
-    let named = |kinds: Vec<(&'static str, Kind)>| {
-        kinds.into_iter().map(|(name, kind)| Column::new(name, kind)).collect()
-    };
-    let mut tables = vec![
-        ("schemes".to_owned(), Table { columns: named(result.kinds()), rows: result.rows() }),
-        ("seeds".to_owned(), Table { columns: named(result.seed_kinds()), rows: result.seeds() }),
-    ];
+    let [schemes, seeds] = result.tables();
+    let mut tables = vec![("schemes".to_owned(), schemes), ("seeds".to_owned(), seeds)];
     if let Some(capacities) = &capacities {
         let columns = vec![
             Column::new("scheme", Kind::Text),
@@ -133,20 +119,16 @@ pub fn sweep(options: &[String], folder: &Path, stored: Stored) -> Result<Answer
         store.insert(&key, &RawValue::from_string(result)?)?;
     }
     let mut flows = Flows::open(flows.as_ref(), &points[0].1, &store).or_refuse()?;
-    let sweeping::Tables { columns: [columns, seed_columns], rows: [rows, seed_rows], .. } =
+    let sweeping::Tables { tables: [all, seeds], .. } =
         sweeping::measure(points.iter(), &store, flows.as_mut(), |_, _| ())?;
     flows.map(Flows::finish).transpose()?;
-    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    let json = format::document(&command, &names, &rows)?;
+    let json = format::document(&command, &all.header(), &all.rows)?;
     let (point, setup) = &points[0];
     let is_constant = |one: &conditions::Condition| {
         point.varied.iter().all(|(name, _)| one.option.replace('-', "_") != *name)
     };
     let constant = conditions(setup).into_iter().filter(is_constant).collect();
-    let tables = vec![
-        ("points".to_owned(), Table { columns, rows }),
-        ("seeds".to_owned(), Table { columns: seed_columns, rows: seed_rows }),
-    ];
+    let tables = vec![("points".to_owned(), all), ("seeds".to_owned(), seeds)];
     Ok(Answer { tables, command, conditions: object(constant)?, json: Some(json), notes })
 }
 

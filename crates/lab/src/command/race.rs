@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use headstart_report::jobs::JobStore;
-use headstart_report::rows::RowFile;
+use headstart_report::rows::{RowFile, Value};
 use headstart_units::Ratio;
 
 use super::format::Format;
@@ -18,7 +18,7 @@ use crate::estimate::Estimate;
 use crate::flows::Flows;
 use crate::output::Folder;
 use crate::progress::Progress;
-use crate::race::{self, Race, Value};
+use crate::race::{self, Race};
 use crate::setup::Setup;
 use crate::show;
 use crate::verdict::SortKey;
@@ -119,20 +119,18 @@ pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
     // The results are printed before anything is written: a full disk loses none of them.
     let json = json(&command_line(), &setup, &result, capacities.as_deref())?;
     let around = conditions::ConditionColumns::new(&setup, &[]);
-    let rows = |rows: Vec<Vec<String>>| rows.into_iter().map(|row| around.row(row));
-    let header = around.header(&result.kinds());
-    let csv_rows: Vec<Vec<String>> = rows(result.rows()).collect();
+    let [schemes, seeds] = result.tables().map(|table| around.around(table));
     match args.format {
         Format::Table => print_race(&setup, &result, args.sort, capacities.as_deref())?,
-        other => other.print(&header, &csv_rows, || Ok(json.clone()))?,
+        other => other.print(&schemes.header(), &schemes.rows, || Ok(json.clone()))?,
     }
     let folder = store.folder().clone();
     let report = show::race::report(&setup, &result, args.sort, capacities.as_deref(), &command_line());
     let page = folder.write("report.html", report.html().as_bytes());
     let place = page.as_ref().map(|page| page.display().to_string()).unwrap_or_default();
     terminal::written([
-        folder.write_csv("race.csv", &header, &csv_rows).map(drop),
-        folder.write_csv("seeds.csv", &around.header(&result.seed_kinds()), rows(result.seeds())).map(drop),
+        folder.write_csv("race.csv", &schemes.header(), &schemes.rows).map(drop),
+        folder.write_csv("seeds.csv", &seeds.header(), &seeds.rows).map(drop),
         folder.write("race.json", json.as_bytes()).map(drop),
         page.map(drop),
         terminal::closed(store).map(drop),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, FromArgMatches as _};
 use headstart_report::jobs::JobStore;
-use headstart_report::rows::{Column, RowFile};
+use headstart_report::rows::{self, RowFile};
 use headstart_study::dependencies::idle;
 
 use super::format::{self, Format};
@@ -134,10 +134,8 @@ pub fn prepare_any_size(words: &[String]) -> Result<Prepared> {
 /// The tables of a sweep.
 #[derive(Debug, Default)]
 pub struct Tables {
-    /// Columns of the table of all points and of that of all seeds.
-    pub columns: [Vec<Column>; 2],
-    /// Their rows.
-    pub rows: [Vec<Vec<String>>; 2],
+    /// All points, and all seeds.
+    pub tables: [rows::Table; 2],
     swept: Sweep,
 }
 
@@ -159,10 +157,10 @@ pub fn measure<'a>(
         begin(number, point);
         let result = race::race(setup, &race::untraced(setup), store, flows.as_deref_mut(), &progress)?;
         let around = ConditionColumns::new(setup, &point.varied);
-        tables.columns =
-            [result.kinds(), result.seed_kinds()].map(|measures| around.columns(setup, &measures));
-        tables.rows[0].extend(result.rows().into_iter().map(|row| around.row(row)));
-        tables.rows[1].extend(result.seeds().into_iter().map(|row| around.row(row)));
+        for (table, mut own) in tables.tables.iter_mut().zip(result.tables().map(|it| around.around(it))) {
+            table.rows.append(&mut own.rows);
+            table.columns = own.columns;
+        }
         tables.swept.add(point, setup, &result);
     }
     Ok(tables)
@@ -197,11 +195,7 @@ pub fn run_in(prepared: Prepared, store: JobStore, command: &str) -> Result<()> 
         let which = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         eprintln!("headstart: point {} of {total}{which}", number + 1);
     };
-    let Tables { columns, rows: [rows, seed_rows], swept } =
-        measure(points.iter(), &store, flows.as_mut(), begin)?;
-    let [header, seed_header] = columns
-        .each_ref()
-        .map(|columns| -> Vec<&str> { columns.iter().map(|column| column.name.as_str()).collect() });
+    let Tables { tables: [all, seeds], swept } = measure(points.iter(), &store, flows.as_mut(), begin)?;
 
     let mut table = swept.table();
     let crossings = swept.crossings_in_words();
@@ -214,20 +208,20 @@ pub fn run_in(prepared: Prepared, store: JobStore, command: &str) -> Result<()> 
             crossings.len() - MAX_CROSSINGS
         ));
     }
-    let document = format::document(command, &header, &rows)?;
+    let document = format::document(command, &all.header(), &all.rows)?;
     match format {
         Format::Table => print_table(&table)?,
-        other => other.print(&header, &rows, || Ok(document.clone()))?,
+        other => other.print(&all.header(), &all.rows, || Ok(document.clone()))?,
     }
     let folder = store.folder().clone();
-    let file = folder.write_csv("sweep.csv", &header, &rows);
+    let file = folder.write_csv("sweep.csv", &all.header(), &all.rows);
     let place = file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
     let page = folder.write("report.html", swept.report(command).html().as_bytes());
     let report = page.as_ref().map(|page| page.display().to_string()).unwrap_or_default();
     terminal::written([
         file.map(drop),
         page.map(drop),
-        folder.write_csv("seeds.csv", &seed_header, &seed_rows).map(drop),
+        folder.write_csv("seeds.csv", &seeds.header(), &seeds.rows).map(drop),
         folder.write("sweep.json", document.as_bytes()).map(drop),
         terminal::closed(store).map(drop),
     ])?;

@@ -220,7 +220,8 @@ fn answer(setup: &Setup, race: &Race, command: &str, all: u32) -> Value {
         .scheme_results
         .iter()
         .map(|one| {
-            let named = |(name, value): (&str, race::Value)| (name.to_owned(), json!(value));
+            let named =
+                |(name, value): (&str, headstart_report::rows::Value)| (name.to_owned(), json!(value));
             one.row().into_iter().map(named).collect()
         })
         .collect();

@@ -14,6 +14,7 @@ pub use title::headline;
 pub use words::{FEW_SEEDS, reason_for_no_result, verdict};
 
 use crate::capacity::Capacity;
+use crate::measures::{self, Measure, Shown};
 use crate::options::{PROBES, RouterName, TransportName, choice_name, name_of};
 use crate::race::{Measured, Race, SchemeResult};
 use crate::report::{Provenance, Report, Section};
@@ -35,7 +36,7 @@ pub fn table_with_verdict(setup: &Setup, race: &Race, sort: SortKey) -> Table {
 #[must_use]
 pub fn table(setup: &Setup, race: &Race, sort: SortKey) -> Table {
     let shown = shown(race);
-    let columns = std::iter::once(Column::text("scheme")).chain(shown.iter().map(|it| it.column.clone()));
+    let columns = std::iter::once(Column::text("scheme")).chain(shown.iter().map(|(_, it)| it.column()));
     let mut table = Table::new(&format!("{}: {}", headline(setup), words::sample(race)), columns);
     let mut order: Vec<usize> = (0..race.scheme_results.len()).collect();
     race.sort(&mut order, SortKey::Given);
@@ -51,8 +52,8 @@ pub fn table(setup: &Setup, race: &Race, sort: SortKey) -> Table {
             _ => "",
         };
         let mut cells = vec![Cell::text(&format!("{name}{mark}"))];
-        cells.extend(shown.iter().map(|MeasureColumn { decimals, of, .. }| {
-            of(scheme_result).map_or(Cell::Missing, |measured| cell(measured, *decimals))
+        cells.extend(shown.iter().map(|(name, it)| {
+            scheme_result.known(name).map_or(Cell::Missing, |measured| cell(measured, it.decimals))
         }));
         table.row(cells);
     }
@@ -95,23 +96,23 @@ pub fn table(setup: &Setup, race: &Race, sort: SortKey) -> Table {
 
 /// Marks in each column those that no other scheme is better than by a test over seeds.
 /// True if there are any.
-fn mark_best(table: &mut Table, race: &Race, order: &[usize], shown: &[MeasureColumn]) -> bool {
+fn mark_best(table: &mut Table, race: &Race, order: &[usize], shown: &[(&str, Shown)]) -> bool {
     let mut is_any = false;
-    for (number, MeasureColumn { column, of, .. }) in shown.iter().enumerate() {
-        let sign = if column.better == Some(Better::Higher) { -1.0 } else { 1.0 };
+    for (number, (name, Shown { better, .. })) in shown.iter().enumerate() {
+        let sign = if *better == Some(Better::Higher) { -1.0 } else { 1.0 };
         let samples: Vec<Vec<f64>> = order
             .iter()
             .map(|place| {
-                let measured = of(&race.scheme_results[*place]);
+                let measured = race.scheme_results[*place].known(name);
                 measured.map_or_else(Vec::new, |it| it.by_seed.iter().map(|value| sign * value).collect())
             })
             .collect();
         let mut best = may_be_smallest(&samples.iter().map(Vec::as_slice).collect::<Vec<_>>());
         // Chance alone does not make a scheme as good as the best: their intervals meet, too.
-        let interval = |place: usize| of(&race.scheme_results[order[place]]).map(Measured::interval);
+        let interval = |place: usize| race.scheme_results[order[place]].known(name).map(Measured::interval);
         let value = |place: usize| interval(place).map_or(f64::INFINITY, |it| sign * it.value);
         let first = (0..order.len()).min_by(|one, other| value(*one).total_cmp(&value(*other)));
-        if let (Some(smallest), Some(_)) = (first.and_then(interval), column.better) {
+        if let (Some(smallest), Some(_)) = (first.and_then(interval), *better) {
             for (place, is_best) in best.iter_mut().enumerate() {
                 let meets = interval(place).is_none_or(|it| {
                     it.low.is_nan()
@@ -121,55 +122,26 @@ fn mark_best(table: &mut Table, race: &Race, order: &[usize], shown: &[MeasureCo
                 *is_best &= meets;
             }
         }
-        is_any |= column.better.is_some() && best.iter().filter(|is_best| **is_best).count() > 1;
+        is_any |= better.is_some() && best.iter().filter(|is_best| **is_best).count() > 1;
         table.mark(number + 1, best);
     }
     is_any
 }
 
-/// A column of numbers behind the name.
-struct MeasureColumn {
-    column: Column,
-    decimals: u8,
-    of: fn(&SchemeResult) -> Option<&Measured>,
-}
-
 /// The columns behind the name: those with any value.
-fn shown(race: &Race) -> Vec<MeasureColumn> {
-    // In a narrow terminal columns of low priority are left out first.
-    let lower = |title: &str, unit: &str, decimals, priority: u8, of| MeasureColumn {
-        column: Column::number(title, unit).better(Better::Lower).priority(priority),
-        decimals,
-        of,
+fn shown(race: &Race) -> Vec<(&'static str, Shown)> {
+    let measured = |name| race.scheme_results.iter().filter_map(move |it| it.known(name));
+    let one = |(Measure { name, .. }, mut shown): (&'static Measure, Shown)| {
+        measured(name).next()?;
+        if shown.decimals == 0 {
+            shown.decimals = decimals(measured(name));
+        }
+        if race.is_pages && *name == "mean_ms" {
+            shown.title = "page";
+        }
+        Some((*name, shown))
     };
-    // Of these more may be as good as less.
-    let told = |title: &str, unit: &str, decimals, priority: u8, of| MeasureColumn {
-        column: Column::number(title, unit).priority(priority),
-        decimals,
-        of,
-    };
-    let time = if race.is_pages { "page" } else { "mean" };
-    let long_flows = Column::number("long flows", "").better(Better::Higher).priority(8);
-    let mut all = vec![
-        lower(time, "ms", 0, 9, |it| Some(&it.mean_ms)),
-        lower("p50", "ms", 0, 5, |it| Some(&it.p50_ms)),
-        lower("p99", "ms", 0, 7, |it| Some(&it.p99_ms)),
-        lower("in RTTs", "", 1, 4, |it| Some(&it.rounds)),
-        lower("after handshake", "ms", 0, 3, |it| Some(&it.transfer_ms)),
-        lower("dropped by queue", "%", 2, 6, |it| Some(&it.loss_percent)),
-        lower("lost at random", "%", 2, 6, |it| it.random_loss_percent.as_ref()),
-        lower("sent/useful", "", 2, 5, |it| Some(&it.overhead).filter(|_| it.has_counts)),
-        lower("harm", "", 3, 9, |it| Some(&it.harm)),
-        MeasureColumn { column: long_flows, decimals: 2, of: |it| it.long_share.as_ref() },
-        told("slowdown", "", 2, 2, |it| it.measure("slowdown_mean")),
-        told("utilisation", "%", 1, 1, |it| it.measure("utilisation_percent")),
-        told("queue p95", "ms", 1, 2, |it| it.measure("queueing_delay_p95_ms")),
-    ];
-    all.retain(|it| race.scheme_results.iter().any(|scheme_result| (it.of)(scheme_result).is_some()));
-    for it in all.iter_mut().filter(|it| it.decimals == 0) {
-        it.decimals = decimals(race.scheme_results.iter().filter_map(it.of));
-    }
-    all
+    measures::shown().into_iter().filter_map(one).collect()
 }
 
 /// Decimals with which the smallest of some times has three digits, at most three.
@@ -264,19 +236,9 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
                 .to_owned(),
         ),
     };
-    vec![
-        own("mean, p50, p99", "Completion time: from the first SYN to the last payload byte at the receiver, handshake included; of all flows that began after the warm-up. A flow that the run's end cuts off counts with its age. Pages: from the first SYN to the last byte of the last object.".into()),
-        own("[low, high]", format!("95 % confidence interval of the mean over {} runs with different seeds (Student's t); of a ratio, paired by seed (Fieller).", setup.run.repeats)),
-        own("in RTTs", "Mean completion time divided by the smallest RTT that the flow itself measured.".into()),
-        own("after handshake", "Mean time from establishment at the sender to the last byte; finished flows only.".into()),
-        own("dropped by queue", "Packets that the bottleneck's queue dropped, as a share of those offered to it, in per cent.".into()),
-        own("lost at random", "With --loss or --burst-loss: packets lost at random behind the bottleneck, as a share of those that got there, in per cent.".into()),
-        own("sent/useful", "Payload bytes sent, all transmissions and copies, over payload bytes delivered once.".into()),
-        own("harm", format!("In a run of its own every second flow is {REFERENCE}: their mean completion time, over that of the same flows when everybody is {REFERENCE}. Above 1 the scheme costs others time.")),
-        own("long flows", format!("With --background: bytes delivered by long flows, over those delivered when the short ones are {REFERENCE}.")),
-        own("slowdown", "Mean of completion time over the fastest that the flow could be on an empty path: the handshake and all of it at the bottleneck's rate.".into()),
-        own("utilisation", "Bytes that came out of the bottleneck, headers included, over what it could carry from the beginning to the end of the last flow.".into()),
-        own("queue p95", "Time from a packet's arrival at the bottleneck until its first byte is sent: 95 % of packets wait no longer.".into()),
+    let mut all = measures::definitions(|_| true);
+    all.insert(1, own("[low, high]", format!("95 % confidence interval of the mean over {} runs with different seeds (Student's t); of a ratio, paired by seed (Fieller).", setup.run.repeats)));
+    all.extend([
         own("load", "Payload offered, as a share of the bottleneck's rate. Headers, retransmissions and copies come on top.".into()),
         own("segment", format!("MSS {}, {} of headers; an ack has {}, a SYN {}.", tcp.mss, tcp.header, tcp.header, tcp.syn)),
         own("buffer", format!("{buffer} before the bottleneck, counted as on the link with headers; the packet being sent is not in it.")),
@@ -284,7 +246,8 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
         own("timers", timers),
         own("history", format!("{} peers, equally likely, share the bottleneck; a sender's host remembers up to {}. Hints announce {} of the bottleneck's rate.", setup.workload.peers, setup.workload.history, setup.workload.hint)),
         own("routers", format!("--routers {} before every link, both ways. Quick-Start: {}; the sender asks in its SYN (SYN-ACK if the receiver opens) for its object over 100 ms. RCP: alpha 0.4, beta 0.226. non-capable: as target, and one router that only forwards.", choice_name(setup.path.routers), setup.path.routing.describe())),
-    ]
+    ]);
+    all
 }
 
 /// The whole report.

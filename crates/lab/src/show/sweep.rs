@@ -1,21 +1,26 @@
 //! The report of a sweep: lines along each axis, heat maps over two, and crossings of two schemes.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::conditions::ConditionColumns;
 use crate::crossing::{Crossing, crossings};
 use crate::figure::{Axis, Figure, Guide, HeatMap, Point as Mark, Series, Style};
+use crate::measures;
 use crate::race::{Measured, Race};
 use crate::report::{Provenance, Report, Section};
 use crate::setup::{REFERENCE, Setup};
 use crate::show::cell;
 use crate::sweep::Point;
-use crate::table::{Better, Column, Table};
+use crate::table::{Column, Table};
 
 /// Most drawings of a kind; the number left out is printed.
 const MAX_DRAWINGS: usize = 8;
 /// More crossings than this do not stand in the terminal.
 pub const MAX_CROSSINGS: usize = 6;
+
+/// Measures of the table.
+const SHOWN: [&str; 4] = ["mean_ms", "p99_ms", "loss_percent", "harm"];
 
 /// Kept results of a point's race: no flows and no distributions.
 #[derive(Clone, Debug)]
@@ -30,10 +35,7 @@ pub struct PointResult {
 #[derive(Clone, Debug)]
 struct Row {
     scheme: String,
-    mean: Measured,
-    p99: Measured,
-    loss: Measured,
-    harm: Measured,
+    measured: BTreeMap<&'static str, Measured>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +95,9 @@ impl Sweep {
         let (mut axes, mut numbers) = (vec![], vec![]);
         for (name, typed) in &point.varied {
             let own = ConditionColumns::new(setup, &[(name.clone(), typed.clone())]).before;
-            let number = own.iter().find_map(|(column, value)| Some((column.clone(), value.parse().ok()?)));
+            let number = own
+                .iter()
+                .find_map(|(column, value)| Some((column.clone(), value.to_string().parse().ok()?)));
             let (unit, factor) = number.as_ref().map_or(("", 1.0), |(column, _)| drawn_unit(column));
             axes.push(SweptOption { column: name.clone(), unit });
             numbers.push(number.map(|(_, number): (String, f64)| scaled(number, factor)));
@@ -101,10 +105,7 @@ impl Sweep {
         self.axes = axes;
         let row = |scheme_result: &crate::race::SchemeResult| Row {
             scheme: scheme_result.entry.name.to_string(),
-            mean: scheme_result.mean_ms.clone(),
-            p99: scheme_result.p99_ms.clone(),
-            loss: scheme_result.loss_percent.clone(),
-            harm: scheme_result.harm.clone(),
+            measured: scheme_result.measured.clone(),
         };
         let typed = point.varied.iter().map(|(_, value)| value.clone()).collect();
         self.points.push(PointResult { typed, numbers, rows: race.scheme_results.iter().map(row).collect() });
@@ -114,24 +115,18 @@ impl Sweep {
     #[must_use]
     pub fn table(&self) -> Table {
         let mut columns: Vec<Column> = self.axes.iter().map(|axis| Column::text(&axis.column)).collect();
-        let lower = |title: &str, unit: &str, priority| {
-            Column::number(title, unit).better(Better::Lower).priority(priority)
-        };
         columns.push(Column::text("scheme"));
-        columns.extend([
-            lower("mean", "ms", 9),
-            lower("p99", "ms", 3),
-            lower("loss", "%", 2),
-            lower("harm", "", 8),
-        ]);
-        let columns = columns.into_iter().map(|column| Column { better: None, ..column });
+        let shown: Vec<_> =
+            measures::shown().into_iter().filter(|(it, _)| SHOWN.contains(&it.name)).collect();
+        columns.extend(shown.iter().map(|(_, it)| Column { better: None, ..it.column() }));
         let mut table = Table::new("", columns);
         for point in &self.points {
             for row in &point.rows {
                 let mut cells: Vec<_> =
                     point.typed.iter().map(|text| crate::table::Cell::text(text)).collect();
                 cells.push(crate::table::Cell::text(&row.scheme));
-                cells.extend([cell(&row.mean, 0), cell(&row.p99, 0), cell(&row.loss, 2), cell(&row.harm, 3)]);
+                cells
+                    .extend(shown.iter().map(|(measure, it)| cell(&row.measured[measure.name], it.decimals)));
                 table.row(cells);
             }
         }
@@ -187,7 +182,10 @@ impl Sweep {
                     let row =
                         |point: &'_ &PointResult| point.rows.iter().position(|row| row.scheme == scheme);
                     let places: Vec<usize> = points.iter().map(row).collect::<Option<_>>()?;
-                    let means = points.iter().zip(places).map(|(point, at)| &point.rows[at].mean.by_seed[..]);
+                    let means = points
+                        .iter()
+                        .zip(places)
+                        .map(|(point, at)| &point.rows[at].measured["mean_ms"].by_seed[..]);
                     Some(means.collect())
                 };
                 for (number, one) in schemes.iter().enumerate() {
@@ -234,12 +232,9 @@ impl Sweep {
         let groups = self.along(&[axis]);
         let name = self.axes[axis].words();
         let schemes = self.schemes();
-        let picked = [
-            ("Mean completion time", "ms", (|row: &Row| row.mean.clone()) as fn(&Row) -> Measured),
-            ("Harm", "", |row: &Row| row.harm.clone()),
-        ];
+        let picked = [("Mean completion time", "ms", "mean_ms"), ("Harm", "", "harm")];
         for (others, points) in groups.iter().take(MAX_DRAWINGS) {
-            for (title, unit, of) in picked {
+            for (title, unit, measure) in picked {
                 let mut figure =
                     Figure::new("", Axis::linear(&name, self.axes[axis].unit), Axis::linear(title, unit));
                 for (slot, scheme) in schemes.iter().enumerate() {
@@ -247,7 +242,7 @@ impl Sweep {
                     for point in points {
                         let found = point.rows.iter().find(|row| row.scheme == *scheme);
                         let (Some(x), Some(row)) = (point.numbers[axis], found) else { continue };
-                        let measured = of(row);
+                        let measured = &row.measured[measure];
                         if !measured.value.is_finite() {
                             continue;
                         }
@@ -299,8 +294,9 @@ impl Sweep {
                 let ratio = |column: &String, row: &String| {
                     let point =
                         points.iter().find(|point| point.typed[0] == *column && point.typed[1] == *row)?;
-                    let mean =
-                        |scheme: &str| Some(point.rows.iter().find(|row| row.scheme == scheme)?.mean.value);
+                    let mean = |scheme: &str| {
+                        Some(point.rows.iter().find(|row| row.scheme == scheme)?.measured["mean_ms"].value)
+                    };
                     Some(mean(scheme)? / mean(base)?)
                 };
                 let cells = rows
@@ -353,16 +349,14 @@ impl Sweep {
         sections.push(Section::Heading("All points".into()));
         sections.push(Section::Table(self.table()));
         sections.push(Section::Heading("What the numbers mean".into()));
-        sections.push(Section::Definitions(vec![
-            ("mean, p99".into(), "Completion time, handshake included, with the 95 % interval over the seeds.".into()),
-            ("harm".into(), format!("Completion time of {REFERENCE} flows beside the scheme, over that among themselves.")),
-            (
+        let mut terms = measures::definitions(|name| SHOWN.contains(&name));
+        terms.push((
                 "crosses".into(),
                 "Between the last value at which one scheme is faster and the first at which the other is, each by differences paired by seed \
                  whose 95 % interval does not hold zero; about where a straight line between the mean differences is zero."
                     .into(),
-            ),
-        ]));
+            ));
+        sections.push(Section::Definitions(terms));
         let points = self.points.len();
         let axes: Vec<String> = self.axes.iter().map(SweptOption::words).collect();
         Report {
@@ -404,8 +398,7 @@ mod tests {
     fn point(typed: &[&str], numbers: &[f64], means: [[f64; 3]; 2]) -> PointResult {
         let row = |(scheme, by_seed): (&str, [f64; 3])| {
             let mean = Measured::positive(by_seed.into());
-            let [p99, loss, harm] = [mean.clone(), mean.clone(), mean.clone()];
-            Row { scheme: scheme.to_owned(), mean, p99, loss, harm }
+            Row { scheme: scheme.to_owned(), measured: SHOWN.map(|name| (name, mean.clone())).into() }
         };
         PointResult {
             typed: typed.iter().map(|text| (*text).to_owned()).collect(),

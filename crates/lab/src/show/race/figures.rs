@@ -25,12 +25,12 @@ pub fn plane(race: &Race) -> Svg {
     for (slot, scheme_result) in race.scheme_results.iter().enumerate() {
         let Some(Harm { interval: harm, .. }) = race.worst_harm(scheme_result) else { continue };
         let mut point =
-            Point::new(harm.value, scheme_result.mean_ms.value).labelled(&scheme_result.entry.name);
+            Point::new(harm.value, scheme_result.mean().value).labelled(&scheme_result.entry.name);
         if harm.low.is_finite() {
             point = point.with_x_range(harm.low, harm.high);
         }
-        if scheme_result.mean_ms.low.is_finite() {
-            point = point.with_y_range(scheme_result.mean_ms.low, scheme_result.mean_ms.high);
+        if scheme_result.mean().low.is_finite() {
+            point = point.with_y_range(scheme_result.mean().low, scheme_result.mean().high);
         }
         figure.series.push(Series::new(
             &scheme_result.entry.name,
@@ -63,8 +63,9 @@ pub fn distribution(race: &Race) -> Section {
         figure.series.push(Series::new(&scheme_result.entry.name, style, points));
     }
     figure.plot_height = 420.0;
-    let medians =
-        |scheme_result: &SchemeResult| (scheme_result.p50_ms.value, scheme_result.entry.name.to_string());
+    let medians = |scheme_result: &SchemeResult| {
+        (scheme_result.measured["p50_ms"].value, scheme_result.entry.name.to_string())
+    };
     let mut order: Vec<(f64, String)> = race.scheme_results.iter().map(medians).collect();
     order.retain(|(median, _)| median.is_finite());
     order.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -97,12 +98,12 @@ fn notable(race: &Race) -> BTreeSet<usize> {
     if count <= FEW {
         return (0..count).collect();
     }
-    let mean = |slot: &usize| race.scheme_results[*slot].mean_ms.value;
-    let tail = |slot: &usize| race.scheme_results[*slot].p99_ms.value;
+    let mean = |slot: &usize| race.scheme_results[*slot].mean().value;
+    let tail = |slot: &usize| race.scheme_results[*slot].measured["p99_ms"].value;
     let known = |value: fn(&SchemeResult) -> f64| {
         (0..count).filter(move |slot| value(&race.scheme_results[*slot]).is_finite())
     };
-    let (means, tails) = (known(|one| one.mean_ms.value), known(|one| one.p99_ms.value));
+    let (means, tails) = (known(|one| one.mean().value), known(|one| one.measured["p99_ms"].value));
     let reference =
         race.scheme_results.iter().position(|scheme_result| scheme_result.entry.name == REFERENCE);
     [
@@ -141,7 +142,7 @@ pub fn flows(race: &Race) -> Vec<Section> {
 fn overlay(race: &Race, figures: &[FlowFigures]) -> Option<Section> {
     let mut order: Vec<usize> = (0..figures.len()).filter(|slot| figures[*slot].has_events()).collect();
     order.sort_by(|a, b| {
-        race.scheme_results[*a].mean_ms.value.total_cmp(&race.scheme_results[*b].mean_ms.value)
+        race.scheme_results[*a].mean().value.total_cmp(&race.scheme_results[*b].mean().value)
     });
     let is_reference = |slot: &usize| race.scheme_results[*slot].entry.name == REFERENCE;
     let first = order.iter().copied().find(is_reference).or(order.last().copied())?;
@@ -172,7 +173,7 @@ fn details(scheme_result: &SchemeResult, figures: &FlowFigures) -> Section {
             "history".into(),
             format!(
                 "{:.1} % of starts met a record; {} bytes for each peer remembered",
-                100.0 * scheme_result.history_hits,
+                100.0 * scheme_result.history_hits(),
                 scheme_result.history_bytes_per_peer
             ),
         ),
@@ -182,7 +183,9 @@ fn details(scheme_result: &SchemeResult, figures: &FlowFigures) -> Section {
     Section::Details {
         summary: format!(
             "{}: {} (mean {:.0} ms; the flow shown {this})",
-            scheme_result.entry.name, scheme_result.entry.summary, scheme_result.mean_ms.value
+            scheme_result.entry.name,
+            scheme_result.entry.summary,
+            scheme_result.mean().value
         ),
         sections,
     }
@@ -198,7 +201,7 @@ pub fn capacity_plane(race: &Race, capacities: &[Capacity]) -> Svg {
     for (slot, scheme_result) in race.scheme_results.iter().enumerate() {
         if let Some(found) = capacities.iter().find(|found| *scheme_result.entry.name == *found.scheme) {
             let point =
-                Point::new(f64::from(found.own_percent), scheme_result.mean_ms.value).labelled(&found.scheme);
+                Point::new(f64::from(found.own_percent), scheme_result.mean().value).labelled(&found.scheme);
             figure.series.push(Series::new(
                 &found.scheme,
                 Style::marks(Mark::BySlot).with_slot(slot),

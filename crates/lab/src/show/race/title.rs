@@ -7,9 +7,9 @@ use headstart_units::{Bytes, Rate, Ratio, Span};
 use crate::carrier::Carriers;
 use crate::conditions::{Condition, conditions};
 use crate::options::SizeName;
-use crate::race::Value;
 use crate::setup::Setup;
 use crate::show::counted;
+use headstart_report::rows::Value;
 
 /// Conditions at the beginning of every title, or that only set the length of the measurement.
 const OMITTED: [&str; 10] =

@@ -81,7 +81,7 @@ fn gain_of_default(race: &Race) -> Option<String> {
     const DEFAULT: &str = "headstart";
     let of = |name| {
         let is_it = |result: &&SchemeResult| result.entry.name.as_str() == name && !result.is_unfinished();
-        race.scheme_results.iter().find(is_it).map(|result| &result.mean_ms.by_seed)
+        race.scheme_results.iter().find(is_it).map(|result| &result.mean().by_seed)
     };
     let (default, reference) = (of(DEFAULT)?, of(REFERENCE)?);
     let ratio = Measured::positive(default.iter().zip(reference).map(|(own, other)| own / other).collect());
@@ -115,11 +115,12 @@ fn to_tell(seeds: f64) -> String {
 /// The bytes that a scheme sends for each useful one, where they are more than a twentieth more.
 fn waste(scheme_result: &SchemeResult) -> String {
     const WORTH_SAYING: f64 = 1.05;
-    let sent = scheme_result.overhead.value;
-    if !scheme_result.has_counts || sent.is_nan() || sent < WORTH_SAYING {
+    let value = |name| scheme_result.measured[name].value;
+    let sent = value("bytes_sent_over_useful");
+    if sent.is_nan() || sent < WORTH_SAYING {
         return String::new();
     }
-    let lost = scheme_result.loss_percent.value;
+    let lost = value("loss_percent");
     let lost = if lost >= 0.05 {
         format!(", and the queue drops {} % of its packets", digits(lost))
     } else {
@@ -161,7 +162,7 @@ fn cost(race: &Race, scheme_result: &SchemeResult, harm: &Harm) -> String {
                     )
                 }
                 HarmedFlows::LongFlows => {
-                    let share = scheme_result.long_share.as_ref().map(crate::race::Measured::interval);
+                    let share = scheme_result.known("long_flow_share").map(Measured::interval);
                     let share = share.map_or_else(String::new, |share| with_interval(&share, 2));
                     format!(
                         "It harms others: beside it long flows get {share} of their rate beside {REFERENCE}."
@@ -181,8 +182,8 @@ fn of_harm(harm: &Harm) -> String {
 }
 
 fn time(scheme_result: &SchemeResult) -> String {
-    let Interval { value, low, high } = scheme_result.mean_ms.interval();
-    if low.is_finite() && high.is_finite() && scheme_result.mean_ms.by_seed.len() >= FEW_SEEDS {
+    let Interval { value, low, high } = scheme_result.mean().interval();
+    if low.is_finite() && high.is_finite() && scheme_result.mean().by_seed.len() >= FEW_SEEDS {
         format!("{} ms [{}, {}]", digits(value), digits(low), digits(high))
     } else {
         format!("{} ms", digits(value))
@@ -401,8 +402,8 @@ mod tests {
     #[test]
     fn the_bytes_that_the_winner_wastes_stand_beside_it() {
         let mut quick = scheme_result("jump-start", &[146.0, 147.0, 146.0]).0;
-        quick.overhead = crate::race::Measured::positive(vec![1.74; 3]);
-        quick.loss_percent = crate::race::Measured::percent(&[0.425; 3]);
+        quick.measured.insert("bytes_sent_over_useful", Measured::positive(vec![1.74; 3]));
+        quick.measured.insert("loss_percent", Measured::percent(&[0.425; 3]));
         let text = verdict(&race(vec![quick, scheme_result("iw10", &[240.0, 241.0, 240.0]).0]));
         assert!(
             text.contains(
