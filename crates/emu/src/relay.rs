@@ -213,12 +213,6 @@ impl Handle {
     pub fn latest(&self) -> Summary {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-
-    /// A copy of its stop signal.
-    #[must_use]
-    pub fn stopper(&self) -> Stop {
-        self.stop.clone()
-    }
 }
 
 impl Drop for Handle {

@@ -1,4 +1,4 @@
-//! Flow sizes: fixed, measured distributions as in the Halfback paper, and two textbook shapes.
+//! Flow sizes: fixed, measured distributions as in the Halfback paper.
 //!
 //! Sources: Halfback (HB below) §1, §2.1 with its Figure 2, §4.2.4. It draws from three
 //! measurements: F. Qian et al., "TCP revisited: a fresh look at TCP in the wild", IMC 2009
@@ -27,9 +27,8 @@
 //!   occur and the rest keep their proportions (a conditional distribution). Moving the tail to the
 //!   limit would make a tenth of the data-centre flows exactly 1 MB.
 //! - Sizes are rounded to whole bytes, at least one; [`Sizes::mean`] is that of unrounded ones.
-//! - A log-normal is itself tabulated, eight anchors to a standard deviation, from -6 to +6.
 
-use headstart_units::{Bytes, Rate, Ratio, Span};
+use headstart_units::{Bytes, Rate, Span};
 
 use crate::random::unit;
 
@@ -43,8 +42,6 @@ pub enum Sizes {
     Fixed(Bytes),
     /// Piecewise log-linear.
     Table(Table),
-    /// A power law, cut off at a limit.
-    Pareto(Pareto),
     /// Some sizes, each with its share.
     Weighted(Weighted),
 }
@@ -81,16 +78,6 @@ struct Piece {
     /// Share of flows below this piece, and in it.
     below: f64,
     share: f64,
-}
-
-/// Bounded Pareto: `P(X > x)` falls as `x^-shape` from the minimum to the limit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pareto {
-    minimum: f64,
-    shape: f64,
-    limit: f64,
-    /// Share of the unbounded distribution below the limit.
-    kept: f64,
 }
 
 /// A size in bytes, and the flows of a million that are no larger.
@@ -159,38 +146,6 @@ impl Sizes {
     #[must_use]
     pub fn enterprise(limit: Bytes) -> Self {
         Self::from_anchors(ENTERPRISE, limit)
-    }
-
-    /// A power law from `minimum` to `limit`; only `minimum` if the limit is no larger.
-    #[must_use]
-    pub fn pareto(minimum: Bytes, shape: Ratio, limit: Bytes) -> Self {
-        let least = minimum.max(Bytes::new(1));
-        if limit <= least || shape.as_f64() <= 0.0 {
-            return Self::Fixed(limit.min(least).max(Bytes::new(1)));
-        }
-        let (minimum, shape, limit) = (least.get() as f64, shape.as_f64(), limit.get() as f64);
-        Self::Pareto(Pareto { minimum, shape, limit, kept: 1.0 - libm::pow(minimum / limit, shape) })
-    }
-
-    /// A log-normal with that median and deviation of the natural logarithm, up to `limit`.
-    #[must_use]
-    pub fn lognormal(median: Bytes, deviation: Ratio, limit: Bytes) -> Self {
-        const STEPS: i32 = 48;
-        let (median, deviation) = (median.max(Bytes::new(1)), deviation.as_f64());
-        if deviation <= 0.0 {
-            return Self::Fixed(median.min(limit).max(Bytes::new(1)));
-        }
-        let points = (-STEPS..=STEPS).map(|step| {
-            let normal = f64::from(step) / 8.0;
-            let share = match step {
-                // The tails beyond, two flows in a thousand million, are not drawn.
-                _ if step == -STEPS => 0.0,
-                STEPS => 1.0,
-                _ => libm::erfc(-normal / core::f64::consts::SQRT_2) / 2.0,
-            };
-            (median.get() as f64 * libm::exp(deviation * normal), share)
-        });
-        Self::from_points(points, limit)
     }
 
     /// These sizes, each as often as its weight says; `None` if no weight is above zero.
@@ -275,8 +230,6 @@ impl Sizes {
             Self::Weighted(some) => {
                 some.shares().filter(|(bytes, _)| *bytes <= size).map(|(_, share)| share).sum()
             }
-            Self::Pareto(law) if most <= law.minimum => 0.0,
-            Self::Pareto(law) => (1.0 - libm::pow(law.minimum / most.min(law.limit), law.shape)) / law.kept,
         }
     }
 
@@ -296,7 +249,6 @@ impl Sizes {
                 let own = some.shares().map(|(bytes, share)| (bytes.get() as f64, share));
                 own.filter(|(bytes, _)| *bytes <= most).map(|(bytes, share)| bytes * share).sum()
             }
-            Self::Pareto(law) => law.bytes_up_to(most),
         }
     }
 
@@ -316,10 +268,6 @@ impl Sizes {
             Self::Weighted(some) => {
                 let index = some.steps.partition_point(|(_, below)| *below <= uniform).saturating_sub(1);
                 some.steps[index].0
-            }
-            Self::Pareto(law) => {
-                let size = law.minimum * libm::pow(1.0 - uniform * law.kept, -1.0 / law.shape);
-                whole(size, Bytes::new(law.limit as u64))
             }
         }
     }
@@ -343,21 +291,6 @@ impl Piece {
 
     fn bytes_up_to(&self, most: f64) -> f64 {
         self.share * (most.min(self.to) - self.from).max(0.0) / self.log
-    }
-}
-
-impl Pareto {
-    /// The integral of `x` times the density `shape * minimum^shape / x^(shape + 1) / kept`.
-    fn bytes_up_to(&self, most: f64) -> f64 {
-        let ratio = most.min(self.limit) / self.minimum;
-        if ratio <= 1.0 {
-            return 0.0;
-        }
-        // The integral of r^-shape from 1 to the ratio; at shape one it is the logarithm.
-        let power = 1.0 - self.shape;
-        let log = libm::log(ratio);
-        let integral = if power == 0.0 { log } else { libm::expm1(power * log) / power };
-        self.shape * self.minimum * integral / self.kept
     }
 }
 
@@ -445,9 +378,6 @@ mod tests {
             ("data-center", Sizes::data_center(HALFBACK_LIMIT), 100),
             ("enterprise", Sizes::enterprise(HALFBACK_LIMIT), 100),
             ("internet, all", Sizes::internet(Bytes::MAX), 100),
-            ("pareto 1.2", Sizes::pareto(Bytes::new(1_000), Ratio::new(12, 10), HALFBACK_LIMIT), 1_000),
-            ("pareto 1", Sizes::pareto(Bytes::new(1_000), Ratio::ONE, HALFBACK_LIMIT), 1_000),
-            ("lognormal", Sizes::lognormal(Bytes::new(5_000), Ratio::new(3, 2), HALFBACK_LIMIT), 1),
         ];
         for (name, sizes, least) in cases {
             let mut random = Random::new(Seed(4).child(name));
@@ -467,22 +397,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_lognormal_has_its_median_and_nearly_its_mean() {
-        let sizes = Sizes::lognormal(Bytes::new(10_000), Ratio::ONE, Bytes::MAX);
-        assert!((flows_below(&sizes, 10_000) - 0.5).abs() < 1e-6);
-        // exp(1/2) times the median.
-        assert!((sizes.mean() / 16_487.2 - 1.0).abs() < 0.002, "{}", sizes.mean());
-    }
-
-    #[test]
-    fn a_pareto_has_the_mean_of_the_textbook() {
-        // shape * minimum / (shape - 1), as the limit goes away.
-        let sizes = Sizes::pareto(Bytes::new(1_000), Ratio::new(3, 1), Bytes::MAX);
-        assert!((sizes.mean() - 1_500.0).abs() < 1e-6, "{}", sizes.mean());
-        assert!((flows_below(&sizes, 2_000) - 0.875).abs() < 1e-9);
-    }
-
     /// The same numbers on every machine: the quartiles, computed by hand from the anchors.
     #[test]
     fn draws_are_the_same_everywhere() {
@@ -498,12 +412,7 @@ mod tests {
         for limit in [0, 1, 99, 100] {
             let sizes = Sizes::internet(Bytes::new(limit));
             assert_eq!(sizes, Sizes::Fixed(Bytes::new(limit.max(1))));
-            assert_eq!(
-                Sizes::pareto(Bytes::new(100), Ratio::ONE, Bytes::new(limit)),
-                Sizes::Fixed(Bytes::new(limit.max(1)))
-            );
         }
-        assert_eq!(Sizes::lognormal(Bytes::ZERO, Ratio::ONE, Bytes::ZERO).pick(7), Bytes::new(1));
     }
 
     #[test]

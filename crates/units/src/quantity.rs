@@ -140,12 +140,6 @@ impl Ratio {
         mul_div(amount, self.numerator as u64, self.denominator as u64)
     }
 
-    /// The reciprocal.
-    #[must_use]
-    pub const fn inverse(self) -> Self {
-        Self::new(self.denominator, self.numerator)
-    }
-
     /// As a floating-point number; for output only.
     #[must_use]
     pub fn as_f64(self) -> f64 {

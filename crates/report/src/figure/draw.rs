@@ -129,10 +129,7 @@ pub(super) fn draw(figure: &Figure) -> String {
         lines_of_text(&mut canvas, &["no data".into()], middle, 16.0, FONT, "normal");
         canvas.close();
     }
-    // Emphasis last, so that it lies above; otherwise in the order given.
-    let mut order: Vec<usize> = (0..figure.series.len()).collect();
-    order.sort_by_key(|&index| figure.series[index].style.emphasis);
-    for index in order {
+    for index in 0..figure.series.len() {
         series(&mut canvas, figure, &plot, index);
     }
     labels(&mut canvas, figure, &plot);
@@ -452,14 +449,13 @@ fn line(canvas: &mut Canvas, plot: &Plot, runs: &[Vec<&Point>], series: &Series,
     if data.is_empty() {
         return;
     }
-    let width = if series.style.emphasis { 3.0 } else { 1.8 };
     canvas.empty(
         "path",
         &[
             ("class", "line".into()),
             ("d", data.as_str().into()),
             ("stroke", "currentColor".into()),
-            ("stroke-width", width.into()),
+            ("stroke-width", 1.8.into()),
             ("stroke-dasharray", series_dash(series, index).into()),
             ("stroke-linejoin", "round".into()),
         ],
@@ -576,8 +572,7 @@ fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
             let place = plot.place(point.x, point.y);
             if let Some(text) = &point.label {
                 let text = shorten(text, LABEL_FONT, (plot.area.right - plot.area.left) / 2.0);
-                let factor = if series.style.emphasis { 1.08 } else { 1.0 };
-                let width = text_width(&text, LABEL_FONT) * factor;
+                let width = text_width(&text, LABEL_FONT);
                 wanted.push(LabelRequest { point: place, width, height: LABEL_FONT + 3.0 });
                 texts.push((text, series));
                 obstacles.extend(
@@ -625,14 +620,13 @@ fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
         } else {
             (f64::midpoint(area.left, area.right), "middle")
         };
-        let weight = if series.style.emphasis { "bold" } else { "normal" };
         canvas.text(
             "text",
             &[
                 ("x", x.into()),
                 ("y", (area.bottom - 3.6).into()),
                 ("text-anchor", anchor.into()),
-                ("font-weight", weight.into()),
+                ("font-weight", "normal".into()),
             ],
             text,
         );

@@ -138,10 +138,13 @@ impl Layout {
             sample(canvas, one, entry.index, (x, y));
             canvas.close();
             let name = shorten(&one.name, FONT, width - SAMPLE - 6.0);
-            let weight = if one.style.emphasis { "bold" } else { "normal" };
             canvas.text(
                 "text",
-                &[("x", (x + SAMPLE + 6.0).into()), ("y", (y + 4.2).into()), ("font-weight", weight.into())],
+                &[
+                    ("x", (x + SAMPLE + 6.0).into()),
+                    ("y", (y + 4.2).into()),
+                    ("font-weight", "normal".into()),
+                ],
                 &name,
             );
             canvas.close();
@@ -152,17 +155,16 @@ impl Layout {
 
 /// Width of a name together with its sample.
 fn entry_width(name: &str) -> f64 {
-    // Bold letters are a little wider; any name may be emphasised.
+    // A reader's font may be a little wider.
     SAMPLE + 6.0 + text_width(name, FONT) * 1.05
 }
 
 /// A piece of the line with its mark.
 fn sample(canvas: &mut Canvas, series: &Series, index: usize, (x, y): Place) {
     if series.style.join != Join::None {
-        let width = if series.style.emphasis { 3.0 } else { 1.8 };
         let attributes = [
             ("stroke", "currentColor".into()),
-            ("stroke-width", width.into()),
+            ("stroke-width", 1.8.into()),
             ("stroke-dasharray", series_dash(series, index).into()),
         ];
         canvas.line((x, y), (x + SAMPLE, y), &attributes);

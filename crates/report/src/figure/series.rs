@@ -84,8 +84,6 @@ pub struct Style {
     pub slot: Option<usize>,
     /// The dash of the line: 0 solid, 1 dashed, 2 dotted; that of the slot if not said.
     pub dash: Option<usize>,
-    /// Drawn heavier than the others, and above them.
-    pub emphasis: bool,
     /// Left out of a page until the reader asks for all series; a drawing opened by itself has it.
     pub on_demand: bool,
 }
@@ -137,12 +135,6 @@ impl Style {
     #[must_use]
     pub fn on_demand(self) -> Self {
         Self { on_demand: true, ..self }
-    }
-
-    /// The same, drawn heavier and above the others.
-    #[must_use]
-    pub fn emphasised(self) -> Self {
-        Self { emphasis: true, ..self }
     }
 }
 

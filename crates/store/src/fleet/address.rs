@@ -73,14 +73,6 @@ const SCHEMES: [(&str, Option<&str>); 10] = [
     ("rediss+cluster", Some("rediss")),
 ];
 
-impl Address {
-    /// True if `text` is meant as an address, and not as the name of a file.
-    #[must_use]
-    pub fn is_meant_by(text: &str) -> bool {
-        text.contains("://")
-    }
-}
-
 impl FromStr for Address {
     type Err = AddressError;
 
