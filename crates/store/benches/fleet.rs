@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use headstart_startup::history::{Record, RecordUpdate};
 use headstart_store::fleet::{Address, Fleet, Options, Remote, State};
-use headstart_store::unix_now;
+use headstart_store::{Store, unix_now};
 use headstart_units::{Rate, Span};
 use server::{Server, until};
 
@@ -96,8 +96,8 @@ fn main() {
         });
     });
     let visit = |fleet: &Fleet, number| {
-        let (_, lease) = fleet.open_connection(peer(number));
-        fleet.close_connection(lease, RecordUpdate::Replace(record()));
+        let (_, lease) = fleet.open(peer(number));
+        fleet.close(lease, RecordUpdate::Replace(record()));
     };
     per_second("written behind by one host", &server, peers, || {
         (0..peers).for_each(|number| visit(&one, number));

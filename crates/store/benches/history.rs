@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
 use headstart_startup::history::{Record, RecordUpdate};
-use headstart_store::{History, Options, unix_now};
+use headstart_store::{History, Options, Store, unix_now};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 const ROUNDS: usize = 11;
@@ -51,21 +51,21 @@ fn median(mut visit: impl FnMut(u32)) -> f64 {
 fn measure(name: &str, history: &History, capacity: u32) {
     let record = record(unix_now());
     (0..capacity).for_each(|at| {
-        let (_, lease) = history.open_connection(peer(at));
-        history.close_connection(lease, RecordUpdate::Replace(record));
+        let (_, lease) = history.open(peer(at));
+        history.close(lease, RecordUpdate::Replace(record));
     });
     let lookup = median(|at| {
-        let (known, lease) = history.open_connection(peer(at % capacity));
-        history.close_connection(black_box(lease), RecordUpdate::Keep);
+        let (known, lease) = history.open(peer(at % capacity));
+        history.close(black_box(lease), RecordUpdate::Keep);
         black_box(known);
     });
     let update = median(|at| {
-        let (_, lease) = history.open_connection(peer(at % capacity));
-        history.close_connection(black_box(lease), RecordUpdate::Replace(black_box(record)));
+        let (_, lease) = history.open(peer(at % capacity));
+        history.close(black_box(lease), RecordUpdate::Replace(black_box(record)));
     });
     let new = median(|at| {
-        let (_, lease) = history.open_connection(peer(at | 1 << 31));
-        history.close_connection(black_box(lease), RecordUpdate::Replace(black_box(record)));
+        let (_, lease) = history.open(peer(at | 1 << 31));
+        history.close(black_box(lease), RecordUpdate::Replace(black_box(record)));
     });
     let flushed = clock();
     history.flush().expect("the disk has room");

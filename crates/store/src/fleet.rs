@@ -3,12 +3,12 @@
 //!
 //! # Course of a connection
 //!
-//! 1. [`Fleet::prefetch`], when a client's first packet arrives: the peer is put in a queue and
+//! 1. [`Store::prefetch`], when a client's first packet arrives: the peer is put in a queue and
 //!    nothing waits. The thread asks the server for record and lease while the handshake goes on,
 //!    and puts a newer record into the local table.
-//! 2. [`Fleet::open_connection`], when the client's address is validated: a look-up in the local
+//! 2. [`Store::open`], when the client's address is validated: a look-up in the local
 //!    table. If the answer is not there yet, the connection starts with what the table has.
-//! 3. [`Fleet::close_connection`] changes the local table; the peer's newest record is written
+//! 3. [`Store::close`] changes the local table; the peer's newest record is written
 //!    behind, once for each interval however many connections it had.
 //!
 //! # On the server
@@ -56,6 +56,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
+use headstart_adapter::Store;
 use headstart_host::{Deadline, locked};
 use headstart_startup::history::{
     FlightOutcome, Lease, Record, RecordUpdate, Revision, SharedCredit, SharedRecord,
@@ -146,61 +147,6 @@ impl Fleet {
         &self.owner.shared
     }
 
-    /// A connection of `peer` may come: asks the server for its record. Returns at once.
-    pub fn prefetch(&self, peer: IpAddr) {
-        self.shared().look_up(peer.to_canonical());
-    }
-
-    /// As [`History::open_connection`]. A lease of another host counts as one connection more.
-    pub fn open_connection(&self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
-        let shared = self.shared();
-        let (known, lease) = shared.local.open_connection(peer);
-        let (is_leased, is_late) = shared.state_of(lease.peer());
-        if is_late {
-            locked(&shared.counters).late += 1;
-        }
-        let known = known.map(|known| SharedRecord { live: known.live + u32::from(is_leased), ..known });
-        (known, lease)
-    }
-
-    /// As [`History::reserve_flight`].
-    pub fn reserve_flight(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
-        self.shared().local.reserve_flight(lease, plan);
-    }
-
-    /// As [`History::release_flight`].
-    pub fn release_flight(&self, lease: &mut Lease, revision: &Revision) {
-        self.shared().local.release_flight(lease, revision);
-        self.shared().mark_written(lease.peer());
-    }
-
-    /// As [`History::suspend_connection`]. Other hosts go on counting it.
-    pub fn suspend_connection(&self, lease: &mut Lease) {
-        self.shared().local.suspend_connection(lease);
-    }
-
-    /// As [`History::resume_connection`]. A lease of another host counts as one connection more.
-    pub fn resume_connection(&self, lease: &mut Lease) -> u32 {
-        let (is_leased, _) = self.shared().state_of(lease.peer());
-        self.shared().local.resume_connection(lease) + u32::from(is_leased)
-    }
-
-    /// As [`History::close_connection`].
-    pub fn close_connection(&self, lease: Lease, outcome: RecordUpdate) {
-        let (shared, peer) = (self.shared(), lease.peer());
-        let before = shared.local.peek(peer);
-        shared.local.close_connection(lease, outcome);
-        match outcome {
-            RecordUpdate::Replace(_) => shared.mark_written(peer),
-            RecordUpdate::Remove if shared.local.peek(peer).is_none() => {
-                if let Some(misled) = before {
-                    shared.mark_dropped(peer, &misled);
-                }
-            }
-            RecordUpdate::Remove | RecordUpdate::Keep => {}
-        }
-    }
-
     /// A record that another table of this host has: the newest of a peer is written behind.
     pub fn put(&self, peer: IpAddr, record: Record) {
         self.shared().local.restore(peer, record);
@@ -261,11 +207,59 @@ impl Drop for Owner {
     }
 }
 
-crate::transport_store!(Fleet {
+impl Store for Fleet {
+    // A connection of `peer` may come: asks the server for its record. Returns at once.
     fn prefetch(&self, peer: IpAddr) {
-        self.prefetch(peer);
+        self.shared().look_up(peer.to_canonical());
     }
-});
+
+    // A lease of another host counts as one connection more.
+    fn open(&self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
+        let shared = self.shared();
+        let (known, lease) = shared.local.open(peer);
+        let (is_leased, is_late) = shared.state_of(lease.peer());
+        if is_late {
+            locked(&shared.counters).late += 1;
+        }
+        let known = known.map(|known| SharedRecord { live: known.live + u32::from(is_leased), ..known });
+        (known, lease)
+    }
+
+    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
+        self.shared().local.reserve(lease, plan);
+    }
+
+    fn release(&self, lease: &mut Lease, revision: &Revision) {
+        self.shared().local.release(lease, revision);
+        self.shared().mark_written(lease.peer());
+    }
+
+    // Other hosts go on counting it.
+    fn suspend(&self, lease: &mut Lease) {
+        self.shared().local.suspend(lease);
+    }
+
+    // A lease of another host counts as one connection more.
+    fn resume(&self, lease: &mut Lease) -> u32 {
+        let (is_leased, _) = self.shared().state_of(lease.peer());
+        self.shared().local.resume(lease) + u32::from(is_leased)
+    }
+
+    fn close(&self, lease: Lease, outcome: RecordUpdate) {
+        let (shared, peer) = (self.shared(), lease.peer());
+        let before = shared.local.peek(peer);
+        shared.local.close(lease, outcome);
+        match outcome {
+            RecordUpdate::Replace(_) => shared.mark_written(peer),
+            RecordUpdate::Remove if shared.local.peek(peer).is_none() => {
+                if let Some(misled) = before {
+                    shared.mark_dropped(peer, &misled);
+                }
+            }
+            RecordUpdate::Remove | RecordUpdate::Keep => {}
+        }
+    }
+}
 
 /// The replacement of a record that misled a start: no rate, so that nothing starts from it; newer
 /// than that record and older than any that is measured afterwards.

@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use hashbrown::HashSet;
+use headstart_adapter::Store as TransportStore;
 use headstart_host::{locked, unix_now};
 use headstart_startup::history::{
     Counters, FirstContacts, Lease, MemoryStore, Record, RecordUpdate, Revision, SharedCredit, SharedRecord,
@@ -142,41 +143,6 @@ impl History {
         Ok((Self { owner: Arc::new(Owner { shared, writer: Some(writer) }) }, loaded))
     }
 
-    /// As [`Store::open`], shared.
-    pub fn open_connection(&self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
-        let shard = self.owner.shared.shard(peer);
-        locked(shard).table.open(peer)
-    }
-
-    /// As [`Store::reserve`], shared.
-    pub fn reserve_flight(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
-        let shard = self.owner.shared.shard(lease.peer());
-        locked(shard).table.reserve(lease, plan);
-    }
-
-    /// As [`Store::release`], shared.
-    pub fn release_flight(&self, lease: &mut Lease, revision: &Revision) {
-        let peer = lease.peer();
-        self.change(peer, |table| table.settle_flight(lease, revision));
-    }
-
-    /// As [`Store::suspend`], shared.
-    pub fn suspend_connection(&self, lease: &mut Lease) {
-        let shard = self.owner.shared.shard(lease.peer());
-        locked(shard).table.suspend(lease);
-    }
-
-    /// As [`Store::resume`], shared.
-    pub fn resume_connection(&self, lease: &mut Lease) -> u32 {
-        let shard = self.owner.shared.shard(lease.peer());
-        locked(shard).table.resume(lease)
-    }
-
-    /// As [`Store::close`], shared.
-    pub fn close_connection(&self, lease: Lease, outcome: RecordUpdate) {
-        self.change(lease.peer(), |table| table.settle(lease, outcome));
-    }
-
     fn change(&self, peer: IpAddr, change: impl FnOnce(&mut MemoryStore<RandomState>) -> StoreChange) {
         let shared = &self.owner.shared;
         let mut shard = locked(shared.shard(peer));
@@ -202,8 +168,8 @@ impl History {
 
     /// Removes a peer's record, if there is one.
     pub fn remove(&self, peer: IpAddr) {
-        let (_, lease) = self.open_connection(peer);
-        self.close_connection(lease, RecordUpdate::Remove);
+        let (_, lease) = self.open(peer);
+        self.close(lease, RecordUpdate::Remove);
     }
 
     /// Record of a peer, without marking it as used.
@@ -270,7 +236,36 @@ impl History {
     }
 }
 
-crate::transport_store!(History {});
+impl TransportStore for History {
+    fn open(&self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
+        let shard = self.owner.shared.shard(peer);
+        locked(shard).table.open(peer)
+    }
+
+    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
+        let shard = self.owner.shared.shard(lease.peer());
+        locked(shard).table.reserve(lease, plan);
+    }
+
+    fn release(&self, lease: &mut Lease, revision: &Revision) {
+        let peer = lease.peer();
+        self.change(peer, |table| table.settle_flight(lease, revision));
+    }
+
+    fn suspend(&self, lease: &mut Lease) {
+        let shard = self.owner.shared.shard(lease.peer());
+        locked(shard).table.suspend(lease);
+    }
+
+    fn resume(&self, lease: &mut Lease) -> u32 {
+        let shard = self.owner.shared.shard(lease.peer());
+        locked(shard).table.resume(lease)
+    }
+
+    fn close(&self, lease: Lease, outcome: RecordUpdate) {
+        self.change(lease.peer(), |table| table.settle(lease, outcome));
+    }
+}
 
 impl Drop for Owner {
     fn drop(&mut self) {

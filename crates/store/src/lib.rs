@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
-//! use headstart_store::{History, Options, unix_now};
+//! use headstart_store::{History, Options, Store, unix_now};
 //! use headstart_units::{Bytes, Rate, Span};
 //!
 //! let folder = tempfile::tempdir()?;
@@ -15,9 +15,9 @@
 //! let peer = "192.0.2.1".parse()?;
 //! {
 //!     let (history, _) = History::open(&file, Options::default())?;
-//!     let (known, lease) = history.open_connection(peer);
+//!     let (known, lease) = history.open(peer);
 //!     assert!(known.is_none());
-//!     history.close_connection(lease, RecordUpdate::Replace(Record {
+//!     history.close(lease, RecordUpdate::Replace(Record {
 //!         saved_at: unix_now(),
 //!         btl_bw: Rate::from_mbit_per_sec(25),
 //!         rt_prop: Span::from_millis(50),
@@ -27,9 +27,9 @@
 //! }
 //! let (history, loaded) = History::open(&file, Options::default())?;
 //! assert_eq!((loaded.records, loaded.notice()), (1, None));
-//! let (known, lease) = history.open_connection(peer);
+//! let (known, lease) = history.open(peer);
 //! assert_eq!(known.map(|known| known.record.btl_bw), Some(Rate::from_mbit_per_sec(25)));
-//! history.close_connection(lease, RecordUpdate::Keep);
+//! history.close(lease, RecordUpdate::Keep);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -49,40 +49,6 @@
 //!   shards that are above their capacity, less than one record in a hundred.
 //! - It keeps no connection's lease over a restart: there are no connections then.
 
-/// Makes a type the store of a transport's connections ([`headstart_adapter::Store`]).
-macro_rules! transport_store {
-    ($type:ty { $($more:tt)* }) => {
-        impl headstart_adapter::Store for $type {
-            $($more)*
-
-            fn open(&self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
-                self.open_connection(peer)
-            }
-
-            fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
-                self.reserve_flight(lease, plan);
-            }
-
-            fn release(&self, lease: &mut Lease, revision: &Revision) {
-                self.release_flight(lease, revision);
-            }
-
-            fn suspend(&self, lease: &mut Lease) {
-                self.suspend_connection(lease);
-            }
-
-            fn resume(&self, lease: &mut Lease) -> u32 {
-                self.resume_connection(lease)
-            }
-
-            fn close(&self, lease: Lease, outcome: RecordUpdate) {
-                self.close_connection(lease, outcome);
-            }
-        }
-    };
-}
-use transport_store;
-
 pub mod error;
 pub mod file;
 #[cfg(feature = "fleet")]
@@ -92,6 +58,7 @@ pub mod slot;
 
 pub use error::Error;
 pub use file::Loaded;
+pub use headstart_adapter::Store;
 pub use headstart_host::unix_now;
 pub use history::{History, Options};
 

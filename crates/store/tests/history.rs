@@ -40,7 +40,7 @@ fn records_survive_a_restart_unchanged() {
     assert_eq!(known(&history, 60), expected);
     let (found, lease) = history.open(peer(9));
     assert_eq!(found, Some(SharedRecord { record: record(1000), live: 0 }));
-    history.close_connection(lease, RecordUpdate::Keep);
+    history.close(lease, RecordUpdate::Keep);
     assert_eq!(history.counters(), Counters { hits: 1, misses: 0, evictions: 0 });
 }
 
@@ -53,7 +53,7 @@ fn a_credit_outlives_a_restart_to_the_next_kilobyte_and_an_old_file_has_none() {
     (0..2).for_each(|at| visit(&history, peer(at), record(7)));
     history.flush().expect("written");
     assert_eq!(std::fs::read(&path).expect("a file")[64 + 58..64 + 60], [0, 0], "as before");
-    let (_, mut lease) = history.open_connection(peer(0));
+    let (_, mut lease) = history.open(peer(0));
     let kilobytes = |count: u64| Bytes::new(count * 1024);
     let fate = Revision {
         start: kilobytes(70),
@@ -62,18 +62,18 @@ fn a_credit_outlives_a_restart_to_the_next_kilobyte_and_an_old_file_has_none() {
         spent: Bytes::ZERO,
         least: Bytes::ZERO,
     };
-    history.reserve_flight(&mut lease, &mut |room| {
+    history.reserve(&mut lease, &mut |room| {
         assert_eq!(room, SharedCredit::default());
         kilobytes(9)
     });
-    let (_, mut other) = history.open_connection(peer(0));
-    history.reserve_flight(&mut other, &mut |room| {
+    let (_, mut other) = history.open(peer(0));
+    history.reserve(&mut other, &mut |room| {
         assert_eq!((room.reserved, room.credit), (kilobytes(9), None));
         Bytes::ZERO
     });
-    history.release_flight(&mut lease, &fate);
-    history.close_connection(lease, RecordUpdate::Keep);
-    history.close_connection(other, RecordUpdate::Keep);
+    history.release(&mut lease, &fate);
+    history.close(lease, RecordUpdate::Keep);
+    history.close(other, RecordUpdate::Keep);
     drop(history);
     let (history, loaded) = open(&path, 100);
     assert_eq!((loaded.records, loaded.notice()), (2, None));
@@ -88,8 +88,8 @@ fn a_removed_record_stays_removed_after_a_restart() {
     let (history, _) = open(&path, 100);
     (0..3).for_each(|at| visit(&history, peer(at), record(1)));
     history.flush().expect("written");
-    let (_, lease) = history.open_connection(peer(1));
-    history.close_connection(lease, RecordUpdate::Remove);
+    let (_, lease) = history.open(peer(1));
+    history.close(lease, RecordUpdate::Remove);
     drop(history);
     let (history, loaded) = open(&path, 100);
     assert_eq!((loaded.records, known(&history, 3)), (2, vec![(0, 1), (2, 1)]));
@@ -231,11 +231,11 @@ fn connections_on_all_cores_use_one_table() {
 fn concurrent_starts_count_each_other_across_clones() {
     let history = History::in_memory(10);
     visit(&history, peer(1), record(1));
-    let (first, one) = history.open_connection(peer(1));
-    let (second, two) = history.clone().open_connection(peer(1));
+    let (first, one) = history.open(peer(1));
+    let (second, two) = history.clone().open(peer(1));
     assert_eq!((first.map(|known| known.live), second.map(|known| known.live)), (Some(0), Some(1)));
-    history.close_connection(one, RecordUpdate::Keep);
-    history.close_connection(two, RecordUpdate::Keep);
+    history.close(one, RecordUpdate::Keep);
+    history.close(two, RecordUpdate::Keep);
 }
 
 #[test]
@@ -243,15 +243,15 @@ fn first_contacts_of_a_prefix_share_one_credit_in_all_shards() {
     let history = History::in_memory(10_000);
     let [start, earned, most, spent, least] = [50_000, 1000, 900_000, 0, 1].map(Bytes::new);
     for number in 0..100 {
-        let (_, mut lease) = history.open_connection(peer(2 * number));
+        let (_, mut lease) = history.open(peer(2 * number));
         let mut credit = None;
-        history.reserve_flight(&mut lease, &mut |shared| {
+        history.reserve(&mut lease, &mut |shared| {
             credit = shared.credit;
             Bytes::new(1)
         });
         let expected = (number > 0).then(|| Bytes::new(50_000 + 1000 * u64::from(number)));
         assert_eq!(credit, expected, "peer {number}");
-        history.release_flight(&mut lease, &Revision { start, earned, most, spent, least });
-        history.close_connection(lease, RecordUpdate::Keep);
+        history.release(&mut lease, &Revision { start, earned, most, spent, least });
+        history.close(lease, RecordUpdate::Keep);
     }
 }

@@ -5,7 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
-use headstart_store::History;
+use headstart_store::{History, Store};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 /// Some moment of the year 2026, so that no record is from the future.
@@ -43,6 +43,6 @@ pub fn peer(number: u32) -> IpAddr {
 
 /// A connection to the peer, after which the record is there.
 pub fn visit(history: &History, peer: IpAddr, record: Record) {
-    let (_, lease) = history.open_connection(peer);
-    history.close_connection(lease, RecordUpdate::Replace(record));
+    let (_, lease) = history.open(peer);
+    history.close(lease, RecordUpdate::Replace(record));
 }

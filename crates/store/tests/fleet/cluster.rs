@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use headstart_host::not_run;
 use headstart_startup::history::{Record, RecordUpdate};
+use headstart_store::Store;
 use headstart_store::fleet::{Address, Fleet, Options, Remote, State};
 use rustix::process::Signal;
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use common::{EPOCH, peer, record};
 use headstart_host::{Stopwatch, not_run};
 use headstart_startup::history::{Record, RecordUpdate, SharedRecord};
+use headstart_store::Store;
 use headstart_store::fleet::{Address, Fleet, Options, Remote, State};
 use headstart_units::{Rate, Span, Time};
 use rustix::process::Signal;
@@ -46,8 +47,8 @@ fn visit(fleet: &Fleet, peer: IpAddr, outcome: RecordUpdate) -> Option<SharedRec
 }
 
 fn end(fleet: &Fleet, peer: IpAddr, outcome: RecordUpdate) -> Option<SharedRecord> {
-    let (known, lease) = fleet.open_connection(peer);
-    fleet.close_connection(lease, outcome);
+    let (known, lease) = fleet.open(peer);
+    fleet.close(lease, outcome);
     known
 }
 
@@ -55,8 +56,8 @@ fn end(fleet: &Fleet, peer: IpAddr, outcome: RecordUpdate) -> Option<SharedRecor
 fn found(fleet: &Fleet, peer: IpAddr) -> Option<SharedRecord> {
     fleet.prefetch(peer);
     fleet.flush(TIMEOUT).expect("answered");
-    let (known, lease) = fleet.open_connection(peer);
-    fleet.close_connection(lease, RecordUpdate::Keep);
+    let (known, lease) = fleet.open(peer);
+    fleet.close(lease, RecordUpdate::Keep);
     known
 }
 

@@ -20,6 +20,7 @@ use headstart_ebpf::layout::PeerEvent;
 use headstart_ebpf::load::Maps;
 use headstart_host::unix_now;
 use headstart_startup::history::Record;
+use headstart_store::Store as _;
 use headstart_store::fleet::{Address, Fleet, Options};
 
 use crate::command::serve::{EndSignals, tell_of_fleet};
