@@ -20,7 +20,7 @@ use clap::Args;
 use headstart_units::Span;
 
 use crate::link::change::Change;
-use crate::options::{PathOptions, PathPreset, UpOptions, address};
+use crate::options::{PathOptions, PathPreset, UpOptions, address, at_least, destination, whole};
 
 /// All options of a link.
 #[derive(Args, Clone, Debug)]
@@ -47,23 +47,23 @@ pub struct LinkArgs {
 #[command(next_help_heading = "Ends")]
 pub struct EndOptions {
     /// Relay UDP to this server instead of running a program; needs no privileges
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, conflicts_with_all = ["serve", "command"])]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = destination, conflicts_with_all = ["serve", "command"])]
     pub udp: Option<SocketAddr>,
     /// With --udp: where clients send [default: a free port of the loopback, which is printed]
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, requires = "udp")]
     pub listen: Option<SocketAddr>,
     /// With --udp: clients at the same time
-    #[arg(long, default_value_t = 256, value_name = "COUNT")]
+    #[arg(long, default_value_t = 256, value_name = "COUNT", value_parser = whole(1..=u16::MAX))]
     pub clients: u16,
     /// With --udp: a client that is silent for so long is dropped
-    #[arg(long, default_value = "120 s", value_name = "TIME")]
+    #[arg(long, default_value = "120 s", value_name = "TIME", value_parser = at_least(Span::from_millis(1)))]
     pub idle: Span,
     /// Run this (by the shell) at the other end, in a namespace of its own, and wait until it
     /// listens
     #[arg(long, value_name = "COMMAND", requires = "command")]
     pub serve: Option<String>,
     /// Longest packet of the program's device
-    #[arg(long, default_value_t = 1500, value_name = "BYTES", value_parser = crate::options::whole(576..=u16::MAX))]
+    #[arg(long, default_value_t = 1500, value_name = "BYTES", value_parser = whole(576..=u16::MAX))]
     pub mtu: u16,
     /// The program behind the path, after `--`
     #[arg(last = true, value_name = "COMMAND")]
@@ -91,7 +91,7 @@ pub struct HowOptions {
     #[arg(long, value_name = "FILE", conflicts_with = "udp")]
     pub pcap: Option<PathBuf>,
     /// End after this time [default: when the command ends, or with Ctrl-C]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = at_least(Span::from_millis(1)))]
     pub duration: Option<Span>,
     /// 99 of 100 departures are at most so late, and none 40 times as late, or the run is marked
     /// invalid

@@ -90,6 +90,7 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["race", "--size", "0 B"],                 &["--size", "0 B", "expected"]),
     (&["race", "--size", "gigantic"],            &["--size", "gigantic", "internet"]),
     (&["race", "--duration", "0s"],              &["--duration", "0", "expected"]),
+    (&["race", "--initial-rto", "0s"],           &["--initial-rto", "found `0s`, expected 1 ms at least"]),
     (&["race", "--duration", "5s", "--warm-up", "6s"], &["--warm-up", "6 s", "5 s"]),
     (&["race", "--repeats", "0"],                &["--repeats", "0", "1"]),
     (&["race", "--seed=-1"],                     &["--seed", "-1"]),
@@ -134,6 +135,7 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["trace", "iw10", "--repeats", "3"],       &["--repeats", "trace", "does not have this option"]),
     (&["trace", "iw10", "--schemes", "iw10"],    &["--schemes"]),
     (&["reproduce", "."],                        &["no paper.toml", "a folder of experiments"]),
+    (&["reproduce", "halfback", "--list", "--traces", "nowhere"], &["--list", "--traces"]),
     (&["reproduce", "mine/"],                    &["cannot read mine/"]),
 ];
 
@@ -151,6 +153,7 @@ const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
     (&["downlink", "--rate", "8 bit/s"],         &["--rate", "8 bit/s", "64 kbit/s"]),
     (&["downlink", "--access", "dsl"],           &["--rate"]),
     (&["downlink", "--rate", "9Mbit", "--access", "adsl"], &["--access", "adsl", "cable"]),
+    (&["downlink", "--networks", "nowhere.json"], &["--networks nowhere.json", "No such file"]),
     (&["downlink", "--timeout", "0 s"],          &["--timeout", "0 ns", "1 ms"]),
     (&["downlink", "--steps", "six"],            &["--steps", "six", "five"]),
     (&["reproduce", "quick-start", "--in", "emulator"], &["--in", "quick-start", "wisestart and halfback"]),
@@ -423,6 +426,7 @@ fn the_downlink_is_shown_and_converted_to_a_hint() {
     let folder = folder("downlink");
     let told =
         ["downlink", "--rate", "51.39 Mbit/s", "--access", "dsl", "--no-gateway", "--networks", "none.json"];
+    fs::write(folder.join("none.json"), r#"{"version":1,"networks":[]}"#).expect("a file can be written");
     let output = headstart(&folder, &told);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -432,7 +436,7 @@ fn the_downlink_is_shown_and_converted_to_a_hint() {
     assert_eq!(printed["hint"]["told_bits_per_s"], 51_390_000);
     assert_eq!(printed["hint"]["told_hex"], "01020000c8be");
     assert_eq!(printed["answers"].as_array().map(Vec::len), Some(5));
-    assert_eq!(files(&folder), [""; 0], "asking writes nothing");
+    assert_eq!(files(&folder), ["none.json"], "asking writes nothing");
 }
 
 #[test]

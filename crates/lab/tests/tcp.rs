@@ -405,6 +405,12 @@ fn refusals(place: &Place) -> Outcome {
         (&["attach", "--cgroup", "/nowhere"], "found no cgroup v2 at /nowhere"),
         (&["attach", "--cgroup", cgroup, "--percent", "101"], "expected 0 to 100"),
         (&["attach", "--cgroup", cgroup, "--max-rate", "0 Mbit/s"], "expected more than 0"),
+        (&["attach", "--cgroup", cgroup, "--lifetime", "0s"], "found `0s`, expected 1 ms at least"),
+        (&["attach", "--cgroup", cgroup, "--scheme", "jump-start", "--cap", "0 B"], "expected 1 B at least"),
+        (
+            &["run", "--level", "window", "--window-rate", "0 Mbit/s", "--", "true"],
+            "expected 8 bit/s at least",
+        ),
         (&["detach"], "nothing is attached"),
         (&["stats"], "nothing is attached"),
         (&["history", "import", "/nowhere"], "nothing is attached"),

@@ -20,14 +20,14 @@ use headstart_net::policer;
 use headstart_sim::tcp::{Pacing, Probe};
 use headstart_sim::workload::Opener;
 use headstart_startup::base;
-use headstart_units::{Bytes, Rate, Ratio, Span};
+use headstart_units::{Bytes, ParseError, Rate, Ratio, Span};
 
 use crate::workload::files::ArrivalFile;
 use crate::workload::web::front_pages::PageStatistics;
 
 pub use headstart_net::QueueDiscipline;
 
-pub use address::address;
+pub use address::{address, destination};
 pub use attack::AttackName;
 pub use carrier::{CryptoName, TransportName};
 pub use choices::{
@@ -65,6 +65,17 @@ where
             let (least, most) = (range.start(), range.end());
             format!("found `{text}`, expected a whole number from {least} to {most}")
         })
+    }
+}
+
+/// Parser of a size, rate or time that is not below `least`.
+pub fn at_least<T>(least: T) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr<Err = ParseError> + PartialOrd + fmt::Display + Clone + Send + Sync + 'static,
+{
+    move |text| match text.parse::<T>() {
+        Ok(value) if value < least => Err(format!("found `{text}`, expected {least} at least")),
+        read => read.map_err(|error| error.to_string()),
     }
 }
 
@@ -178,7 +189,7 @@ pub struct TransportOptions {
     #[arg(long, default_value = "200 ms", value_name = "TIME")]
     pub min_rto: Span,
     /// Retransmission timeout before anything was measured, and of the SYN
-    #[arg(long, default_value = "1 s", value_name = "TIME")]
+    #[arg(long, default_value = "1 s", value_name = "TIME", value_parser = at_least(Span::from_millis(1)))]
     pub initial_rto: Span,
     /// Pacing where a scheme gives no pace of its own
     #[arg(long, default_value = "off", value_name = "NAME", value_parser = one_of(PACINGS))]

@@ -26,7 +26,7 @@ use noq::VarInt;
 use super::format::Format;
 use super::serve::Choices;
 use crate::errors::Refuse as _;
-use crate::options::address;
+use crate::options::{at_least, destination};
 use visits::{PageFetches, is_refusal, with_advice};
 
 /// Options of `headstart get`.
@@ -60,11 +60,11 @@ pub struct GetArgs {
     #[arg(long)]
     pub insecure: bool,
     /// Connect to this address instead of the one that the name has: a relay's, for example
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = destination)]
     pub connect: Option<SocketAddr>,
     /// Bytes that may be on their way or unread: they limit the rate to this for each RTT. Of more
     /// than 2.4 MB the stack ends a connection whose answers come faster than they are read
-    #[arg(long, default_value = "2 MB", value_name = "SIZE")]
+    #[arg(long, default_value = "2 MB", value_name = "SIZE", value_parser = at_least(Bytes::new(1200)))]
     pub receive_window: Bytes,
     /// Time limit of a fetch. A host that refuses the connection ends it at once
     #[arg(long, default_value = "30 s", value_name = "TIME")]

@@ -27,7 +27,7 @@ pub struct ReproduceArgs {
     /// papers and figures]
     pub paper: Option<String>,
     /// List papers and figures
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["figure", "traces"])]
     pub list: bool,
     /// Place of the runs: the simulator; or the emulator, for the points of the paper that a real
     /// transport carries in real time. Those over the kernel's TCP need root and a build with

@@ -14,6 +14,20 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
+/// Reads the address of another host, whose port cannot be 0.
+///
+/// # Errors
+///
+/// As [`address`].
+pub fn destination(text: &str) -> Result<SocketAddr, String> {
+    let found = address(text)?;
+    if found.port() == 0 {
+        Err(format!("found `{text}`, expected a port from 1 to 65535"))
+    } else {
+        Ok(found)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,6 +11,7 @@ use headstart_ebpf::scheme::Scheme;
 use headstart_units::{Bytes, Rate, Span};
 
 use super::idle;
+use crate::options::{at_least, whole};
 
 /// Peers remembered at most, by default.
 const PEERS: u32 = 65_536;
@@ -33,7 +34,7 @@ pub struct SettingOptions {
     #[arg(long, value_name = "SIZE")]
     pub max_window: Option<Bytes>,
     /// Largest age of a record
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = at_least(Span::from_millis(1)))]
     pub lifetime: Option<Span>,
     /// The most that a hint may claim
     #[arg(long, value_name = "RATE")]
@@ -56,10 +57,10 @@ pub struct SettingOptions {
     pub outgoing: Option<Answer>,
     /// jump-start: most bytes of a flight, since an answer's size is unknown in the kernel;
     /// careful-resume: of a jump
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = at_least(Bytes::new(1)))]
     pub cap: Option<Bytes>,
     /// Segments of the initial window where nothing is known
-    #[arg(long, value_name = "SEGMENTS", value_parser = crate::options::whole(1..=1000_u32))]
+    #[arg(long, value_name = "SEGMENTS", value_parser = whole(1..=1000_u32))]
     pub initial_window: Option<u32>,
 }
 
@@ -88,13 +89,13 @@ pub struct StartOptions {
     #[command(flatten)]
     pub settings: SettingOptions,
     /// Peers remembered at most [default: 65536]
-    #[arg(long, value_name = "NUMBER", value_parser = crate::options::whole(1..=1_u32 << 22))]
+    #[arg(long, value_name = "NUMBER", value_parser = whole(1..=1_u32 << 22))]
     pub peers: Option<u32>,
     /// Level of the loaded programs
     #[arg(long, value_enum, default_value = "auto")]
     pub level: LevelName,
     /// With --level window: the pacing limit of the first window [default: none]
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = at_least(Rate::from_bytes_per_sec(1)))]
     pub window_rate: Option<Rate>,
 }
 
