@@ -67,9 +67,20 @@ macro_rules! told {
 
         impl $class {
             fn of_fields(fields: &Bound<'_, PyTuple>) -> PyResult<Self> {
+                let names = [$(stringify!($name)),+];
+                if fields.len() != names.len() {
+                    return Err(of_another_version(stringify!($class), &format!(
+                        "{} fields, expected {}", fields.len(), names.len()
+                    )));
+                }
                 let mut fields = fields.iter_borrowed();
-                let mut next = || fields.next().ok_or_else(|| PyValueError::new_err("found too few fields"));
-                Ok(Self { $($name: next()?.extract()?),+ })
+                let mut next = || fields.next().expect("as many as names");
+                Ok(Self { $($name: {
+                    let field = next();
+                    field.extract().map_err(|_| of_another_version(stringify!($class), &format!(
+                        "{field:?} as {}", stringify!($name)
+                    )))?
+                }),+ })
             }
         }
 
@@ -87,6 +98,14 @@ macro_rules! told {
             }
         }
     };
+}
+
+/// The error of fields that this version does not have.
+fn of_another_version(class: &str, found: &str) -> PyErr {
+    PyValueError::new_err(format!(
+        "{class}: found {found}: the pickle is of another version than headstart {}",
+        headstart::VERSION
+    ))
 }
 
 /// The object of these fields, as pickle has them.

@@ -135,7 +135,7 @@ def test_events_have_their_units_and_add_up():
     assert events[-1].is_loss and events[-1].lost_bytes > 0 and events[-1].opens_episode
 
 
-def test_events_are_pickled_and_copied():
+def test_events_are_pickled_and_copied_and_those_of_other_versions_refused():
     seen = {}
 
     class Keeping(SlowStart):
@@ -157,6 +157,10 @@ def test_events_are_pickled_and_copied():
     for kind, event in seen.items():
         for again in [pickle.loads(pickle.dumps(event)), copy.deepcopy(event)]:
             assert type(again) is kind and repr(again) == repr(event)
+        make, (name, fields) = event.__reduce__()
+        for other in [(*fields, 1), fields[:-1], (), ("now", *fields[1:])]:
+            with pytest.raises(ValueError, match=f"^{name}: found .*: the pickle is of another version than headstart "):
+                make(name, other)
 
 
 def test_a_history_is_in_the_prior_of_a_scheme_that_needs_it():
