@@ -10,7 +10,7 @@
 //! `WiseStart`'s Probe among it.
 #![cfg(feature = "load")]
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use headstart_ebpf::layout::{NONE, Params, Writer};
 use headstart_ebpf::needs::Machine;
@@ -98,7 +98,7 @@ impl<'a> Object<'a> {
         before: Option<Bytes>,
         record: Rate,
         measured: Rate,
-        peer: Ipv4Addr,
+        peer: IpAddr,
     ) -> (Bytes, Rate, Option<Bytes>) {
         const AT: usize = PARAMS + START;
         const RATE: usize = 6 * 8;
@@ -110,7 +110,11 @@ impl<'a> Object<'a> {
         prior[RATE..][..8].copy_from_slice(&record.as_bytes_per_sec().to_ne_bytes());
         prior[WINDOW..][..8].copy_from_slice(&measured.as_bytes_per_sec().to_ne_bytes());
         prior[CREDIT..][..8].copy_from_slice(&before.map_or(0, Bytes::get).to_ne_bytes());
-        prior[PEER..][..8].copy_from_slice(&u64::from(peer.to_bits()).to_ne_bytes());
+        let peer = match peer {
+            IpAddr::V4(four) => u64::from(four.to_bits()),
+            IpAddr::V6(six) => (six.to_bits() >> 64) as u64,
+        };
+        prior[PEER..][..8].copy_from_slice(&peer.to_ne_bytes());
         let context = self.run(5, AT, &prior);
         let long = |at| u64::from_ne_bytes(context[AT + at..][..8].try_into().expect("eight"));
         let first_contact = Some(Bytes::new(long(FIRST_CONTACT))).filter(|credit| !credit.is_zero());
@@ -379,8 +383,8 @@ impl Transport {
 }
 
 /// A first contact with `peer` ends with `revision`: the credit of those before it.
-fn first_contact(store: &mut MemoryStore, peer: Ipv4Addr, revision: &Revision) -> Option<Bytes> {
-    let (_, mut lease) = store.open(peer.into());
+fn first_contact(store: &mut MemoryStore, peer: IpAddr, revision: &Revision) -> Option<Bytes> {
+    let (_, mut lease) = store.open(peer);
     let mut credit = None;
     store.reserve(&mut lease, &mut |shared| {
         credit = shared.credit;
@@ -430,7 +434,12 @@ fn compare(replay: &Replay, contacts: &mut MemoryStore, kernel: Kernel, seed: u6
             let known = known.filter(|it| !it.rt_prop.is_zero()).map_or(Rate::ZERO, |it| it.btl_bw);
             // Some prefixes have many first contacts, others few.
             let network = draw.within(0, 30).pow(2) as u32;
-            let peer = Ipv4Addr::from_bits((network << 8) | draw.within(1, 254) as u32);
+            let host = draw.within(1, 254) as u32;
+            let peer = if draw.one_in(2) {
+                Ipv4Addr::from_bits((network << 8) | host).into()
+            } else {
+                Ipv6Addr::from([0x2001, 0xdb8, network as u16, host as u16 * 0x101, 0, 0, 0, 1]).into()
+            };
             let (credit, rate, of_contacts) = object.outcome(before, known, measured, peer);
             assert_eq!(of_contacts, first_contact(contacts, peer, &revision), "{peer} {}", why());
             assert_eq!(credit, revision.of(before), "{} {revision:?}", why());

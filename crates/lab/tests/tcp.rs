@@ -748,7 +748,7 @@ fn history(place: &Place) -> Outcome {
     let shown = place.tcp(&["history", "show"]).out;
     ensure(shown.lines().count() == 2, || shown)?;
     let said = place.tcp(&["history", "flush"]);
-    ensure(said.error.contains("1 records forgotten"), || said.error)?;
+    ensure(said.error.contains("1 records and the credits of 0 prefixes forgotten"), || said.error)?;
     let said = place.tcp(&["history", "import", name]);
     ensure(said.error.contains("1 of 1 records imported"), || said.error)?;
     // It is the record that a fast start is made from.
@@ -764,7 +764,16 @@ fn history(place: &Place) -> Outcome {
     bytes[64 + 24] ^= 0xff;
     std::fs::write(&hostile, bytes).map_err(|error| error.to_string())?;
     let said = place.tcp(&["history", "import", hostile.to_str().expect("text")]);
-    ensure(said.error.contains("1 damaged records were dropped"), || said.error)
+    ensure(said.error.contains("1 damaged records were dropped"), || said.error)?;
+    // A first contact with Headstart revises the credit of its prefix, too.
+    place.clean();
+    place.attach(&["--scheme", "headstart"])?;
+    let _ = place.curl(PATH, "100k", 1)?;
+    for gone in ["1 records and the credits of 1 prefixes", "0 records and the credits of 0 prefixes"] {
+        let said = place.tcp(&["history", "flush"]);
+        ensure(said.error.contains(gone), || said.error)?;
+    }
+    Ok(())
 }
 
 /// A process that is killed with this.

@@ -1680,11 +1680,18 @@ int hs_replay(struct hs_replay *ctx)
 	case HS_EVENT_OUTCOME:
 		hs_on_end(&r->start);
 		ctx->prior.credit = hs_revised(&r->start, r->prior.credit);
-		/* An IPv4 address: a first contact of it, with the credit before and after. */
+		/*
+		 * An IPv4 address, or the first half of an IPv6 one: a first contact of it, with the credit
+		 * before and after.
+		 */
 		if (r->prior.hint) {
+			__u32 high = r->prior.hint >> 32, low = (__u32)r->prior.hint;
 			struct hs_key peer = {};
 
-			set_key4(&peer, bpf_htonl((__u32)r->prior.hint));
+			if (high)
+				set_key6(&peer, bpf_htonl(high), bpf_htonl(low), 0, 0);
+			else
+				set_key4(&peer, bpf_htonl(low));
 			ctx->prior.ssthresh = first_contact_credit(&peer);
 			ctx->prior.hint = revise_first_contacts(&peer, &r->start);
 		}

@@ -131,18 +131,17 @@ impl Maps {
         Ok(records)
     }
 
-    /// Deletes all records, and the credits of first contacts.
+    /// Deletes all records, and the credits of first contacts: how many records and prefixes.
     ///
     /// # Errors
     /// If there is no history at this level.
-    pub fn flush(&self) -> Result<usize, Error> {
+    pub fn flush(&self) -> Result<(usize, usize), Error> {
         let history = self.history()?;
         let clear = |map: &MapHandle| {
             let keys: Vec<Vec<u8>> = map.keys().collect();
             keys.iter().filter(|key| map.delete(key).is_ok()).count()
         };
-        let gone = clear(history);
-        self.prefixes.as_ref().map(clear);
+        let gone = (clear(history), self.prefixes.as_ref().map_or(0, clear));
         if let Some(strangers) = &self.strangers {
             strangers
                 .update(&ZERO, &[0; 8], MapFlags::ANY)

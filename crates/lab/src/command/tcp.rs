@@ -324,7 +324,8 @@ fn history(command: &HistoryCommand) -> Result<()> {
             print(&text)
         }
         HistoryCommand::Flush => {
-            eprintln!("headstart: {} records forgotten", maps.flush()?);
+            let (records, prefixes) = maps.flush()?;
+            eprintln!("headstart: {records} records and the credits of {prefixes} prefixes forgotten");
             Ok(())
         }
         HistoryCommand::Export { file } => {
