@@ -1,4 +1,5 @@
-//! Pace a short flow over one RTT, then retransmit it proactively from its end, one packet per ack.
+//! Pace a short flow, by default over one RTT, then retransmit it proactively from its end, one
+//! packet per ack.
 //!
 //! Source (HB below): Q. Li, M. Dong, P. B. Godfrey, "Halfback: Running Short Flows Quickly and
 //! Safely", CoNEXT 2015, §3.
@@ -12,7 +13,7 @@
 //!
 //! | phase | window | pace | repair |
 //! |---|---|---|---|
-//! | Pacing | undelivered part of the first flight | the flight over the handshake RTT | none |
+//! | Pacing | undelivered part of the first flight | over [`Params::pace_over`] x handshake RTT | none |
 //! | ROPR, ended | the same | none | [`crate::repair::ropr`], beside normal retransmission |
 //!
 //! The window covers the undelivered part of the first flight and nothing else: a longer flow
@@ -28,7 +29,7 @@
 //! - Normal TCP retransmission halves a window; that of the first flight is not a congestion
 //!   window. It follows the delivered bytes ([`crate::first_recovery`]), as after a failed jump.
 //! - A CE mark, which HB does not consider, hands the flight over to the base controller's cut, and
-//!   its unsent part is still paced over one RTT.
+//!   its unsent part is still paced, over [`Params::pace_over`] of the smoothed RTT.
 //! - §3.1's other threshold, "largest throughput observed on recent connections, times the RTT", is
 //!   one record's rate here ([`Params::threshold_by_history`]), or without a record the fixed one.
 //! - The share of additional bandwidth is a parameter because HB §5 compares 0, 50 and 100 %. At
@@ -210,7 +211,7 @@ impl Startup for Halfback {
             self.recovery.on_loss(signal);
             return Next::Stay;
         }
-        let pace_over = (self.phase == Phase::Pacing).then_some(Ratio::ONE);
+        let pace_over = (self.phase == Phase::Pacing).then_some(self.params.pace_over);
         Next::HandOver(HandOver { pace_over, ..HandOver::to_be_cut(self.flight - self.begin) })
     }
 
@@ -459,10 +460,12 @@ mod tests {
 
     #[test]
     fn a_mark_hands_over_but_the_flight_stays_paced() {
-        let mut start = established(Params::default());
-        let mark = Congestion { signal: Signal::CongestionExperienced, ..lost(Time::ZERO, Bytes::ZERO) };
-        let expected = HandOver { pace_over: Some(Ratio::ONE), ..HandOver::to_be_cut(MSS * 10) };
-        assert_eq!(start.on_congestion(&mark), Next::HandOver(expected));
+        for pace_over in [Ratio::ONE, Ratio::percent(200)] {
+            let mut start = established(Params { pace_over, ..Params::default() });
+            let mark = Congestion { signal: Signal::CongestionExperienced, ..lost(Time::ZERO, Bytes::ZERO) };
+            let expected = HandOver { pace_over: Some(pace_over), ..HandOver::to_be_cut(MSS * 10) };
+            assert_eq!(start.on_congestion(&mark), Next::HandOver(expected), "no faster than before");
+        }
     }
 
     /// HB §5: the ablations are parameters of the same scheme.

@@ -1,4 +1,4 @@
-//! Send all available data, paced over one round trip, then continue as TCP.
+//! Send all available data, by default paced over one round trip, then continue as TCP.
 //!
 //! Source (JS below): D. Liu, M. Allman, S. Jin, L. Wang, "Congestion Control Without a Startup
 //! Phase", PFLDNeT 2007; and, for the variant that others compare with, Halfback §2.2 and §3.1 (Q.
@@ -16,7 +16,7 @@
 //!
 //! | phase | window | pace |
 //! |---|---|---|
-//! | jump start | min(flow size, receive window) | all of it over the handshake RTT |
+//! | jump start | min(flow size, receive window) | all over [`Params::pace_over`] x handshake RTT |
 //! | slow start | one byte more for each byte acked | none |
 //! | recovery | half of the delivered bytes, at least one segment more than in flight | none |
 //!
@@ -33,7 +33,7 @@
 //! - A timeout before the flight is delivered hands over the delivered bytes, not its size.
 //! - [`Params::burst`], [`Params::cap`] and [`Params::min_window`] are not in JS: Halfback §4.2.4
 //!   suggests the first for very small flows, every deployment has the second, and connections with
-//!   several requests need the third.
+//!   several requests need the third. JS paces over one RTT, [`Params::pace_over`]'s default.
 //! - JS has one flow per connection; later responses on a connection are handled by
 //!   [`LaterFlights`](super::LaterFlights).
 //!
