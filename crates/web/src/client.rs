@@ -158,6 +158,18 @@ pub enum FetchError {
 /// unknown_ca, and decrypt_error, which reports an invalid signature.
 const CERTIFICATE_ALERTS: [u8; 7] = [42, 43, 44, 45, 46, 48, 51];
 
+/// webpki's names of errors that users meet, in words.
+fn in_words(reason: String) -> String {
+    let found = [
+        ("CaUsedAsEndEntity", "it is one of an issuer, and not itself among those that are trusted"),
+        (
+            "UnsupportedSignatureAlgorithmForPublicKey",
+            "its signature is of another type than the issuer's key",
+        ),
+    ];
+    found.iter().find(|(name, _)| reason.contains(name)).map_or(reason, |(_, words)| (*words).to_owned())
+}
+
 impl FetchError {
     fn connection(host: &str, source: ConnectionError) -> Self {
         let host = host.to_owned();
@@ -167,15 +179,7 @@ impl FetchError {
                     .iter()
                     .any(|&alert| error.code == TransportErrorCode::crypto(alert)) =>
             {
-                // webpki's words for a certificate that signs itself.
-                let signs_itself = ["CaUsedAsEndEntity", "UnsupportedSignatureAlgorithmForPublicKey"]
-                    .iter()
-                    .any(|word| error.reason.contains(word));
-                let reason = match signs_itself {
-                    true => "it signs itself, and is not among those that are trusted".to_owned(),
-                    false => error.reason,
-                };
-                Self::Certificate { host, reason }
+                Self::Certificate { host, reason: in_words(error.reason) }
             }
             source => Self::Connection { host, source },
         }

@@ -286,7 +286,7 @@ async fn a_server_may_have_the_trusted_certificate_of_an_issuer() {
         panic!("not in the file: {refused:?}");
     };
     assert!(
-        error.to_string().ends_with("it signs itself, and is not among those that are trusted"),
+        error.to_string().ends_with("it is one of an issuer, and not itself among those that are trusted"),
         "{error}"
     );
     other.stop().await;
