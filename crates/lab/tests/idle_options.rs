@@ -101,6 +101,46 @@ fn an_option_is_reported_as_without_effect_if_and_only_if_it_has_none() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What a race has already is not named as missing.
+#[test]
+fn the_reason_holds_where_one_of_two_conditions_is_met() {
+    for (race, example, expected) in [
+        (
+            "--transport quic --attack flood",
+            "--attack-requests 200",
+            "without --attack in the simulator's TCP model",
+        ),
+        (
+            "--transport quic --detection udt",
+            "--loss-reports once",
+            "without --detection udt in the simulator's TCP",
+        ),
+        (
+            "--routers target --schemes iw10",
+            "--router-share 10%",
+            "without --routers share, target or extreme and a",
+        ),
+        (
+            "--routers extreme --schemes iw10",
+            "--router-extras none",
+            "without --routers extreme and a scheme that",
+        ),
+        (
+            "--routers rcp --schemes iw10",
+            "--rcp-gains 80%,10%",
+            "without --routers rcp and a scheme that asks",
+        ),
+        ("--pages archive2014 --size internet", "--cap 30kB", "without flows of a distribution of sizes"),
+    ] {
+        if !is_built(race) {
+            continue;
+        }
+        let option = example.trim_start_matches('-').split(' ').next().unwrap_or_default().to_owned();
+        let said = idle(&setup(race, example, &trace()), &[option], false);
+        assert!(said.len() == 1 && said[0].contains(expected), "{race} {example}: {said:?}");
+    }
+}
+
 #[test]
 fn every_scheme_states_its_use_of_hints_history_routers_and_pacing() {
     let trace = trace();
