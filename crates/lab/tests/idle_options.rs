@@ -101,7 +101,7 @@ fn an_option_is_reported_as_without_effect_if_and_only_if_it_has_none() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What a race has already is not named as missing.
+/// A condition that a race meets is not named as missing.
 #[test]
 fn the_reason_holds_where_one_of_two_conditions_is_met() {
     for (race, example, expected) in [

@@ -13,7 +13,7 @@
 //!
 //! | phase | window | pace | repair |
 //! |---|---|---|---|
-//! | Pacing | undelivered part of the first flight | over [`Params::pace_over`] x handshake RTT | none |
+//! | Pacing | undelivered part of the first flight | over `pace-over` x handshake RTT | none |
 //! | ROPR, ended | the same | none | [`crate::repair::ropr`], beside normal retransmission |
 //!
 //! The window covers the undelivered part of the first flight and nothing else: a longer flow
