@@ -163,7 +163,9 @@ def _text(name: str, value: object, factor: int = 1, unit: str = "") -> str:
     try:
         # Fifteen digits: 0.06 s is 60 ms, and so are 0.05 * 3 s 150 ms, which are a little more.
         number = Decimal(f"{value:.15g}" if isinstance(value, float) else str(value)) * factor
-        if isinstance(value, float) and number.is_finite() and (step := _STEPS.get(unit)):
+        # Larger ones have no digits of a step, and the command refuses them.
+        has_step = isinstance(value, float) and number.is_finite() and abs(number) < 10**20
+        if has_step and (step := _STEPS.get(unit)):
             number = number.quantize(Decimal(step)) or number
     except ArithmeticError:
         raise ValueError(f"{name}: found {value!r}, expected text or a number") from None

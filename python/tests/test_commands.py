@@ -2,13 +2,19 @@
 
 import csv
 import json
+import math
 import multiprocessing
 import os
 import pickle
+import random
+import re
 import shlex
 import signal
+import struct
+import sys
 import threading
 import time
+from decimal import Decimal
 
 import numpy
 import pyarrow
@@ -312,6 +318,21 @@ def test_doubles_and_scalars_of_numpy_are_numbers(value):
     found = headstart.race(**{**SMALL, "repeats": 1}, rtt_s=value, load_share=0.1)
     assert found.json
     assert headstart.race(**{**SMALL, "repeats": 1}, load_share=value).json
+
+
+def test_any_double_by_its_bits_is_the_nearest_nanosecond_or_refused_by_name():
+    draw = random.Random(1)
+    doubles = [struct.unpack("<d", draw.randbytes(8))[0] for _ in range(3000)]
+    doubles += [10 ** draw.uniform(-12, 6) for _ in range(3000)] + [0.0, -0.0, 5e-324, 1e22, sys.float_info.max]
+    for value in doubles:
+        if not math.isfinite(value):
+            with pytest.raises(ValueError, match="^rtt_s: found .*, expected a finite number"):
+                headstart._words({"rtt_s": value})
+            continue
+        (word,) = headstart._words({"rtt_s": value})
+        text = re.fullmatch(r"--rtt=(-?[0-9]+(\.[0-9]+)?)ns", word).group(1)
+        exact = Decimal(value) * 10**9
+        assert abs(Decimal(text) - exact) <= Decimal("0.5") + abs(exact) / 10**14, (value, word)
 
 
 def forked(_):
