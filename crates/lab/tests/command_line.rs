@@ -239,6 +239,49 @@ fn every_mistake_has_one_clear_message_and_writes_nothing() {
     assert!(wrong.is_empty(), "{} of {} mistakes:\n{}", wrong.len(), all.len(), wrong.join("\n"));
 }
 
+/// The long options of a command, by its help.
+fn options(folder: &Path, command: &str) -> Vec<String> {
+    let help = String::from_utf8(headstart(folder, &[command, "--help"]).stdout).expect("help is UTF-8");
+    let first = |line: &str| {
+        let name = line.trim_start().trim_start_matches("-o, ").strip_prefix("--")?;
+        Some(name.split([' ', '=']).next()?.to_owned())
+    };
+    help.lines().filter_map(first).filter(|name| name != "help").collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn no_bytes_of_an_argument_make_a_command_panic() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let folder = folder("bytes");
+    let short: &[&str] = &["--duration", "1s", "--repeats", "1", "--schemes", "iw10"];
+    let commands: [(&str, &[&str]); 4] =
+        [("race", short), ("sweep", &short[..4]), ("trace", &["iw10"]), ("reproduce", &["nobody"])];
+    let mut wrong = vec![];
+    for (command, others) in commands {
+        let names = options(&folder, command);
+        assert!(names.len() > 10, "{command}: {names:?}");
+        for (at, name) in names.iter().enumerate() {
+            let value: &[u8] = [&b"\xff"[..], b"a\xc3,b", b"\xed\xa0\x80.csv", b"10\x80%"][at % 4];
+            let bytes = [b"--", name.as_bytes(), b"=", value].concat();
+            let output = Command::new(env!("CARGO_BIN_EXE_headstart"))
+                .arg(command)
+                .args(others)
+                .arg(OsStr::from_bytes(&bytes))
+                .current_dir(&folder)
+                .output()
+                .expect("headstart starts");
+            let said = String::from_utf8_lossy(&output.stderr);
+            if !matches!(output.status.code(), Some(0 | 2)) || said.contains("panicked") {
+                wrong.push(format!("{command} {bytes:?}: {}: {said}", output.status));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn every_command_has_help() {
     let folder = folder("help");
