@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::common::{NAME, endpoint, localhost, stock_client, tls};
 use headstart_host::not_run;
+use headstart_quic::Store as _;
 use headstart_store::fleet::{Fleet, Options};
 use noq::TokioRuntime;
 
