@@ -103,11 +103,7 @@ impl<P: Packet + Clone> Element<P> for AnyElement<P> {
         each!(self, element => Element::<P>::queue(element, now))
     }
 
-    fn measure_queueing_delays(&mut self) {
-        each!(self, element => Element::<P>::measure_queueing_delays(element));
-    }
-
-    fn queueing_delays(&self) -> Option<&QueueingDelays> {
+    fn queueing_delays(&mut self) -> Option<&mut Option<QueueingDelays>> {
         each!(self, element => Element::<P>::queueing_delays(element))
     }
 }

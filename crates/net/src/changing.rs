@@ -91,11 +91,7 @@ impl<P: Packet> Element<P> for ChangingLink<P> {
         self.link.queue(now)
     }
 
-    fn measure_queueing_delays(&mut self) {
-        self.link.measure_queueing_delays();
-    }
-
-    fn queueing_delays(&self) -> Option<&QueueingDelays> {
+    fn queueing_delays(&mut self) -> Option<&mut Option<QueueingDelays>> {
         self.link.queueing_delays()
     }
 }

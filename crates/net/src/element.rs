@@ -89,11 +89,9 @@ pub trait Element<P>: Debug {
         (0, Bytes::ZERO)
     }
 
-    /// Measures queueing delays from now on, if it has a queue.
-    fn measure_queueing_delays(&mut self) {}
-
-    /// The measured queueing delays, if [`Self::measure_queueing_delays`] was called.
-    fn queueing_delays(&self) -> Option<&QueueingDelays> {
+    /// Place of the measured queueing delays, if it has a queue. They are measured once there is
+    /// something in it.
+    fn queueing_delays(&mut self) -> Option<&mut Option<QueueingDelays>> {
         None
     }
 }
@@ -111,10 +109,7 @@ impl<P, E: Element<P> + ?Sized> Element<P> for Box<E> {
     fn queue(&mut self, now: Time) -> (u64, Bytes) {
         (**self).queue(now)
     }
-    fn measure_queueing_delays(&mut self) {
-        (**self).measure_queueing_delays();
-    }
-    fn queueing_delays(&self) -> Option<&QueueingDelays> {
+    fn queueing_delays(&mut self) -> Option<&mut Option<QueueingDelays>> {
         (**self).queueing_delays()
     }
 }

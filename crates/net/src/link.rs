@@ -112,12 +112,8 @@ impl<P: Packet> Element<P> for Link<P> {
         (self.waiting.len() as u64, self.waiting_bytes)
     }
 
-    fn measure_queueing_delays(&mut self) {
-        self.queueing_delays = Some(QueueingDelays::default());
-    }
-
-    fn queueing_delays(&self) -> Option<&QueueingDelays> {
-        self.queueing_delays.as_ref()
+    fn queueing_delays(&mut self) -> Option<&mut Option<QueueingDelays>> {
+        Some(&mut self.queueing_delays)
     }
 }
 

@@ -135,12 +135,8 @@ impl<P: Packet> Element<P> for ManagedLink<P> {
         self.queue.waiting()
     }
 
-    fn measure_queueing_delays(&mut self) {
-        self.queueing_delays = Some(QueueingDelays::default());
-    }
-
-    fn queueing_delays(&self) -> Option<&QueueingDelays> {
-        self.queueing_delays.as_ref()
+    fn queueing_delays(&mut self) -> Option<&mut Option<QueueingDelays>> {
+        Some(&mut self.queueing_delays)
     }
 }
 

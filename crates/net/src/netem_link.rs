@@ -95,12 +95,8 @@ impl<P: Packet> Element<P> for NetemLink<P> {
         (self.held.len() as u64, self.held_bytes)
     }
 
-    fn measure_queueing_delays(&mut self) {
-        self.queueing_delays = Some(QueueingDelays::default());
-    }
-
-    fn queueing_delays(&self) -> Option<&QueueingDelays> {
-        self.queueing_delays.as_ref()
+    fn queueing_delays(&mut self) -> Option<&mut Option<QueueingDelays>> {
+        Some(&mut self.queueing_delays)
     }
 }
 
@@ -156,7 +152,7 @@ mod tests {
     #[test]
     fn at_full_rate_the_queue_is_the_limit_less_the_packets_in_the_delay() {
         let mut link = twelve_mbit(Limit::packets(Packets::new(12)));
-        link.measure_queueing_delays();
+        link.queueing_delays = Some(QueueingDelays::default());
         let mut number = 0;
         let mut send = |link: &mut NetemLink<Numbered>, millis: u64, count: u64| -> u64 {
             (0..count)

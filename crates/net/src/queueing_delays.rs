@@ -158,15 +158,17 @@ mod tests {
         for (mut link, mean) in links {
             let _ = link.push(Time::ZERO, packet(0));
             drain(&mut link);
-            assert!(Element::<Numbered>::queueing_delays(&link).is_none());
-            Element::<Numbered>::measure_queueing_delays(&mut link);
+            let place = Element::<Numbered>::queueing_delays(&mut link).expect("it has a queue");
+            assert!(place.is_none());
+            *place = Some(QueueingDelays::default());
             let later = Time::from_millis(100);
             (0..3).for_each(|number| {
                 assert!(matches!(link.push(later, packet(number)), crate::PushResult::Accepted))
             });
             drain(&mut link);
-            let waits = Element::<Numbered>::queueing_delays(&link).expect("they are counted");
-            assert_eq!((waits.count(), waits.mean()), (3, Some(Span::from_millis(mean))), "{link:?}");
+            let waits = Element::<Numbered>::queueing_delays(&mut link).and_then(|place| place.take());
+            let counted = waits.map(|waits| (waits.count(), waits.mean()));
+            assert_eq!(counted, Some((3, Some(Span::from_millis(mean)))), "{link:?}");
         }
     }
 }

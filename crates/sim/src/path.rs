@@ -81,8 +81,10 @@ impl Path {
         let (mut down, mut up) = (vec![0; plan.down.len()], vec![0; plan.up.len()]);
         for placed in plan.elements(seed) {
             let mut element = placed.plan.build(placed.seed);
-            if placed.direction == Direction::Down && placed.position == 0 {
-                Element::<Packet>::measure_queueing_delays(&mut element);
+            if (placed.direction, placed.position) == (Direction::Down, 0)
+                && let Some(place) = Element::<Packet>::queueing_delays(&mut element)
+            {
+                *place = Some(QueueingDelays::default());
             }
             let number = builder.place(placed.name, element, placed.plan.has_router());
             match placed.direction {
@@ -236,8 +238,8 @@ impl Path {
 
     /// Queueing delays before the first element, if it is a link of a plan.
     #[must_use]
-    pub fn queueing_delays(&self) -> Option<&QueueingDelays> {
-        self.elements.first().and_then(|hop| Element::<Packet>::queueing_delays(&hop.element))
+    pub fn queueing_delays(&mut self) -> Option<&QueueingDelays> {
+        Element::<Packet>::queueing_delays(&mut self.elements.first_mut()?.element)?.as_ref()
     }
 
     /// Packets and bytes that wait before the first element.

@@ -244,11 +244,11 @@ impl<'a> Run<'a> {
                     self.mix.tested.name
                 );
             }
-            Ok(RunResult::of(finished.summary, &finished.path, finished.histories))
+            Ok(RunResult::of(finished.summary, finished.path, finished.histories))
         } else {
             let recorder = ObserverRecorder::<false>::new(observer);
             let finished = simulator.simulate(scenario, seed, histories, recorder)?;
-            Ok(RunResult::of(finished.summary, &finished.path, finished.histories))
+            Ok(RunResult::of(finished.summary, finished.path, finished.histories))
         }
     }
 }
@@ -337,7 +337,7 @@ impl<O> RunResult<O> {
 }
 
 impl RunResult<()> {
-    fn of(summary: Summary, path: &headstart_sim::Path, histories: Vec<MemoryStore>) -> Self {
+    fn of(summary: Summary, mut path: headstart_sim::Path, histories: Vec<MemoryStore>) -> Self {
         let counts = path.packet_counts().next().map(|(_, counts)| *counts).unwrap_or_default();
         let bottleneck = Bottleneck {
             offered: counts.offered,
