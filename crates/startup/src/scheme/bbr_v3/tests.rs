@@ -2,6 +2,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::super::timeline::{Event, MSS, apply, play, timeout, withstand_extremes};
+use super::marks::MARK_ONE;
 use super::*;
 use crate::base::testing::{acked, lost};
 use crate::history::testing::{absurd_priors, prior_with};
