@@ -24,6 +24,32 @@ fn run(scheme: &str, size: u64, lie: Option<Misbehaviour>) -> ConnectionOutcome 
     connections.run(scenario.deadline).remove(0)
 }
 
+/// Connections of one peer, whose record has this cap: the first receiver acknowledges early, and
+/// has ended, complete or idle, before those that begin at these milliseconds.
+fn after_an_early_one(
+    scheme: &str,
+    cap: Rate,
+    size: u64,
+    later: &[u64],
+    until: u64,
+) -> Vec<ConnectionOutcome> {
+    let mut base = noq_proto::ServerConfig::new(Arc::new(NullSessions), Arc::new(NoSecret));
+    base.transport_config(Arc::default());
+    let choice = Choice::find(scheme).expect("carried");
+    let setup = ServerSetup::with_session_factory(base, Arc::new(NullSessions), choice)
+        .history(Arc::new(Sharded::new(100)))
+        .limits(Policy { per_connection: cap, ..Policy::default() })
+        .seed(1);
+    let mut connections =
+        ConnectionSet::new(PathPlan::dumbbell(RATE, RTT, Limit::packets(Packets::new(104))), 3);
+    for at in [0].iter().chain(later) {
+        let client = ClientSetup::with_session_factory(Arc::new(NullSessions)).seed(1);
+        connections.add(0, Transfer::download(Time::from_millis(*at), Bytes::new(size)), client, &setup);
+    }
+    connections.misbehave(0, Misbehaviour::Early);
+    connections.run(Time::from_millis(until))
+}
+
 /// Departure of the packet with which misbehaviour begins, after three acknowledged correctly.
 fn began_at(outcome: &ConnectionOutcome) -> Time {
     outcome.full_packets().nth(3).expect("data").at
@@ -68,23 +94,8 @@ fn a_receiver_that_guesses_acks_is_detected_at_the_first_skipped_packet_number()
 #[test]
 fn a_receiver_that_acknowledges_early_next_starts_within_the_cap() {
     let cap = Rate::from_mbit_per_sec(40);
-    let mut base = noq_proto::ServerConfig::new(Arc::new(NullSessions), Arc::new(NoSecret));
-    base.transport_config(Arc::default());
-    let choice = Choice::find("s-cubic").expect("carried");
-    let setup = ServerSetup::with_session_factory(base, Arc::new(NullSessions), choice)
-        .history(Arc::new(Sharded::new(100)))
-        .limits(Policy { per_connection: cap, ..Policy::default() })
-        .seed(1);
-    let mut connections =
-        ConnectionSet::new(PathPlan::dumbbell(RATE, RTT, Limit::packets(Packets::new(104))), 3);
-    let client = || ClientSetup::with_session_factory(Arc::new(NullSessions)).seed(1);
-    let transfer = |at| Transfer::download(Time::from_millis(at), Bytes::new(4_000_000));
-    let misbehaving = connections.add(0, transfer(0), client(), &setup);
-    // The first connection is complete, or idle and closed, long before the next one.
-    let again = connections.add(0, transfer(100_000), client(), &setup);
-    connections.misbehave(misbehaving, Misbehaviour::Early);
-    let connections = connections.run(Time::from_millis(300_000));
-    let (first, second) = (&connections[misbehaving].report, &connections[again].report);
+    let connections = after_an_early_one("s-cubic", cap, 4_000_000, &[100_000], 300_000);
+    let (first, second) = (&connections[0].report, &connections[1].report);
     let made_up = first.btl_bw.expect("measured");
     println!("made up: {made_up}, then {}", second);
     assert!(made_up > cap * 2, "{made_up}: if it gains nothing by its lie the cap is not tested");
@@ -100,27 +111,13 @@ fn a_receiver_that_acknowledges_early_next_starts_within_the_cap() {
 fn a_record_poisoned_by_a_neighbour_misleads_one_start_within_the_cap() {
     let cap = Rate::from_mbit_per_sec(100);
     for scheme in ["wise-start", "s-cubic", "careful-resume"] {
-        let mut base = noq_proto::ServerConfig::new(Arc::new(NullSessions), Arc::new(NoSecret));
-        base.transport_config(Arc::default());
-        let choice = Choice::find(scheme).expect("carried");
-        let setup = ServerSetup::with_session_factory(base, Arc::new(NullSessions), choice)
-            .history(Arc::new(Sharded::new(100)))
-            .limits(Policy { per_connection: cap, ..Policy::default() })
-            .seed(1);
-        let mut connections =
-            ConnectionSet::new(PathPlan::dumbbell(RATE, RTT, Limit::packets(Packets::new(104))), 3);
-        let client = || ClientSetup::with_session_factory(Arc::new(NullSessions)).seed(1);
-        let transfer = |at| Transfer::download(Time::from_millis(at), Bytes::new(2_000_000));
-        let neighbour = connections.add(0, transfer(0), client(), &setup);
-        let honest = [100_000, 200_000].map(|at| connections.add(0, transfer(at), client(), &setup));
-        connections.misbehave(neighbour, Misbehaviour::Early);
-        let outcomes = connections.run(Time::from_millis(400_000));
-        let reports = honest.map(|number| &outcomes[number].report);
+        let outcomes = after_an_early_one(scheme, cap, 2_000_000, &[100_000, 200_000], 400_000);
+        let reports = [1, 2].map(|number| &outcomes[number].report);
         let known = reports.map(|report| report.known.map(|known| known.record.btl_bw));
         println!("{scheme}: made up {:?}, then {:?}", known[0], known[1]);
         assert!(known[0] > Some(cap), "{scheme}: made up {:?}", known[0]);
         assert!(reports[0].planned <= cap * RTT * 11 / 10, "{scheme}: {}", reports[0]);
-        assert!(outcomes[honest[0]].completed.is_some(), "{scheme}");
+        assert!(outcomes[1].completed.is_some(), "{scheme}");
         assert!(known[1] <= Some(RATE), "{scheme}: the next one meets {:?}", known[1]);
     }
 }
