@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::axis::{Axis, FittedAxis, Range, Scale};
-use super::canvas::{Canvas, PathData, Place, shorten, text_width, wrap};
+use super::canvas::{Canvas, PathData, Place, shorten, text_width, thin_out, trace, wrap};
 use super::label::{self, Area, LabelRequest, Obstacle};
 use super::legend::{self, Layout};
 use super::palette::{self, Mark, class, dash};
@@ -669,25 +669,6 @@ fn covered_areas(figure: &Figure, plot: &Plot, series: &Series) -> Vec<Area> {
     out
 }
 
-/// At most four places for each half pixel along x: first, lowest, highest, last. A line through
-/// them looks the same, however many points it had.
-fn thin_out(places: Vec<Place>) -> Vec<Place> {
-    if places.len() <= 2000 {
-        return places;
-    }
-    let column = |place: &Place| (place.0 * 2.0).floor() as i64;
-    let mut out = Vec::new();
-    for group in places.chunk_by(|a, b| column(a) == column(b)) {
-        let by_height = |a: &&usize, b: &&usize| group[**a].1.total_cmp(&group[**b].1);
-        let indices: Vec<usize> = (0..group.len()).collect();
-        let lowest = indices.iter().min_by(by_height).copied().unwrap_or(0);
-        let highest = indices.iter().max_by(by_height).copied().unwrap_or(0);
-        let kept = BTreeSet::from([0, lowest, highest, group.len() - 1]);
-        out.extend(kept.into_iter().map(|index| group[index]));
-    }
-    out
-}
-
 /// The corners of the line through `places`.
 fn joined(places: &[Place], join: Join) -> Vec<Place> {
     if join != Join::Steps {
@@ -701,30 +682,4 @@ fn joined(places: &[Place], join: Join) -> Vec<Place> {
         out.push(place);
     }
     out
-}
-
-/// Adds a line, without the places at which it neither moves nor turns.
-fn trace(data: &mut PathData, places: &[Place], begins: bool) {
-    let rounded = |place: &Place| ((place.0 * 10.0).round() as i64, (place.1 * 10.0).round() as i64);
-    let mut last = None;
-    for (index, place) in places.iter().enumerate() {
-        let here = rounded(place);
-        let next = places.get(index + 1).map(rounded);
-        let straight = last.zip(next).is_some_and(|(before, after): ((i64, i64), (i64, i64))| {
-            (before.0 == here.0 && here.0 == after.0 && (before.1 <= here.1) == (here.1 <= after.1))
-                || (before.1 == here.1 && here.1 == after.1 && (before.0 <= here.0) == (here.0 <= after.0))
-        });
-        if index == 0 && begins {
-            data.move_to(*place);
-        } else if !straight && last != Some(here) {
-            data.line_to(*place);
-        } else {
-            continue;
-        }
-        last = Some(here);
-    }
-    // A single point would leave no trace.
-    if places.len() == 1 && begins {
-        data.raw("h0.1");
-    }
 }
