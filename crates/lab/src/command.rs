@@ -108,7 +108,7 @@ enum Command {
     /// Join the shards of a sweep
     ///
     /// Of `sweep --shard`, run on several machines: writes what the sweep in one process writes,
-    /// byte for byte. To be run by the same program, where the files of the sweep's options are.
+    /// byte for byte. Run it with the same build, where the sweep's input files are.
     #[command(after_long_help = examples::MERGE)]
     Merge(MergeArgs),
     /// One flow in detail: sends, acks, losses, window
@@ -158,8 +158,8 @@ enum Command {
     Demo(DemoArgs),
     /// Serve a folder over HTTP/3, with fast starts
     ///
-    /// And over HTTP/1.1 and 2 on the same port of TCP, so that browsers find it. Prints for each
-    /// connection its record of the peer, its decision and the round trips saved.
+    /// Also over HTTP/1.1 and 2 on the same TCP port, where browsers discover HTTP/3. Prints for
+    /// each connection its record of the peer, its decision and the round trips saved.
     #[command(after_long_help = examples::SERVE)]
     Serve(Box<ServeArgs>),
     /// Records of peers: show, export, merge, prune

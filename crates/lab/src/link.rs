@@ -74,14 +74,14 @@ pub struct EndOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Run")]
 pub struct HowOptions {
-    /// Settings that change at a time, as `10s rate=5mbit loss=1%` (rate, up-rate, rtt, loss,
-    /// up-loss); may be repeated
+    /// Timed changes of settings, as `10s rate=5mbit loss=1%` (rate, up-rate, rtt, loss, up-loss);
+    /// may be repeated
     #[arg(long = "change", value_name = "TIME WHAT=VALUE..")]
     pub changes: Vec<Change>,
     /// A file of such lines; `#` begins a comment
     #[arg(long, value_name = "FILE")]
     pub schedule: Option<PathBuf>,
-    /// Seed of all chance
+    /// Random seed
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     pub seed: u64,
     /// Write a line for each arrival, departure and drop to this file
@@ -93,8 +93,8 @@ pub struct HowOptions {
     /// End after this time [default: when the command ends, or with Ctrl-C]
     #[arg(long, value_name = "TIME", value_parser = at_least(Span::from_millis(1)))]
     pub duration: Option<Span>,
-    /// 99 of 100 departures are at most so late, and none 40 times as late, or the run is marked
-    /// invalid
+    /// The run is invalid if the 99th percentile of lateness exceeds this, or the largest 40 times
+    /// this
     #[arg(long, default_value = "0.5 ms", value_name = "TIME")]
     pub tolerance: Span,
     /// Do not sleep but spin for so long before each deadline: more exact below 100 Mbit/s, and a

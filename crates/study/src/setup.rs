@@ -94,11 +94,11 @@ impl Setup {
             "--long-share: found {}, expected less than 100 %",
             workload.long_share
         );
-        ensure!(!workload.cap.is_zero(), "--cap: found 0 B, expected more");
-        ensure!(!workload.long_size.is_zero(), "--long-size: found 0, expected more");
-        ensure!(workload.load.of(1_000_000) > 0, "--load: found 0 %, expected more");
+        ensure!(!workload.cap.is_zero(), "--cap: found 0 B, expected more than 0");
+        ensure!(!workload.long_size.is_zero(), "--long-size: found 0, expected more than 0");
+        ensure!(workload.load.of(1_000_000) > 0, "--load: found 0 %, expected more than 0");
         ensure!(workload.load.of(1000) <= 5000, "--load: found {}, expected 500 % at most", workload.load);
-        ensure!(!run.duration.is_zero(), "--duration: found 0, expected more");
+        ensure!(!run.duration.is_zero(), "--duration: found 0, expected more than 0");
         ensure!(
             run.duration <= Span::from_secs(1_000_000),
             "--duration: found {}, expected a million seconds at most",

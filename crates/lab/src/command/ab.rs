@@ -17,8 +17,8 @@ use crate::table::{Cell, Column, Table};
 /// Options of `ab`.
 #[derive(Args, Debug)]
 pub struct AbArgs {
-    /// Logs of `serve` or `tcp trace`; or texts of /metrics of one server, in order: the first is
-    /// the beginning, a single one counts from the server's start
+    /// Logs of `serve` or `tcp trace`; or scrapes of /metrics of one server, oldest first: a single
+    /// one counts from the server's start
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The treatment, where there are several
@@ -211,7 +211,7 @@ fn losses(judged: &Judged) -> Table {
 
 fn tests(judged: &Judged) -> Table {
     let mut table = Table::new(
-        "Treatment less control, at all looks together",
+        "Treatment minus control, valid at every look",
         [
             Column::text("measure"),
             Column::number("difference", ""),

@@ -42,7 +42,7 @@ pub struct GetArgs {
     /// [default: unknown]
     #[arg(long, value_name = "NAME")]
     pub access: Option<Access>,
-    /// Fetch so often, each time over a new connection
+    /// Number of fetches, each over a new connection
     #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = crate::options::whole(1..=10_000_u32))]
     pub repeat: u32,
     /// Schemes to request in turn; the others are compared with the first. Needs a server that was
@@ -62,8 +62,8 @@ pub struct GetArgs {
     /// Connect to this address instead of the one that the name has: a relay's, for example
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = destination)]
     pub connect: Option<SocketAddr>,
-    /// Bytes that may be on their way or unread: they limit the rate to this for each RTT. Of more
-    /// than 2.4 MB the stack ends a connection whose answers come faster than they are read
+    /// Bytes that may be on their way or unread: they limit the rate to this for each RTT. Above
+    /// 2.4 MB the QUIC stack may end a connection whose data arrives faster than it is read
     #[arg(long, default_value = "2 MB", value_name = "SIZE", value_parser = at_least(Bytes::new(1200)))]
     pub receive_window: Bytes,
     /// Time limit of a fetch. A host that refuses the connection ends it at once

@@ -165,7 +165,7 @@ fn check(found: &[(Manifest, PathBuf)], program: &str, folder: &Path) -> Result<
         .collect();
     ensure!(
         missing.is_empty(),
-        "{}: found {} complete shards of {}, expected {} as well",
+        "{}: found {} of {} shards complete, missing: {}",
         folder.display(),
         numbers.len(),
         first.count,

@@ -229,6 +229,7 @@ pub fn run_in(prepared: Prepared, store: JobStore, command: &str) -> Result<()> 
     if format != Format::Table {
         return Ok(());
     }
-    print(&format!("\n{total} points. Table: {place}\nReport: {report}\n"))?;
+    let points = if total == 1 { "point" } else { "points" };
+    print(&format!("\n{total} {points}. Table: {place}\nReport: {report}\n"))?;
     terminal::flows_written(flows)
 }

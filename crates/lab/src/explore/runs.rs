@@ -500,7 +500,7 @@ mod tests {
     fn values_out_of_range_are_refused_with_the_options_own_message() {
         for (word, expected) in [
             ("--loss=101%", "--loss: found 101 %, expected 100 % at most"),
-            ("--load=0%", "--load: found 0 %, expected more"),
+            ("--load=0%", "--load: found 0 %, expected more than 0"),
             ("--rtt=61s", "--rtt: found 61 s, expected a minute at most"),
             ("--rate=fast", "expected a rate"),
             ("--history=-1", "found `-1`, expected a whole number"),

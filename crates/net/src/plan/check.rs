@@ -89,7 +89,7 @@ impl ElementPlan {
             }
             Self::Jitter { bound, .. } => time("bound", *bound),
             Self::Duplicate(of_all) => share(*of_all),
-            Self::Policer(policer) if policer.rate.is_zero() => Err(("rate", "0".to_owned(), "more")),
+            Self::Policer(policer) if policer.rate.is_zero() => Err(("rate", "0".to_owned(), "more than 0")),
             Self::Policer(policer) if policer.burst < FULL_PACKET => {
                 Err(("burst", policer.burst.to_string(), "1500 B at least: a full packet must pass"))
             }
@@ -102,7 +102,7 @@ impl ElementPlan {
 impl LinkPlan {
     fn check(&self) -> Result<(), Refusal> {
         if self.rate.mean().is_zero() {
-            return Err(("rate", "0".to_owned(), "more"));
+            return Err(("rate", "0".to_owned(), "more than 0"));
         }
         time("delay", self.delay)?;
         let beside =
@@ -160,7 +160,7 @@ mod tests {
         let dark = LinkRate::Constant(Rate::ZERO);
         assert_eq!(
             refused(|plan| first(plan).rate = dark.clone()),
-            "bottleneck, rate: found 0, expected more"
+            "bottleneck, rate: found 0, expected more than 0"
         );
         let loss = ElementPlan::Loss { share: Ratio::percent(101), changes: vec![] };
         assert_eq!(

@@ -50,7 +50,7 @@ impl PathOptions {
         }
         ensure!(
             routing.router_assumed_rate != Some(Rate::ZERO),
-            "--router-assumed-rate: found 0, expected more"
+            "--router-assumed-rate: found 0, expected more than 0"
         );
         let plan = self.unchecked_plan(up);
         plan.check().map_err(|error| refusal(&error))?;
@@ -190,9 +190,9 @@ mod tests {
     #[test]
     fn a_value_that_no_path_can_have_is_refused_by_the_name_of_its_option() {
         for (options, expected) in [
-            ("--rate 0mbit", "--rate: found 0, expected more"),
-            ("--up-rate 0mbit", "--up-rate: found 0, expected more"),
-            ("--hop 0mbit/5ms/50kB", "--hop: found a rate of 0, expected more"),
+            ("--rate 0mbit", "--rate: found 0, expected more than 0"),
+            ("--up-rate 0mbit", "--up-rate: found 0, expected more than 0"),
+            ("--hop 0mbit/5ms/50kB", "--hop: found a rate of 0, expected more than 0"),
             ("--hop 1mbit/61s/50kB", "--hop: found a delay of 61 s, expected a minute at most"),
             ("--rtt 61s", "--rtt: found 61 s, expected a minute at most"),
             ("--rtt 20ms+61s", "--rtt: found 61 s, expected a minute at most"),
@@ -203,13 +203,13 @@ mod tests {
             ("--burst-loss 101%,5", "--burst-loss: found 101 %, expected 100 % at most"),
             ("--duplicate 101%", "--duplicate: found 101 %, expected 100 % at most"),
             ("--ip-options drop:101%", "--ip-options: found 101 %, expected 100 % at most"),
-            ("--policer 0mbit", "--policer: found 0, expected more"),
+            ("--policer 0mbit", "--policer: found 0, expected more than 0"),
             (
                 "--policer 5mbit,1kB",
                 "--policer: found 1 kB, expected 1500 B at least: a full packet must pass",
             ),
             ("--router-interval 0ms", "--router-interval: found 0 ns, expected a millisecond at least"),
-            ("--router-assumed-rate 0mbit", "--router-assumed-rate: found 0, expected more"),
+            ("--router-assumed-rate 0mbit", "--router-assumed-rate: found 0, expected more than 0"),
         ] {
             let error = plan(options).expect_err(options);
             assert_eq!(error.to_string(), expected);
