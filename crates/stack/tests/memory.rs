@@ -201,6 +201,31 @@ fn short_answers_that_lose_correct_a_record_that_is_too_fast() {
     }
 }
 
+/// Ten packets that leave at once say nothing about a record that they were not made from.
+#[test]
+fn a_control_that_loses_keeps_the_record_and_so_does_an_answer_of_three_packets() {
+    for scheme in ["wise-start", "headstart"] {
+        let store = shared_store();
+        let setup = server(scheme).history(Arc::clone(&store));
+        let visits = run_connections(&setup, &[0, 2_000], 2_000_000);
+        assert_eq!(visits[1].report.record_outcome, RecordOutcome::Saved, "{scheme}");
+        let controls = server(scheme).history(store).rollout(Arc::new(Rollout::new(0.0)));
+        let link = LinkPlan::new(RATE, RTT / 2, Limit::packets(Packets::new(4)));
+        let mut after = ConnectionSet::new(PathPlan::link_and_delay(link, RTT / 2), 3);
+        for (at, size, setup) in
+            [(10_000, 30_000, &controls), (20_000, 3_000, &setup), (30_000, 50_000, &setup)]
+        {
+            let transfer = Transfer::download(Time::from_millis(at), Bytes::new(size));
+            after.add(HOME, transfer, client(), setup);
+        }
+        let visits = after.run(Time::from_millis(100_000));
+        let record = |visit: usize| visits[visit].report.known.expect("a record").record;
+        let (first, lost) = (&visits[0].report, visits[0].report.tally.first_flight_lost);
+        assert_eq!((first.arm, lost.is_zero()), (Arm::Control, false), "{scheme}: {first}");
+        assert_eq!((record(1), record(2)), (record(0), record(0)), "{scheme}");
+    }
+}
+
 #[test]
 fn a_short_flight_of_headstart_raises_its_record_where_the_path_did_not_spread_it() {
     let setup = server("headstart").history(shared_store());

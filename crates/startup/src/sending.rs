@@ -41,6 +41,11 @@ use crate::{Controller, Startup as _};
 /// Round trips after which a reduction is not undone: the stacks remember lost packets for two
 /// probe timeouts, which is about as long.
 const UNDO_ROUNDS: u64 = 4;
+/// Packets of a first flight that says nothing about a record (RFC 6928).
+const INITIAL_WINDOW: u64 = 10;
+/// A record is too fast if one in so many bytes of the flight made from it was lost. Random losses
+/// are rarer.
+const REFUTED_BY: u64 = 4;
 
 /// Packets delivered by one acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
@@ -414,24 +419,21 @@ impl Sender {
     /// A record is a delivery rate and a minimum RTT, never a window; only TCP-Cache, which is
     /// nothing but a cached window, stores its window and threshold too. `None`: this connection
     /// measured nothing, and the previous record stays. Application-limited samples measure the
-    /// application. A flow shorter than the bandwidth-delay product measures nothing, unless its
-    /// first flight lost: then the record is too fast. A scheme with a credit measures by the
-    /// arrival of its own flight, however short, and looks at the samples itself.
-    ///
-    /// A sender that has not left slow start may have measured no more than its window: the packet
+    /// application. A flow shorter than the bandwidth-delay product measures nothing, unless it
+    /// lost a quarter of a first flight beyond the initial window: then the record is too fast. A
+    /// sender that has not left slow start may have measured no more than its window: the packet
     /// train of its first flight then counts, too.
     fn measured(&self, now: Time, used: Option<&Record>) -> Option<Record> {
-        let requirements = self.controller.scheme().requirements();
-        let has_lost = !self.tally.first_flight_lost.is_zero();
+        let (flight, lost) = (self.tally.first_flight, self.tally.first_flight_lost);
+        let is_refuted = flight > self.packet * INITIAL_WINDOW && lost * REFUTED_BY >= flight;
         let has_filled = used.and_then(Record::bdp).is_none_or(|bdp| self.tally.delivered >= bdp);
-        let is_limited = self.rate.fastest().is_app_limited || !(has_filled || has_lost);
-        if is_limited && !requirements.reserves_credit {
+        if self.rate.fastest().is_app_limited || !(has_filled || is_refuted) {
             return None;
         }
         let btl_bw = self.fastest?;
         let is_growing = self.controller.is_slow_start() && self.tally.lost.is_zero();
-        let is_cache = requirements.caches_window;
-        let outcome = if has_lost { FlightOutcome::Lossy } else { FlightOutcome::Clean };
+        let is_cache = self.controller.scheme().requirements().caches_window;
+        let outcome = if lost.is_zero() { FlightOutcome::Clean } else { FlightOutcome::Lossy };
         Some(Record {
             saved_at: now,
             btl_bw: if is_growing { self.train.rate(self.packet, btl_bw) } else { btl_bw },
@@ -440,7 +442,7 @@ impl Sender {
             ssthresh: if is_cache { self.controller.ssthresh() } else { Bytes::MAX },
             outcome,
             credit: Bytes::ZERO,
-            handshake_excess: Span::ZERO,
+            handshake_excess: used.map_or(Span::ZERO, |record| record.handshake_excess),
         })
     }
 

@@ -189,7 +189,7 @@ pub struct TransportOptions {
     #[arg(long, default_value = "200 ms", value_name = "TIME")]
     pub min_rto: Span,
     /// Retransmission timeout before anything was measured, and of the SYN
-    #[arg(long, default_value = "1 s", value_name = "TIME", value_parser = at_least(Span::from_millis(1)))]
+    #[arg(long, default_value = "1 s", value_name = "TIME", value_parser = at_least(Span::from_micros(1)))]
     pub initial_rto: Span,
     /// Pacing where a scheme gives no pace of its own
     #[arg(long, default_value = "off", value_name = "NAME", value_parser = one_of(PACINGS))]

@@ -365,7 +365,7 @@ HS_INLINE __u64 hs_recorded(const struct hs_start *s, __u64 measured, __u64 befo
 	if (span && s->acked >= s->mss * HS_TRAIN) {
 		rate = hs_rate(s->acked, span);
 		if (!s->lost && s->due <= s->blocked * 118 / 100)
-			rate = hs_max(hs_min(rate * HS_PROBE, HS_MAX_RATE), before);
+			rate = hs_min(rate * HS_PROBE, HS_MAX_RATE);
 	} else if (!s->lost && before) {
 		rate = before;
 	}

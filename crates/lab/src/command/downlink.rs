@@ -14,7 +14,7 @@ pub use crate::show::downlink::DownlinkArgs;
 /// Queries every estimator and prints the answers.
 pub fn run(args: &DownlinkArgs) -> Result<()> {
     if let Some(file) = &args.networks {
-        fs::metadata(file).with_context(|| format!("--networks {}", file.display())).or_refuse()?;
+        fs::read(file).with_context(|| format!("--networks {}", file.display())).or_refuse()?;
     }
     let report = show::downlink::ask(args);
     let table = show::downlink::table(&report, args.steps);

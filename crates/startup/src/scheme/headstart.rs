@@ -26,10 +26,10 @@
 //!    recorded rate. Ten segments or less leave at once (RFC 6928), and so below 10 ms.
 //! 4. Credit + 1/16 of the delivered bytes - 2 times the lost ones (p = 32): not above twice the
 //!    bytes in flight, not below ten segments. A mark counts as an eighth of the flight lost.
-//! 5. The recorded rate is that of the flight's arrival ([`FlightTrain`]). Where the path did not
-//!    spread the flight it is twice that, and no less than before. It is at least the delivery rate
-//!    of the connection. After a loss or a mark it is the rate that arrived, and the record is not
-//!    clean. Slow start ends at 1.5 times what a path holds that spread the flight.
+//! 5. The recorded rate is that of the flight's arrival ([`FlightTrain`]), and twice that where the
+//!    path did not spread the flight; at least the delivery rate of the connection. After a loss or
+//!    a mark it is the rate that arrived, and the record is not clean. A connection too short to
+//!    fill the path on record does not lower the rate, unless the path spread its flight.
 //! 6. Neither credit nor rate ages. A false record costs one flight, which corrects it.
 //!
 //! ```text
@@ -65,7 +65,7 @@
 //!   one but are not reserved.
 //! - Losses of five segments or fewer lower a false credit by their price ([`Revision::most`]).
 
-use headstart_units::{Bytes, Rate, Ratio, Span};
+use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::flights::is_out;
 use super::later_flights::later_flight;
@@ -128,6 +128,8 @@ pub struct Headstart {
     /// Bytes of the first flight that were lost; a mark counts as [`MARKED_SHARE`] of those sent.
     lost: Bytes,
     train: FlightTrain,
+    /// Time of the last ack, and the smallest RTT.
+    last_ack: Option<(Time, Span)>,
     is_settled: bool,
     record: Option<Record>,
     /// RTT of the handshake; `None` if one of its packets was retransmitted.
@@ -144,9 +146,6 @@ const MARKED_SHARE: Ratio = Ratio::new(1, 8);
 const FLOOR: Ratio = Ratio::new(3, 4);
 /// A flight shorter than its limit leaves at most so many times as fast as over one RTT.
 const MOST_PACE: u64 = 2;
-/// Multiple of the bandwidth-delay product at which slow start ends: the first flight had to share
-/// the path.
-const ENOUGH: Ratio = Ratio::percent(150);
 /// Factor by which a record exceeds the rate of a flight that the path did not spread.
 const PROBE: u64 = 2;
 /// Noise of an RTT: a smaller excess over the expected one is not a queue.
@@ -169,6 +168,7 @@ impl Headstart {
             recovery: FirstRecovery::new(Bytes::ZERO, WINDOW_AFTER_LOSS),
             lost: Bytes::ZERO,
             train: FlightTrain::default(),
+            last_ack: None,
             is_settled: false,
             record: None,
             handshake_rtt: None,
@@ -205,16 +205,6 @@ impl Headstart {
             .clamp(self.initial_bytes(), LARGEST_WINDOW)
     }
 
-    /// The window has room for all that the path holds, as far as the spacing of the first flight
-    /// tells: more only queues.
-    fn fills_path(&self, ack: &Ack) -> bool {
-        self.is_settled
-            && self.allowance.pace.is_none()
-            && self.train.arrival(self.mss).is_some_and(|arrival| {
-                arrival.is_spread && self.allowance.window >= (arrival.rate * ack.rtt.min) * ENOUGH
-            })
-    }
-
     /// Revision of the credit by the first `known` bytes of the flight, of which some were lost.
     fn revision(&self, known: Bytes) -> Revision {
         let credit_gain = self.params.credit_gain;
@@ -228,18 +218,27 @@ impl Headstart {
         }
     }
 
+    /// Record of the first flight alone, of a connection too short to measure more. It is no
+    /// evidence against a larger rate on record, unless the path spread it or it lost.
+    fn of_flight(&self) -> Option<Record> {
+        let (saved_at, rt_prop) = self.last_ack?;
+        let before = self.record.map(|it| it.btl_bw);
+        let btl_bw = match self.train.arrival(self.mss) {
+            Some(arrival) if arrival.is_spread || !self.lost.is_zero() => arrival.rate,
+            Some(arrival) => before.map_or(arrival.rate, |before| before.max(arrival.rate)),
+            None => before.filter(|_| !self.lost.is_zero())?,
+        };
+        Some(Record { saved_at, rt_prop, btl_bw, ..Record::default() })
+    }
+
     /// The path's rate: that of the flight's arrival if the path was full, otherwise twice that, so
-    /// that the next flight finds out. A flight that did not fill the path is no evidence against a
-    /// larger rate on record.
+    /// that the next flight finds out.
     fn rate(&self, measured: Rate) -> Rate {
         let is_clean = self.lost.is_zero();
-        let arrival = self.train.arrival(self.mss);
-        let rate = match (arrival, &self.record) {
+        let rate = match (self.train.arrival(self.mss), &self.record) {
             (Some(arrival), _) if arrival.is_spread || !is_clean => arrival.rate,
-            (Some(arrival), None) => arrival.rate * PROBE,
-            (_, Some(before)) if is_clean => {
-                arrival.map_or(before.btl_bw, |it| before.btl_bw.max(it.rate * PROBE))
-            }
+            (Some(arrival), _) => arrival.rate * PROBE,
+            (None, Some(before)) if is_clean => before.btl_bw,
             _ => measured,
         };
         if is_clean { rate.max(measured) } else { rate }
@@ -288,6 +287,7 @@ impl Startup for Headstart {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) -> Next {
         self.train.on_ack(ack, self.mss);
+        self.last_ack = Some((ack.now, ack.rtt.min));
         if self.recovery.on_ack(ack) {
             self.is_settled = true;
             return Next::HandOver(HandOver::avoiding(self.recovery.final_window()));
@@ -303,8 +303,8 @@ impl Startup for Headstart {
             self.is_settled = true;
         }
         match self.growth.on_ack(&mut self.allowance.window, ack) {
-            Decision::Continue if !self.fills_path(ack) => Next::Stay,
-            Decision::Continue | Decision::Exit => Next::HandOver(HandOver::avoiding(self.allowance.window)),
+            Decision::Continue => Next::Stay,
+            Decision::Exit => Next::HandOver(HandOver::avoiding(self.allowance.window)),
         }
     }
 
@@ -367,7 +367,7 @@ impl Startup for Headstart {
     }
 
     fn record_update(&self, measured: Option<Record>) -> RecordUpdate {
-        let Some(measured) = measured else { return RecordUpdate::Keep };
+        let Some(measured) = measured.or_else(|| self.of_flight()) else { return RecordUpdate::Keep };
         // A mark is a sign of a full path too.
         let outcome = if self.lost.is_zero() { measured.outcome } else { FlightOutcome::Lossy };
         let measured = Record { outcome, btl_bw: self.rate(measured.btl_bw), ..measured };

@@ -40,11 +40,9 @@ fn planned(prior: &Prior) -> u64 {
     Headstart::new(Params::default()).establish(prior).flight.get() / MSS.get()
 }
 
-/// An ack of `originals` segments; `delivered` and `in_flight` in segments, after it. They left at
-/// 800 kB/s.
+/// An ack of `originals` segments; `delivered` and `in_flight` in segments, after it.
 fn ack(originals: u64, delivered: u64, in_flight: u64, in_recovery: bool) -> Event {
     Event::Ack(Ack {
-        newest_sent_at: Time::ZERO + RTT * delivered / 80,
         newly_acked: MSS * originals,
         first_flight_acked: MSS * originals,
         delivered: MSS * delivered,
@@ -167,18 +165,16 @@ fn the_record_is_the_rate_of_the_flights_arrival_or_twice_that_if_the_path_was_n
     let measured = prior_with(300, 100).history.map(|SharedRecord { record, .. }| record).expect("a record");
     let kilobytes = |start: &Headstart| kept_record(start, measured).btl_bw.as_bytes_per_sec() / 1000;
     // 60 segments leave at 600 kB/s, one in 1.67 ms.
-    for (spacing, lost, before, expected, why) in [
-        (2500, 0, 100, 400, "one in 2.5 ms: the path was full"),
-        (2500, 0, 9000, 400, "whatever was on record"),
-        (1700, 0, 100, 1176, "as they left: it may carry more"),
-        (1700, 0, 9000, 9000, "and is no evidence against more on record"),
-        (10, 0, 100, 1199, "compressed acks are no faster than the flight"),
-        (1700, 1, 9000, 588, "after a loss the rate that arrived"),
-        (5000, 0, 100, 300, "the delivery rate was higher later"),
-        (5000, 1, 100, 200, "and counts for nothing after a loss"),
+    for (spacing, lost, expected, why) in [
+        (2500, 0, 400, "one in 2.5 ms: the path was full"),
+        (1700, 0, 1176, "as they left: it may carry more"),
+        (10, 0, 1199, "compressed acks are no faster than the flight"),
+        (1700, 1, 588, "after a loss the rate that arrived"),
+        (5000, 0, 300, "the delivery rate was higher later"),
+        (5000, 1, 200, "and counts for nothing after a loss"),
     ] {
         let mut start = Headstart::new(Params::default());
-        let _ = start.establish(&recorded_rate(before, FlightOutcome::Clean));
+        let _ = start.establish(&recorded_rate(100, FlightOutcome::Clean));
         let _ = (lost > 0).then(|| start.on_congestion(&Congestion { first_flight_lost: MSS, ..lost_now() }));
         for packet in 0..30 {
             let _ = start.on_ack(&Ack {
@@ -195,6 +191,34 @@ fn the_record_is_the_rate_of_the_flights_arrival_or_twice_that_if_the_path_was_n
     assert_eq!(kilobytes(&start), 500, "a short clean flight says nothing against the record");
     let _ = start.on_congestion(&Congestion { first_flight_lost: MSS, ..lost_now() });
     assert_eq!(kilobytes(&start), 300, "a loss does");
+}
+
+#[test]
+fn a_connection_too_short_to_measure_more_records_its_flight() {
+    let play = |acks: u64, spacing: u64, lost: bool| {
+        let mut start = Headstart::new(Params::default());
+        let _ = start.establish(&recorded_rate(9000, FlightOutcome::Clean));
+        for packet in 0..acks {
+            let now = Time::from_millis(7_100) + Span::from_micros(packet * spacing);
+            let newest_sent_at = Time::from_millis(7_000) + Span::from_micros(packet * 1667);
+            let mut rtt = crate::path::Rtt::default();
+            rtt.update(RTT);
+            let _ = start.on_ack(&Ack { newest_sent_at, rtt, ..acked(now, MSS) });
+        }
+        let _ = lost.then(|| start.on_congestion(&Congestion { first_flight_lost: MSS, ..lost_now() }));
+        match start.record_update(None) {
+            RecordUpdate::Replace(record) => {
+                Some((record.btl_bw.as_bytes_per_sec() / 1000, record.rt_prop, record.outcome))
+            }
+            _ => None,
+        }
+    };
+    assert_eq!(play(30, 2500, false), Some((400, RTT, FlightOutcome::Clean)), "the path was full");
+    assert_eq!(play(30, 1700, false), Some((9000, RTT, FlightOutcome::Clean)), "it was not");
+    assert_eq!(play(30, 1700, true), Some((588, RTT, FlightOutcome::Lossy)), "the rate that arrived");
+    assert_eq!(play(3, 2500, false), None, "three packets do not tell");
+    assert_eq!(play(3, 2500, true), Some((9000, RTT, FlightOutcome::Lossy)), "but a loss does");
+    assert_eq!(play(0, 2500, true), None, "nothing arrived");
 }
 
 #[test]
@@ -429,34 +453,5 @@ fn slow_start_after_the_flight_slows_down_when_delay_grows() {
             let _ = start.on_ack(&ack);
         }
         assert_eq!(start.phase(), phase, "round {round}");
-    }
-}
-
-#[test]
-fn slow_start_ends_at_one_and_a_half_times_the_path_that_the_flight_filled() {
-    // 60 segments leave within 100 ms. One in 2.5 ms is 40 in flight, one in 5 ms is 20.
-    for (spacing, expected) in [(1700, None), (2500, Some(60)), (5000, Some(60))] {
-        let mut start = Headstart::new(Params::default());
-        let _ = start.establish(&recorded_peer(100, 60));
-        let mut path = crate::path::Rtt::default();
-        path.update(RTT);
-        let mut left = None;
-        for packet in 0..60 {
-            let next = start.on_ack(&Ack {
-                now: Time::from_millis(7_100) + Span::from_micros(packet * spacing),
-                newest_sent_at: Time::from_millis(7_000) + Span::from_micros(packet * 1667),
-                rtt: path,
-                is_window_limited: false,
-                first_flight_acked: MSS,
-                delivered: MSS * (packet + 1),
-                in_flight: MSS * (59 - packet),
-                ..acked(Time::ZERO, MSS)
-            });
-            if let Next::HandOver(how) = next {
-                left = Some(how.window.get() / MSS.get());
-                break;
-            }
-        }
-        assert_eq!(left, expected, "{spacing} us");
     }
 }
