@@ -90,7 +90,7 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["race", "--size", "0 B"],                 &["--size", "0 B", "expected"]),
     (&["race", "--size", "gigantic"],            &["--size", "gigantic", "internet"]),
     (&["race", "--duration", "0s"],              &["--duration", "0", "expected"]),
-    (&["race", "--initial-rto", "0s"],           &["--initial-rto", "found `0s`, expected 1 ms at least"]),
+    (&["race", "--initial-rto", "0s"],           &["--initial-rto", "found `0s`, expected 1 us at least"]),
     (&["race", "--duration", "5s", "--warm-up", "6s"], &["--warm-up", "6 s", "5 s"]),
     (&["race", "--repeats", "0"],                &["--repeats", "0", "1"]),
     (&["race", "--seed=-1"],                     &["--seed", "-1"]),
