@@ -123,7 +123,7 @@ impl ConditionColumns {
         around
     }
 
-    /// The same table with them.
+    /// A table of results with the columns of conditions around its own.
     #[must_use]
     pub fn around(&self, table: Table) -> Table {
         let parts = |columns: &[(String, Value)]| -> (Vec<Column>, Vec<String>) {

@@ -59,7 +59,7 @@ pub enum Of {
     Percent(fn(&SeedRuns<'_>) -> f64),
     /// Quotient of the means of two numbers, paired by seed.
     Quotient(fn(&SeedRuns<'_>) -> (f64, f64)),
-    /// The same; each seed has the numbers as measures of their own.
+    /// Quotient of the means of two numbers that each seed has as measures of their own.
     WholeQuotient(fn(&SeedRuns<'_>) -> (f64, f64)),
     /// A count that all carriers have.
     Count(fn(&Totals) -> u64),
@@ -191,7 +191,7 @@ impl Measure {
         })
     }
 
-    /// Its field in `seeds.csv`.
+    /// The field of `seeds.csv`; `None` if a single seed has none.
     #[must_use]
     pub fn of_seed(&self, runs: &SeedRuns<'_>) -> Option<Value> {
         Some(match self.of {
@@ -208,7 +208,7 @@ impl Measure {
         })
     }
 
-    /// Its field in `race.csv`.
+    /// The field of `race.csv`; `None` if only a single seed has one.
     #[must_use]
     pub fn of_scheme(&self, result: &SchemeResult) -> Option<Value> {
         Some(match self.of {

@@ -159,9 +159,9 @@ impl Column {
 /// A table as text; an empty field was not measured.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// Its columns.
+    /// Name and kind of each field of a row.
     pub columns: Vec<Column>,
-    /// Its rows.
+    /// Fields as text, in the order of the columns; an empty one was not measured.
     pub rows: Vec<Vec<String>>,
 }
 

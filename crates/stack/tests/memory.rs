@@ -177,12 +177,7 @@ fn short_answers_that_lose_correct_a_record_that_is_too_fast() {
     let slow = Rate::from_mbit_per_sec(5);
     for scheme in ["wise-start", "s-cubic", "headstart"] {
         let setup = server(scheme).history(shared_store());
-        let mut before = path(RTT);
-        for at in [0, 2_000] {
-            let transfer = Transfer::download(Time::from_millis(at), Bytes::new(2_000_000));
-            before.add(HOME, transfer, client(), &setup);
-        }
-        let visits = before.run(Time::from_millis(10_000));
+        let visits = run_connections(&setup, &[0, 2_000], 2_000_000);
         assert_eq!(visits[1].report.record_outcome, RecordOutcome::Saved, "{scheme}");
         let link = LinkPlan::new(slow, RTT / 2, Limit::packets(Packets::new(20)));
         let mut after = ConnectionSet::new(PathPlan::link_and_delay(link, RTT / 2), 3);
