@@ -5,7 +5,9 @@ use headstart_emu::path::{PacketOutcome, Path};
 use headstart_net::burst_loss::Params;
 use headstart_net::changing::LinkChange;
 use headstart_net::jitter::Order;
-use headstart_net::{Direction, ElementPlan, Limit, LinkPlan, LinkRate, PathPlan, QueueDiscipline, Seed};
+use headstart_net::{
+    Direction, ElementPlan, Limit, LinkPlan, LinkRate, PathPlan, QueueDiscipline, Seed, duplicate, loss,
+};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 use proptest::prelude::*;
 
@@ -43,7 +45,7 @@ fn plan(discipline: QueueDiscipline, mix: u8) -> PathPlan {
         link.changes.clear();
     }
     let share = Ratio::percent(if mix & 8 > 0 { 3 } else { 0 });
-    let loss = ElementPlan::Loss { share, changes: loss_changes };
+    let loss = ElementPlan::Loss(loss::Params { share, changes: loss_changes });
     let mut plan = PathPlan::links(link.clone(), link);
     if mix & 4 > 0 {
         let limit = Limit::bytes(Bytes::new(9000));
@@ -55,8 +57,8 @@ fn plan(discipline: QueueDiscipline, mix: u8) -> PathPlan {
     }
     if mix & 8 > 0 {
         let order = if mix & 4 > 0 { Order::Free } else { Order::Kept };
-        plan.down.push(ElementPlan::Jitter { bound: Span::from_millis(4), order });
-        plan.down.push(ElementPlan::Duplicate(Ratio::percent(10)));
+        plan.down.push(ElementPlan::jitter(Span::from_millis(4), order));
+        plan.down.push(duplicate::Params { share: Ratio::percent(10) }.into());
     }
     plan.check().expect("a path can be so");
     plan

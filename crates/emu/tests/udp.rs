@@ -201,8 +201,8 @@ fn the_real_clock_and_the_virtual_clock_agree() {
             LinkPlan::new(Rate::from_mbit_per_sec(8), Span::from_millis(10), limit)
         };
         let mut plan = PathPlan::links(link(30), LinkPlan { discipline, ..link(15) });
-        plan.up.push(ElementPlan::Loss { share: Ratio::percent(loss), changes: vec![] });
-        plan.up.push(ElementPlan::Jitter { bound: Span::from_millis(2), order: Order::Kept });
+        plan.up.push(ElementPlan::loss(Ratio::percent(loss)));
+        plan.up.push(ElementPlan::jitter(Span::from_millis(2), Order::Kept));
         let file = Shared::default();
         let log = Log::new(file.clone(), &[]).expect("a thread");
         let settings = Settings::before(server.local_addr().expect("bound"));

@@ -2,57 +2,42 @@
 
 use headstart_units::{Bytes, Time};
 
-use crate::burst_loss::BurstLoss;
-use crate::changing::{ChangingLink, ChangingLoss};
-use crate::delay::Delay;
-use crate::duplicate::Duplicate;
+use crate::changing::ChangingLink;
 use crate::element::{Element, Output, Packet, PushResult};
-use crate::jitter::Jitter;
 use crate::link::Link;
-use crate::loss::Loss;
 use crate::managed_link::ManagedLink;
 use crate::netem_link::NetemLink;
-use crate::option_filter::OptionFilter;
-use crate::policer::Policer;
+use crate::plan::Part;
 use crate::queueing_delays::QueueingDelays;
 use crate::routed_link::RoutedLink;
 use crate::trace_link::TraceLink;
 
-/// Every element.
-#[derive(Debug)]
-pub enum AnyElement<P> {
-    /// Constant rate, delay, drop-tail.
-    Link(Link<P>),
-    /// Constant rate, delay, any queue. Boxed, as RED is large.
-    ManagedLink(Box<ManagedLink<P>>),
-    /// Constant rate, one limit for delay and queue.
-    NetemLink(NetemLink<P>),
-    /// A trace, delay, any queue. Boxed, as RED is large.
-    TraceLink(Box<TraceLink<P>>),
-    /// A link of any kind behind a Quick-Start or RCP router.
-    RoutedLink(Box<RoutedLink<AnyElement<P>>>),
-    /// A link whose rate and delay change at given times. Boxed, as RED is large.
-    ChangingLink(Box<ChangingLink<P>>),
-    /// Random loss that changes at given times.
-    ChangingLoss(Box<ChangingLoss>),
-    /// Constant delay.
-    Delay(Delay<P>),
-    /// Random delay, with or without overtaking.
-    Jitter(Jitter<P>),
-    /// Independent random loss of each packet.
-    Loss(Loss),
-    /// Random loss in bursts.
-    BurstLoss(BurstLoss),
-    /// A token bucket that drops.
-    Policer(Policer),
-    /// Random copies.
-    Duplicate(Duplicate<P>),
-    /// A box that acts on packets with IP options.
-    OptionFilter(OptionFilter),
+macro_rules! any {
+    (; $($(#[$doc:meta])* $name:ident($params:ty),)*) => {
+        /// Every element.
+        #[derive(Debug)]
+        pub enum AnyElement<P> {
+            /// Constant rate, delay, drop-tail.
+            Link(Link<P>),
+            /// Constant rate, delay, any queue. Boxed, as RED is large.
+            ManagedLink(Box<ManagedLink<P>>),
+            /// Constant rate, one limit for delay and queue.
+            NetemLink(NetemLink<P>),
+            /// A trace, delay, any queue. Boxed, as RED is large.
+            TraceLink(Box<TraceLink<P>>),
+            /// A link of any kind behind a Quick-Start or RCP router.
+            RoutedLink(Box<RoutedLink<AnyElement<P>>>),
+            /// A link whose rate and delay change at given times. Boxed, as RED is large.
+            ChangingLink(Box<ChangingLink<P>>),
+            $($(#[$doc])* $name(<$params as Part>::Element<P>),)*
+        }
+    };
 }
 
+parts!(any);
+
 macro_rules! each {
-    ($self:expr, $element:ident => $call:expr) => {
+    ($self:expr, $element:ident => $call:expr; $($(#[$doc:meta])* $name:ident($params:ty),)*) => {
         match $self {
             AnyElement::Link($element) => $call,
             AnyElement::ManagedLink($element) => $call,
@@ -60,14 +45,7 @@ macro_rules! each {
             AnyElement::TraceLink($element) => $call,
             AnyElement::RoutedLink($element) => $call,
             AnyElement::ChangingLink($element) => $call,
-            AnyElement::ChangingLoss($element) => $call,
-            AnyElement::Delay($element) => $call,
-            AnyElement::Jitter($element) => $call,
-            AnyElement::Loss($element) => $call,
-            AnyElement::BurstLoss($element) => $call,
-            AnyElement::Policer($element) => $call,
-            AnyElement::Duplicate($element) => $call,
-            AnyElement::OptionFilter($element) => $call,
+            $(AnyElement::$name($element) => $call,)*
         }
     };
 }
@@ -100,11 +78,11 @@ impl<P: Packet + Clone> Element<P> for AnyElement<P> {
     }
 
     fn queue(&mut self, now: Time) -> (u64, Bytes) {
-        each!(self, element => Element::<P>::queue(element, now))
+        parts!(each self, element => Element::<P>::queue(element, now))
     }
 
     fn queueing_delays(&mut self) -> Option<&mut Option<QueueingDelays>> {
-        each!(self, element => Element::<P>::queueing_delays(element))
+        parts!(each self, element => Element::<P>::queueing_delays(element))
     }
 }
 
@@ -127,17 +105,17 @@ impl<P> AnyElement<P> {
 impl<P: Packet + Clone> AnyElement<P> {
     #[inline(never)]
     fn push_elsewhere(&mut self, now: Time, packet: P) -> PushResult<P> {
-        each!(self, element => element.push(now, packet))
+        parts!(each self, element => element.push(now, packet))
     }
 
     #[inline(never)]
     fn pop_elsewhere(&mut self, now: Time) -> Option<Output<P>> {
-        each!(self, element => element.pop(now))
+        parts!(each self, element => element.pop(now))
     }
 
     #[inline(never)]
     fn next_elsewhere(&self) -> Time {
-        each!(self, element => Element::<P>::next_at(element))
+        parts!(each self, element => Element::<P>::next_at(element))
     }
 }
 

@@ -24,12 +24,16 @@
 //! - The sources leave open whether the state changes before or after a draw. Here a packet is
 //!   drawn in the present state, then the state may change.
 
+use core::fmt;
+
 use headstart_units::{Ratio, Time};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::chance::Chance;
 use crate::element::{DropReason, Element, Packet, PushResult};
+use crate::plan::{Part, Refusal, checked_share};
+use crate::seed::Seed;
 
 /// The four probabilities of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +53,31 @@ impl Params {
     #[must_use]
     pub const fn all_or_nothing(enter: Ratio, leave: Ratio) -> Self {
         Self { enter, leave, loss_when_good: Ratio::new(0, 1), loss_when_bad: Ratio::ONE }
+    }
+}
+
+impl fmt::Display for Params {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "bursts of loss begin with {} and end with {}", self.enter, self.leave)
+    }
+}
+
+impl Part for Params {
+    const NAME: &'static str = "burst loss";
+    const OPTION: &'static str = "burst-loss";
+    type Element<P> = BurstLoss;
+
+    fn build<P>(&self, seed: Seed) -> BurstLoss {
+        BurstLoss::new(*self, seed.0)
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        let Self { enter, leave, loss_when_good, loss_when_bad } = *self;
+        [enter, leave, loss_when_good, loss_when_bad].into_iter().try_for_each(checked_share)
+    }
+
+    fn drops(&self) -> Option<DropReason> {
+        Some(DropReason::BurstLoss)
     }
 }
 

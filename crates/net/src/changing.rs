@@ -1,4 +1,4 @@
-//! Elements that change at given times: a path whose rate halves, drops to zero and recovers.
+//! Links that change at given times: a path whose rate halves, drops to zero and recovers.
 //!
 //! A change takes effect at its own instant: a late call of the element gives the same result.
 //!
@@ -10,10 +10,9 @@
 
 use std::collections::VecDeque;
 
-use headstart_units::{Bytes, Rate, Ratio, Span, Time};
+use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::element::{Element, Output, Packet, PushResult};
-use crate::loss::Loss;
 use crate::managed_link::ManagedLink;
 use crate::queueing_delays::QueueingDelays;
 
@@ -28,10 +27,10 @@ pub enum LinkChange {
 
 /// Changes in the order of their times; those at one time are applied in the order of the list.
 #[derive(Debug)]
-struct Schedule<T>(VecDeque<(Time, T)>);
+pub(crate) struct Schedule<T>(VecDeque<(Time, T)>);
 
 impl<T: Copy> Schedule<T> {
-    fn new(changes: impl IntoIterator<Item = (Time, T)>) -> Self {
+    pub(crate) fn new(changes: impl IntoIterator<Item = (Time, T)>) -> Self {
         let mut changes: Vec<_> = changes.into_iter().collect();
         changes.sort_by_key(|(at, _)| *at);
         Self(changes.into())
@@ -41,7 +40,7 @@ impl<T: Copy> Schedule<T> {
         self.0.front().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    fn pop(&mut self, now: Time) -> Option<(Time, T)> {
+    pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, T)> {
         if self.next_at() > now { None } else { self.0.pop_front() }
     }
 }
@@ -93,30 +92,6 @@ impl<P: Packet> Element<P> for ChangingLink<P> {
 
     fn queueing_delays(&mut self) -> Option<&mut Option<QueueingDelays>> {
         self.link.queueing_delays()
-    }
-}
-
-/// Independent random loss with a changing share.
-#[derive(Debug)]
-pub struct ChangingLoss {
-    loss: Loss,
-    changes: Schedule<Ratio>,
-}
-
-impl ChangingLoss {
-    /// `loss` with another share from each of these times on.
-    #[must_use]
-    pub fn new(loss: Loss, changes: impl IntoIterator<Item = (Time, Ratio)>) -> Self {
-        Self { loss, changes: Schedule::new(changes) }
-    }
-}
-
-impl<P: Packet> Element<P> for ChangingLoss {
-    fn push(&mut self, now: Time, packet: P) -> PushResult<P> {
-        while let Some((_, probability)) = self.changes.pop(now) {
-            self.loss.set(probability);
-        }
-        self.loss.push(now, packet)
     }
 }
 
@@ -191,17 +166,5 @@ mod tests {
             }
             assert_eq!(found, expected);
         }
-    }
-
-    #[test]
-    fn the_loss_probability_follows_its_schedule() {
-        let none = Ratio::new(0, 1);
-        let changes = [(10, Ratio::ONE), (20, none)].map(|(ms, share)| (Time::from_millis(ms), share));
-        let mut loss = ChangingLoss::new(Loss::new(none, 1), changes);
-        let lost = |at: &u64| {
-            let fate: PushResult<Numbered> = loss.push(Time::from_millis(*at), packet(*at));
-            matches!(fate, PushResult::Dropped(..))
-        };
-        assert_eq!((0..30).filter(lost).collect::<Vec<_>>(), (10..20).collect::<Vec<_>>());
     }
 }

@@ -1,9 +1,63 @@
 //! Delay every packet by the same time.
 
+use core::fmt;
+
 use headstart_units::{Span, Time};
 
 use crate::element::{Element, Output, Packet, PushResult};
+use crate::plan::{Part, Refusal, checked_time};
 use crate::ring::Ring;
+use crate::seed::Seed;
+
+/// The delay of every packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// One-way delay; zero is allowed.
+    pub delay: Span,
+}
+
+impl fmt::Display for Params {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "delay {}", self.delay)
+    }
+}
+
+impl Part for Params {
+    const NAME: &'static str = "delay";
+    type Element<P> = Delay<P>;
+
+    fn build<P>(&self, _: Seed) -> Delay<P> {
+        Delay::new(self.delay)
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        checked_time("delay", self.delay)
+    }
+
+    fn delay(&self) -> Span {
+        self.delay
+    }
+}
+
+/// A router that knows no options: packets pass at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NonCapableRouter;
+
+impl fmt::Display for NonCapableRouter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a non-capable router")
+    }
+}
+
+impl Part for NonCapableRouter {
+    const NAME: &'static str = "non-capable router";
+    const HAS_ROUTER: bool = true;
+    type Element<P> = Delay<P>;
+
+    fn build<P>(&self, _: Seed) -> Delay<P> {
+        Delay::new(Span::ZERO)
+    }
+}
 
 /// A constant one-way delay: first in, first out, so a ring holds the packets in transit.
 #[derive(Debug)]

@@ -1,12 +1,45 @@
 //! Deliver some packets twice.
 
+use core::fmt;
+
 use headstart_units::{Ratio, Time};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::chance::Chance;
 use crate::element::{Element, Output, Packet, PushResult};
+use crate::plan::{Part, Refusal, checked_share};
 use crate::ring::Ring;
+use crate::seed::Seed;
+
+/// Share of packets that are delivered twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// The share.
+    pub share: Ratio,
+}
+
+impl fmt::Display for Params {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "duplicates {}", self.share)
+    }
+}
+
+impl Part for Params {
+    const NAME: &'static str = "duplicates";
+    const SEED: &'static str = "duplicate";
+    const OPTION: &'static str = "duplicate";
+    const COPIES: bool = true;
+    type Element<P> = Duplicate<P>;
+
+    fn build<P>(&self, seed: Seed) -> Duplicate<P> {
+        Duplicate::new(self.share, seed.0)
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        checked_share(self.share)
+    }
+}
 
 /// Random duplication: the packet passes at once, and its copy follows at the same instant.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Delay each packet by a random time of its own, in order or not.
 
 use core::cmp::{Ordering, Reverse};
+use core::fmt;
 use std::collections::BinaryHeap;
 
 use headstart_units::{Span, Time};
@@ -9,6 +10,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::chance::up_to;
 use crate::element::{Element, Output, Packet, PushResult};
+use crate::plan::{Part, Refusal, checked_time};
+use crate::seed::Seed;
 
 /// Effect of jitter on the order of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +20,35 @@ pub enum Order {
     Kept,
     /// A packet may overtake, as on parallel paths.
     Free,
+}
+
+/// Extra delay and its effect on the order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// The longest extra delay.
+    pub bound: Span,
+    /// Effect on the order of packets.
+    pub order: Order,
+}
+
+impl fmt::Display for Params {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reorders = if self.order == Order::Free { " that reorders" } else { "" };
+        write!(f, "jitter {}{reorders}", self.bound)
+    }
+}
+
+impl Part for Params {
+    const NAME: &'static str = "jitter";
+    type Element<P> = Jitter<P>;
+
+    fn build<P>(&self, seed: Seed) -> Jitter<P> {
+        Jitter::new(self.bound, self.order, seed.0)
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        checked_time("bound", self.bound)
+    }
 }
 
 /// A random extra delay from zero to a bound, each length equally likely.

@@ -38,7 +38,7 @@
 //! | [`managed_link`] | the same behind any queue |
 //! | [`netem_link`] | a constant rate, with one limit for delay and queue |
 //! | [`trace_link`] | a rate that follows a packet-delivery trace, as in mahimahi |
-//! | [`changing`] | a link with changing rate and delay, a loss with a changing share |
+//! | [`changing`] | a link with changing rate and delay |
 //! | [`routed_link`] | a link behind a Quick-Start or RCP router |
 //! | [`delay`] | the same delay for every packet |
 //! | [`jitter`] | a random delay for each, in order or not |
@@ -54,6 +54,33 @@
 //! | [`seed`], [`direction`] | seeds by name, and the two directions of a path |
 
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
+
+/// The parts of a path that are no links, with their parameters: one line for each. What they do,
+/// their names and their limits are in their own files ([`plan::Part`]).
+macro_rules! parts {
+    ($then:ident $($with:tt)*) => {
+        $then! {
+            $($with)*;
+            /// A router without Quick-Start and RCP that forwards at once and decrements the time to
+            /// live.
+            NonCapableRouter(crate::delay::NonCapableRouter),
+            /// The same delay for every packet.
+            Delay(crate::delay::Params),
+            /// Independent random loss of each packet.
+            Loss(crate::loss::Params),
+            /// Random loss in bursts.
+            BurstLoss(crate::burst_loss::Params),
+            /// Random extra delay.
+            Jitter(crate::jitter::Params),
+            /// Some packets are delivered twice.
+            Duplicate(crate::duplicate::Params),
+            /// Packets beyond a rate and a burst are dropped.
+            Policer(crate::policer::Params),
+            /// A box that drops packets with IP options, or removes Quick-Start requests.
+            OptionFilter(crate::option_filter::Params),
+        }
+    };
+}
 
 pub mod any;
 pub mod burst_loss;
@@ -83,7 +110,7 @@ pub mod trace_link;
 
 pub use any::AnyElement;
 pub use burst_loss::BurstLoss;
-pub use changing::{ChangingLink, ChangingLoss};
+pub use changing::ChangingLink;
 pub use delay::Delay;
 pub use direction::Direction;
 pub use duplicate::Duplicate;

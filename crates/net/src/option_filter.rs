@@ -10,12 +10,16 @@
 //!   of all or of none.
 //! - The only option that is removed is a Quick-Start request.
 
+use core::fmt;
+
 use headstart_units::{Ratio, Time};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::chance::Chance;
 use crate::element::{DropReason, Element, Packet, PushResult};
+use crate::plan::{Part, Refusal, checked_share};
+use crate::seed::Seed;
 
 /// The box's action on a packet with an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +37,34 @@ pub struct Params {
     pub action: Action,
     /// The share of the packets with an option that it affects.
     pub share: Ratio,
+}
+
+impl fmt::Display for Params {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { action, share } = self;
+        match action {
+            Action::Drop => write!(f, "a box that drops {share} of packets with IP options"),
+            Action::Remove => write!(f, "a box that removes {share} of Quick-Start requests"),
+        }
+    }
+}
+
+impl Part for Params {
+    const NAME: &'static str = "option filter";
+    const OPTION: &'static str = "ip-options";
+    type Element<P> = OptionFilter;
+
+    fn build<P>(&self, seed: Seed) -> OptionFilter {
+        OptionFilter::new(*self, seed.0)
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        checked_share(self.share)
+    }
+
+    fn drops(&self) -> Option<DropReason> {
+        (self.action == Action::Drop).then_some(DropReason::OptionFilter)
+    }
 }
 
 /// A box that acts on packets with options.

@@ -15,17 +15,21 @@ pub mod check;
 pub mod element;
 mod text;
 
+use std::collections::BTreeMap;
+
 use headstart_units::{Rate, Span};
 
 use crate::any::AnyElement;
-use crate::delay::Delay;
+use crate::delay::{self, Delay};
 use crate::direction::Direction;
 use crate::element::Packet;
 use crate::limit::Limit;
 use crate::seed::Seed;
 
 pub use check::PlanError;
-pub use element::{ElementPlan, LinkPlan, LinkRate};
+pub(crate) use check::{FULL_PACKET, Refusal, checked_share, checked_time};
+pub use element::{ElementPlan, LinkPlan, LinkRate, Part};
+pub(crate) use text::at_time;
 
 /// A path between hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +80,7 @@ impl PathPlan {
     pub fn link_and_delay(down: LinkPlan, up: Span) -> Self {
         Self {
             down: vec![ElementPlan::Link(down)],
-            up: vec![ElementPlan::Delay(up)],
+            up: vec![delay::Params { delay: up }.into()],
             access: vec![Span::ZERO],
         }
     }
@@ -101,10 +105,10 @@ impl PathPlan {
         let root = seed.child("path");
         let (mut links, mut others) = (vec![], vec![]);
         for direction in [Direction::Down, Direction::Up] {
-            let (mut hops, mut counts) = (0_usize, [0_usize; ElementPlan::KINDS]);
+            let (mut hops, mut counts) = (0_usize, BTreeMap::new());
             for (position, plan) in self.direction(direction).iter().enumerate() {
                 let place = |name, seed| Placed { plan, direction, position, name, seed };
-                let Some((label, kind, seed_name)) = plan.kind() else {
+                let Some((label, seed_name)) = plan.names() else {
                     let name = match (direction, hops) {
                         (Direction::Down, 0) => "bottleneck".to_owned(),
                         (Direction::Up, 0) => "way back".to_owned(),
@@ -116,8 +120,9 @@ impl PathPlan {
                     hops += 1;
                     continue;
                 };
-                counts[kind] += 1;
-                let number = if counts[kind] > 1 { format!(" {}", counts[kind]) } else { String::new() };
+                let count = counts.entry(label).or_insert(0_usize);
+                *count += 1;
+                let number = if *count > 1 { format!(" {count}") } else { String::new() };
                 let (root, back) = match direction {
                     Direction::Down => (root, ""),
                     Direction::Up => (root.child("way back"), " back"),
@@ -184,7 +189,7 @@ mod tests {
     }
 
     fn loss() -> ElementPlan {
-        ElementPlan::Loss { share: Ratio::percent(1), changes: vec![] }
+        ElementPlan::loss(Ratio::percent(1))
     }
 
     /// Results of earlier versions depend on these names and on their order.
@@ -194,11 +199,11 @@ mod tests {
         plan.down.push(ElementPlan::Link(link(20)));
         plan.up.push(ElementPlan::Link(link(20)));
         plan.down.extend([
-            ElementPlan::NonCapableRouter,
+            delay::NonCapableRouter.into(),
             loss(),
             ElementPlan::BurstLoss(crate::burst_loss::Params::all_or_nothing(Ratio::percent(1), Ratio::ONE)),
-            ElementPlan::Jitter { bound: Span::from_millis(1), order: Order::Kept },
-            ElementPlan::Duplicate(Ratio::percent(1)),
+            ElementPlan::jitter(Span::from_millis(1), Order::Kept),
+            crate::duplicate::Params { share: Ratio::percent(1) }.into(),
             loss(),
         ]);
         plan.up.push(loss());

@@ -13,11 +13,14 @@
 //! - The bucket fills continuously; RFC 2697 adds whole tokens.
 //! - Sizes are those on the link, headers included. RFC 2697 counts IP packets, Linux frames.
 
+use core::fmt;
 use core::str::FromStr;
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::element::{DropReason, Element, Packet, PushResult};
+use crate::plan::{FULL_PACKET, Part, Refusal};
+use crate::seed::Seed;
 
 /// A policer's rate and burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +51,35 @@ impl FromStr for Params {
             None => Ok(usual),
             Some(burst) => Ok(Self { burst: burst.trim().parse().map_err(|_| expected())?, ..usual }),
         }
+    }
+}
+
+impl fmt::Display for Params {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a policer of {} and {}", self.rate, self.burst)
+    }
+}
+
+impl Part for Params {
+    const NAME: &'static str = "policer";
+    type Element<P> = Policer;
+
+    fn build<P>(&self, _: Seed) -> Policer {
+        Policer::new(*self)
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        if self.rate.is_zero() {
+            Err(("rate", "0".to_owned(), "more than 0"))
+        } else if self.burst < FULL_PACKET {
+            Err(("burst", self.burst.to_string(), "1500 B at least: a full packet must pass"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn drops(&self) -> Option<DropReason> {
+        Some(DropReason::Policer)
     }
 }
 

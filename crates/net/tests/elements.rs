@@ -1,5 +1,6 @@
 //! Properties of every element, for any arrivals and any times of calls.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use headstart_net::burst_loss;
@@ -7,11 +8,13 @@ use headstart_net::jitter::Order;
 use headstart_net::option_filter::{self, Action};
 use headstart_net::trace_link::AtEnd;
 use headstart_net::{
-    AnyElement, BurstLoss, Delay, DropReason, Duplicate, Element, Jitter, Limit, Link, Loss, ManagedLink,
-    OptionFilter, Output, Packet, Policer, PushResult, Queue, QueueDiscipline, Trace, TraceLink, policer,
+    AnyElement, DropReason, Element, ElementPlan, Limit, Link, ManagedLink, Output, Packet, PushResult,
+    Queue, QueueDiscipline, Seed, Trace, TraceLink, delay, duplicate, loss, policer,
 };
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Numbered {
@@ -75,13 +78,7 @@ enum Recipe {
     Link(Rate, Span, Limit),
     ManagedLink(Rate, Span, Limit, QueueKind),
     TraceLink(Arc<Trace>, AtEnd, Span, Limit, QueueKind),
-    Delay(Span),
-    Jitter(Span, Order, u64),
-    Loss(Ratio, u64),
-    Policer(policer::Params),
-    BurstLoss([Ratio; 4], u64),
-    Duplicate(Ratio, u64),
-    OptionFilter(option_filter::Params, u64),
+    Part(ElementPlan, u64),
 }
 
 impl Recipe {
@@ -95,16 +92,7 @@ impl Recipe {
                 let queue = kind.build(trace.mean_rate(), limit);
                 AnyElement::TraceLink(Box::new(TraceLink::new(trace, at_end, delay, queue)))
             }
-            Self::Delay(delay) => AnyElement::Delay(Delay::new(delay)),
-            Self::Jitter(bound, order, seed) => AnyElement::Jitter(Jitter::new(bound, order, seed)),
-            Self::Loss(probability, seed) => AnyElement::Loss(Loss::new(probability, seed)),
-            Self::BurstLoss([enter, leave, loss_when_good, loss_when_bad], seed) => {
-                let params = burst_loss::Params { enter, leave, loss_when_good, loss_when_bad };
-                AnyElement::BurstLoss(BurstLoss::new(params, seed))
-            }
-            Self::Duplicate(probability, seed) => AnyElement::Duplicate(Duplicate::new(probability, seed)),
-            Self::Policer(params) => AnyElement::Policer(Policer::new(params)),
-            Self::OptionFilter(params, seed) => AnyElement::OptionFilter(OptionFilter::new(params, seed)),
+            Self::Part(part, seed) => part.build(Seed(seed)),
         }
     }
 
@@ -122,13 +110,7 @@ impl Recipe {
         let kind = match self {
             Self::Link(..) => QueueKind::DropTail,
             Self::ManagedLink(.., kind) | Self::TraceLink(.., kind) => *kind,
-            Self::Loss(..) => return reason == DropReason::RandomLoss,
-            Self::Policer(_) => return reason == DropReason::Policer,
-            Self::BurstLoss(..) => return reason == DropReason::BurstLoss,
-            Self::OptionFilter(params, _) => {
-                return params.action == Action::Drop && reason == DropReason::OptionFilter;
-            }
-            Self::Delay(_) | Self::Jitter(..) | Self::Duplicate(..) => return false,
+            Self::Part(part, _) => return part.drops() == Some(reason),
         };
         match kind {
             QueueKind::DropTail => reason == DropReason::QueueFull,
@@ -144,7 +126,7 @@ impl Recipe {
     /// Packets of a lane keep their order, those of different lanes need not; `None`: none does.
     fn lane(&self, packet: &Numbered) -> Option<u64> {
         match self {
-            Self::Jitter(_, Order::Free, _) => None,
+            Self::Part(ElementPlan::Jitter(jitter), _) if jitter.order == Order::Free => None,
             Self::ManagedLink(.., kind) | Self::TraceLink(.., kind) => match kind {
                 QueueKind::FqCoDel(_) => Some(packet.flow),
                 QueueKind::DualPi2 => Some(u64::from(packet.is_l4s)),
@@ -202,26 +184,47 @@ fn traces() -> impl Strategy<Value = Arc<Trace>> {
     })
 }
 
-fn recipes() -> impl Strategy<Value = Recipe> {
+/// Every part that is no link, with any values: also those that a plan's check refuses.
+fn parts() -> impl Strategy<Value = ElementPlan> {
     let order = prop_oneof![Just(Order::Kept), Just(Order::Free)];
+    let action = prop_oneof![Just(Action::Drop), Just(Action::Remove)];
+    let changes =
+        prop::collection::vec((any::<u32>().prop_map(|at| Time::from_nanos(at.into())), ratios()), 0..3);
+    prop_oneof![
+        Just(delay::NonCapableRouter.into()),
+        spans().prop_map(|delay| delay::Params { delay }.into()),
+        (spans(), order).prop_map(|(bound, order)| ElementPlan::jitter(bound, order)),
+        (ratios(), changes).prop_map(|(share, changes)| loss::Params { share, changes }.into()),
+        policers().prop_map(ElementPlan::Policer),
+        [ratios(), ratios(), ratios(), ratios()].prop_map(|[enter, leave, loss_when_good, loss_when_bad]| {
+            burst_loss::Params { enter, leave, loss_when_good, loss_when_bad }.into()
+        }),
+        ratios().prop_map(|share| duplicate::Params { share }.into()),
+        (action, ratios()).prop_map(|(action, share)| option_filter::Params { action, share }.into()),
+    ]
+}
+
+#[test]
+fn every_part_is_drawn() {
+    let mut runner = TestRunner::deterministic();
+    let drawn: BTreeSet<&str> = (0..500)
+        .map(|_| {
+            parts().new_tree(&mut runner).expect("nothing is rejected").current().names().expect("no link").0
+        })
+        .collect();
+    assert_eq!(drawn.len(), ElementPlan::PARTS.len(), "{drawn:?}");
+}
+
+fn recipes() -> impl Strategy<Value = Recipe> {
     let at_end = prop_oneof![Just(AtEnd::Repeat), Just(AtEnd::Stop)];
     prop_oneof![
-        (rates(), spans(), limits()).prop_map(|(rate, delay, limit)| Recipe::Link(rate, delay, limit)),
-        (rates(), spans(), limits(), queues())
+        1 => (rates(), spans(), limits()).prop_map(|(rate, delay, limit)| Recipe::Link(rate, delay, limit)),
+        1 => (rates(), spans(), limits(), queues())
             .prop_map(|(rate, delay, limit, kind)| Recipe::ManagedLink(rate, delay, limit, kind)),
-        (traces(), at_end, spans(), limits(), queues()).prop_map(|(trace, at_end, delay, limit, kind)| {
+        1 => (traces(), at_end, spans(), limits(), queues()).prop_map(|(trace, at_end, delay, limit, kind)| {
             Recipe::TraceLink(trace, at_end, delay, limit, kind)
         }),
-        spans().prop_map(Recipe::Delay),
-        (spans(), order, any::<u64>()).prop_map(|(bound, order, seed)| Recipe::Jitter(bound, order, seed)),
-        (ratios(), any::<u64>()).prop_map(|(probability, seed)| Recipe::Loss(probability, seed)),
-        policers().prop_map(Recipe::Policer),
-        ([ratios(), ratios(), ratios(), ratios()], any::<u64>())
-            .prop_map(|(ratios, seed)| Recipe::BurstLoss(ratios, seed)),
-        (ratios(), any::<u64>()).prop_map(|(probability, seed)| Recipe::Duplicate(probability, seed)),
-        (prop_oneof![Just(Action::Drop), Just(Action::Remove)], ratios(), any::<u64>()).prop_map(
-            |(action, share, seed)| Recipe::OptionFilter(option_filter::Params { action, share }, seed)
-        ),
+        7 => (parts(), any::<u64>()).prop_map(|(part, seed)| Recipe::Part(part, seed)),
     ]
 }
 
@@ -308,7 +311,9 @@ proptest! {
         }
         let inside = seen.iter().filter(|times| **times == 0).count() as u64;
         match recipe {
-            Recipe::Duplicate(..) => prop_assert!(seen.iter().all(|times| *times == 1 || *times == 2)),
+            Recipe::Part(part, _) if part.copies() => {
+                prop_assert!(seen.iter().all(|times| *times == 1 || *times == 2));
+            }
             Recipe::TraceLink(_, AtEnd::Stop, ..) => {
                 prop_assert!(seen.iter().all(|times| *times <= 1));
                 let waiting = element.queue(Time::from_nanos(u64::MAX - 1)).0;
@@ -381,7 +386,7 @@ proptest! {
         params in policers(),
         arrivals in arrivals(),
     ) {
-        let delivered = drive(&mut Recipe::Policer(params).build(), &arrivals, |_, _| {}).delivered;
+        let delivered = drive(&mut Recipe::Part(params.into(), 0).build(), &arrivals, |_, _| {}).delivered;
         prop_assert!(!params.rate.is_zero() || delivered.is_empty());
         for (index, (begin, _)) in delivered.iter().enumerate() {
             let mut bytes = Bytes::ZERO;
@@ -406,7 +411,7 @@ proptest! {
         };
         let arrivals: Vec<_> =
             (0..count).map(|n| (Time::from_nanos(n * 10_000_000_000 / count), packet(n))).collect();
-        let delivered = drive(&mut Recipe::Policer(params).build(), &arrivals, |_, _| {}).delivered.len() as u64;
+        let delivered = drive(&mut Recipe::Part(params.into(), 0).build(), &arrivals, |_, _| {}).delivered.len() as u64;
         let expected = (10 * rate + burst) / 1500;
         prop_assert!(delivered.abs_diff(expected) <= 3, "{delivered} of {expected}");
     }
@@ -479,7 +484,7 @@ proptest! {
                 _ => prop_assert!(element.queue(now).0 <= pushed),
             }
             let _ = element.next_at();
-            let most = if matches!(recipe, Recipe::Duplicate(..)) { 2 * pushed } else { pushed };
+            let most = if matches!(&recipe, Recipe::Part(part, _) if part.copies()) { 2 * pushed } else { pushed };
             prop_assert!(out <= most);
         }
     }

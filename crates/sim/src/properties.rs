@@ -10,7 +10,6 @@ pub mod case;
 pub mod draw;
 pub mod watch;
 
-use headstart_net::ElementPlan;
 use proptest::prelude::*;
 
 use self::case::{Case, Transfer};
@@ -33,11 +32,8 @@ pub fn check(case: &Case) -> Result<(), TestCaseError> {
     for ((name, account), placed) in path.packet_counts().zip(plan.elements(Seed(0))) {
         // No event is left, so no packet is left inside.
         let out = account.delivered + account.total_dropped();
-        let least_and_most = match placed.plan {
-            ElementPlan::Duplicate(_) => account.offered..=account.offered * 2,
-            _ => account.offered..=account.offered,
-        };
-        prop_assert!(least_and_most.contains(&out), "{name}: {account:?}");
+        let most = account.offered * if placed.plan.copies() { 2 } else { 1 };
+        prop_assert!((account.offered..=most).contains(&out), "{name}: {account:?}");
     }
     prop_assert_eq!(watch.reports.len() as u64, summary.flows);
     for report in &watch.reports {

@@ -7,7 +7,7 @@
 use anyhow::{Context, Result, ensure};
 use headstart_host::read_text_at_most;
 use headstart_net::changing::LinkChange;
-use headstart_net::{ElementPlan, PathPlan};
+use headstart_net::{ElementPlan, PathPlan, loss};
 use headstart_units::{Ratio, Time};
 
 use crate::link::LinkArgs;
@@ -81,10 +81,10 @@ fn change_link(direction: &mut [ElementPlan], at: Time, change: LinkChange) {
 fn change_loss(direction: &mut Vec<ElementPlan>, at: Time, share: Ratio) {
     let is_link = |element: &ElementPlan| matches!(element, ElementPlan::Link(_));
     let place = direction.iter().rposition(is_link).map_or(0, |last| last + 1);
-    if !matches!(direction.get(place), Some(ElementPlan::Loss { .. })) {
-        direction.insert(place, ElementPlan::Loss { share: Ratio::new(0, 1), changes: vec![] });
+    if !matches!(direction.get(place), Some(ElementPlan::Loss(_))) {
+        direction.insert(place, ElementPlan::loss(Ratio::new(0, 1)));
     }
-    if let Some(ElementPlan::Loss { changes, .. }) = direction.get_mut(place) {
+    if let Some(ElementPlan::Loss(loss::Params { changes, .. })) = direction.get_mut(place) {
         changes.push((at, share));
     }
 }

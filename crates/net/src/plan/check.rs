@@ -4,7 +4,7 @@ use core::fmt;
 
 use headstart_units::{Bytes, Ratio, Span};
 
-use super::{ElementPlan, LinkPlan, LinkRate, PathPlan};
+use super::{LinkPlan, LinkRate, PathPlan};
 use crate::changing::LinkChange;
 use crate::direction::Direction;
 use crate::queue::QueueDiscipline;
@@ -13,7 +13,7 @@ use crate::seed::Seed;
 /// The longest round-trip time, and the longest jitter.
 const LONGEST: Span = Span::from_secs(60);
 /// Size of the largest packet assumed on a path.
-const FULL_PACKET: Bytes = Bytes::new(1500);
+pub const FULL_PACKET: Bytes = Bytes::new(1500);
 const A_MINUTE: &str = "a minute at most";
 const ALL: &str = "100 % at most";
 
@@ -41,7 +41,7 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 /// Quantity, value and limit.
-type Refusal = (&'static str, String, &'static str);
+pub type Refusal = (&'static str, String, &'static str);
 
 impl PathPlan {
     /// Checks every value.
@@ -73,38 +73,12 @@ fn error(element: &str, (quantity, found, expected): Refusal) -> PlanError {
     PlanError { element: element.to_owned(), quantity, found, expected }
 }
 
-impl ElementPlan {
-    fn check(&self) -> Result<(), Refusal> {
-        match self {
-            Self::Link(link) => link.check(),
-            Self::NonCapableRouter => Ok(()),
-            Self::Delay(delay) => time("delay", *delay),
-            Self::Loss { share: first, changes } => {
-                changes.iter().map(|(_, share)| share).chain([first]).try_for_each(|it| share(*it))
-            }
-            Self::BurstLoss(params) => {
-                [params.enter, params.leave, params.loss_when_good, params.loss_when_bad]
-                    .into_iter()
-                    .try_for_each(share)
-            }
-            Self::Jitter { bound, .. } => time("bound", *bound),
-            Self::Duplicate(of_all) => share(*of_all),
-            Self::Policer(policer) if policer.rate.is_zero() => Err(("rate", "0".to_owned(), "more than 0")),
-            Self::Policer(policer) if policer.burst < FULL_PACKET => {
-                Err(("burst", policer.burst.to_string(), "1500 B at least: a full packet must pass"))
-            }
-            Self::Policer(_) => Ok(()),
-            Self::OptionFilter(filter) => share(filter.share),
-        }
-    }
-}
-
 impl LinkPlan {
-    fn check(&self) -> Result<(), Refusal> {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
         if self.rate.mean().is_zero() {
             return Err(("rate", "0".to_owned(), "more than 0"));
         }
-        time("delay", self.delay)?;
+        checked_time("delay", self.delay)?;
         let beside =
             |other: &str| ("changes", format!("a rate or a delay beside {other}"), "one or the other");
         if self.discipline == QueueDiscipline::Netem
@@ -119,16 +93,24 @@ impl LinkPlan {
         }
         self.changes.iter().try_for_each(|(_, change)| match change {
             LinkChange::Rate(_) => Ok(()),
-            LinkChange::Delay(delay) => time("changes", *delay),
+            LinkChange::Delay(delay) => checked_time("changes", *delay),
         })
     }
 }
 
-fn time(quantity: &'static str, time: Span) -> Result<(), Refusal> {
+/// A minute at most.
+///
+/// # Errors
+/// With a longer time.
+pub fn checked_time(quantity: &'static str, time: Span) -> Result<(), Refusal> {
     if time > LONGEST { Err((quantity, time.to_string(), A_MINUTE)) } else { Ok(()) }
 }
 
-fn share(share: Ratio) -> Result<(), Refusal> {
+/// All packets at most.
+///
+/// # Errors
+/// With a larger share.
+pub fn checked_share(share: Ratio) -> Result<(), Refusal> {
     // More than all of a million packets.
     if share.of(1_000_000) > 1_000_000 { Err(("share", share.to_string(), ALL)) } else { Ok(()) }
 }
@@ -138,7 +120,8 @@ mod tests {
     use super::*;
     use crate::jitter::Order;
     use crate::limit::Limit;
-    use crate::option_filter;
+    use crate::plan::ElementPlan;
+    use crate::{duplicate, loss, option_filter};
     use headstart_units::{Rate, Time};
 
     fn refused(change: impl FnOnce(&mut PathPlan)) -> String {
@@ -162,26 +145,25 @@ mod tests {
             refused(|plan| first(plan).rate = dark.clone()),
             "bottleneck, rate: found 0, expected more than 0"
         );
-        let loss = ElementPlan::Loss { share: Ratio::percent(101), changes: vec![] };
+        let loss = ElementPlan::loss(Ratio::percent(101));
         assert_eq!(
             refused(|plan| plan.up.push(loss)),
             "random loss back, share: found 101 %, expected 100 % at most"
         );
         let later = (Time::ZERO, Ratio::percent(200));
-        let loss = ElementPlan::Loss { share: Ratio::percent(1), changes: vec![later] };
+        let loss = ElementPlan::from(loss::Params { share: Ratio::percent(1), changes: vec![later] });
         assert!(refused(|plan| plan.down.push(loss)).starts_with("random loss, share: found 200 %"));
-        let jitter = ElementPlan::Jitter { bound: Span::from_secs(61), order: Order::Kept };
+        let jitter = ElementPlan::jitter(Span::from_secs(61), Order::Kept);
         assert_eq!(
             refused(|plan| plan.down.push(jitter)),
             "jitter, bound: found 61 s, expected a minute at most"
         );
-        assert!(
-            refused(|plan| plan.down.push(ElementPlan::Duplicate(Ratio::percent(101)))).starts_with("dupl")
-        );
+        let twice = duplicate::Params { share: Ratio::percent(101) };
+        assert!(refused(|plan| plan.down.push(twice.into())).starts_with("dupl"));
         let filter =
             option_filter::Params { action: option_filter::Action::Drop, share: Ratio::percent(101) };
         assert_eq!(
-            refused(|plan| plan.down.push(ElementPlan::OptionFilter(filter))),
+            refused(|plan| plan.down.push(filter.into())),
             "option filter, share: found 101 %, expected 100 % at most"
         );
         assert_eq!(

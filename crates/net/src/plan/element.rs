@@ -1,23 +1,20 @@
 //! An element as data.
 
+use core::fmt;
 use std::sync::Arc;
 
 use headstart_units::{Rate, Ratio, Span, Time};
 
+use super::check::Refusal;
 use crate::any::AnyElement;
-use crate::burst_loss::{self, BurstLoss};
-use crate::changing::{ChangingLink, ChangingLoss, LinkChange};
-use crate::delay::Delay;
-use crate::duplicate::Duplicate;
-use crate::element::Packet;
-use crate::jitter::{Jitter, Order};
+use crate::changing::{ChangingLink, LinkChange};
+use crate::element::{DropReason, Packet};
+use crate::jitter::{self, Order};
 use crate::limit::Limit;
 use crate::link::Link;
-use crate::loss::Loss;
+use crate::loss;
 use crate::managed_link::ManagedLink;
 use crate::netem_link::NetemLink;
-use crate::option_filter::{self, OptionFilter};
-use crate::policer::{self, Policer};
 use crate::queue::QueueDiscipline;
 use crate::routed_link::{RoutedLink, RouterPlan};
 use crate::seed::Seed;
@@ -129,95 +126,149 @@ impl LinkPlan {
     }
 }
 
-/// An element of one direction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ElementPlan {
-    /// A link.
-    Link(LinkPlan),
-    /// A router without Quick-Start and RCP that forwards at once and decrements the time to live.
-    NonCapableRouter,
-    /// The same delay for every packet.
-    Delay(Span),
-    /// Independent random loss of each packet.
-    Loss {
-        /// The share of packets that are lost.
-        share: Ratio,
-        /// Later shares, with their times.
-        changes: Vec<(Time, Ratio)>,
-    },
-    /// Random loss in bursts.
-    BurstLoss(burst_loss::Params),
-    /// Random extra delay.
-    Jitter {
-        /// The longest extra delay.
-        bound: Span,
-        /// Effect on the order of packets.
-        order: Order,
-    },
-    /// The share of packets that are delivered twice.
-    Duplicate(Ratio),
-    /// A policer: packets beyond its rate and burst are dropped.
-    Policer(policer::Params),
-    /// A box that drops packets with IP options, or removes Quick-Start requests.
-    OptionFilter(option_filter::Params),
-}
-
-impl ElementPlan {
-    /// Kinds of elements that are named by their kind.
-    pub(super) const KINDS: usize = 8;
-
-    /// For an element that is no link: its name, the number of its kind, and the name of its seed.
-    pub(super) const fn kind(&self) -> Option<(&'static str, usize, &'static str)> {
-        Some(match self {
-            Self::Link(_) => return None,
-            Self::NonCapableRouter => ("non-capable router", 0, "non-capable router"),
-            Self::Delay(_) => ("delay", 1, "delay"),
-            Self::Loss { .. } => ("random loss", 2, "loss"),
-            Self::BurstLoss(_) => ("burst loss", 3, "burst loss"),
-            Self::Jitter { .. } => ("jitter", 4, "jitter"),
-            Self::Duplicate(_) => ("duplicates", 5, "duplicate"),
-            Self::Policer(_) => ("policer", 6, "policer"),
-            Self::OptionFilter(_) => ("option filter", 7, "option filter"),
-        })
-    }
+/// A part of a path that is no link, as data. Its text is for logs and people.
+pub trait Part: fmt::Display {
+    /// Its name on a path, which names of drops, logs and errors have.
+    const NAME: &'static str;
+    /// Name of the seed of its draws: another one changes results.
+    const SEED: &'static str = Self::NAME;
+    /// The option that sets it, without dashes; of the way back it has the prefix `up-`.
+    const OPTION: &'static str = Self::NAME;
+    /// Crossing it decrements a packet's time to live.
+    const HAS_ROUTER: bool = false;
+    /// It delivers some packets twice.
+    const COPIES: bool = false;
+    /// What packets cross.
+    type Element<P>;
 
     /// The element; its draws begin at `seed`.
-    #[must_use]
-    pub fn build<P: Packet + Clone>(&self, seed: Seed) -> AnyElement<P> {
-        match self {
-            Self::Link(link) => link.build(seed),
-            Self::NonCapableRouter => AnyElement::Delay(Delay::new(Span::ZERO)),
-            Self::Delay(delay) => AnyElement::Delay(Delay::new(*delay)),
-            Self::Loss { share, changes } => {
-                let loss = Loss::new(*share, seed.0);
-                if changes.is_empty() {
-                    AnyElement::Loss(loss)
-                } else {
-                    let loss = ChangingLoss::new(loss, changes.iter().copied());
-                    AnyElement::ChangingLoss(Box::new(loss))
-                }
-            }
-            Self::BurstLoss(params) => AnyElement::BurstLoss(BurstLoss::new(*params, seed.0)),
-            Self::Jitter { bound, order } => AnyElement::Jitter(Jitter::new(*bound, *order, seed.0)),
-            Self::Duplicate(share) => AnyElement::Duplicate(Duplicate::new(*share, seed.0)),
-            Self::Policer(params) => AnyElement::Policer(Policer::new(*params)),
-            Self::OptionFilter(params) => AnyElement::OptionFilter(OptionFilter::new(*params, seed.0)),
-        }
-    }
+    fn build<P>(&self, seed: Seed) -> Self::Element<P>;
 
-    /// True if crossing it decrements a packet's time to live: routers forward into links.
-    #[must_use]
-    pub const fn has_router(&self) -> bool {
-        matches!(self, Self::Link(_) | Self::NonCapableRouter)
+    /// Checks its values.
+    ///
+    /// # Errors
+    /// The first value out of its limits.
+    fn check(&self) -> Result<(), Refusal> {
+        Ok(())
     }
 
     /// The least delay of every packet.
-    #[must_use]
-    pub const fn delay(&self) -> Span {
-        match self {
-            Self::Link(link) => link.delay,
-            Self::Delay(delay) => *delay,
-            _ => Span::ZERO,
+    fn delay(&self) -> Span {
+        Span::ZERO
+    }
+
+    /// The cause by which it drops packets, if it does.
+    fn drops(&self) -> Option<DropReason> {
+        None
+    }
+}
+
+macro_rules! plans {
+    (; $($(#[$doc:meta])* $name:ident($params:ty),)*) => {
+        /// An element of one direction.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum ElementPlan {
+            /// A link.
+            Link(LinkPlan),
+            $($(#[$doc])* $name($params),)*
         }
+
+        $(impl From<$params> for ElementPlan {
+            fn from(params: $params) -> Self {
+                Self::$name(params)
+            }
+        })*
+
+        impl ElementPlan {
+            /// Name and option of each part that is no link.
+            pub const PARTS: &'static [(&'static str, &'static str)] =
+                &[$((<$params as Part>::NAME, <$params as Part>::OPTION)),*];
+
+            /// For an element that is no link: its name and that of its seed.
+            #[must_use]
+            pub const fn names(&self) -> Option<(&'static str, &'static str)> {
+                match self {
+                    Self::Link(_) => None,
+                    $(Self::$name(_) => Some((<$params as Part>::NAME, <$params as Part>::SEED)),)*
+                }
+            }
+
+            /// The element; its draws begin at `seed`.
+            #[must_use]
+            pub fn build<P: Packet + Clone>(&self, seed: Seed) -> AnyElement<P> {
+                match self {
+                    Self::Link(link) => link.build(seed),
+                    $(Self::$name(part) => AnyElement::$name(part.build::<P>(seed)),)*
+                }
+            }
+
+            pub(super) fn check(&self) -> Result<(), Refusal> {
+                match self {
+                    Self::Link(link) => link.check(),
+                    $(Self::$name(part) => part.check(),)*
+                }
+            }
+
+            /// True if crossing it decrements a packet's time to live: routers forward into links.
+            #[must_use]
+            pub const fn has_router(&self) -> bool {
+                match self {
+                    Self::Link(_) => true,
+                    $(Self::$name(_) => <$params as Part>::HAS_ROUTER,)*
+                }
+            }
+
+            /// It delivers some packets twice.
+            #[must_use]
+            pub const fn copies(&self) -> bool {
+                match self {
+                    Self::Link(_) => false,
+                    $(Self::$name(_) => <$params as Part>::COPIES,)*
+                }
+            }
+
+            /// The least delay of every packet.
+            #[must_use]
+            pub fn delay(&self) -> Span {
+                match self {
+                    Self::Link(link) => link.delay,
+                    $(Self::$name(part) => part.delay(),)*
+                }
+            }
+
+            /// The cause by which a part that is no link drops packets, if it does.
+            #[must_use]
+            pub fn drops(&self) -> Option<DropReason> {
+                match self {
+                    Self::Link(_) => None,
+                    $(Self::$name(part) => part.drops(),)*
+                }
+            }
+        }
+
+        impl fmt::Display for ElementPlan {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    Self::Link(link) => link.fmt(f),
+                    $(Self::$name(part) => part.fmt(f),)*
+                }
+            }
+        }
+    };
+}
+
+parts!(plans);
+
+impl ElementPlan {
+    /// Independent random loss of this share at all times.
+    #[must_use]
+    pub const fn loss(share: Ratio) -> Self {
+        Self::Loss(loss::Params::constant(share))
+    }
+
+    /// Random extra delay.
+    #[must_use]
+    pub const fn jitter(bound: Span, order: Order) -> Self {
+        Self::Jitter(jitter::Params { bound, order })
     }
 }

@@ -4,11 +4,9 @@ use core::fmt;
 
 use headstart_units::Time;
 
-use super::{ElementPlan, LinkPlan, LinkRate, PathPlan};
+use super::{LinkPlan, LinkRate, PathPlan};
 use crate::changing::LinkChange;
 use crate::direction::Direction;
-use crate::jitter::Order;
-use crate::option_filter::{self, Action};
 
 impl PathPlan {
     /// One direction in one line.
@@ -53,43 +51,20 @@ impl fmt::Display for LinkPlan {
     }
 }
 
-impl fmt::Display for ElementPlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Link(link) => link.fmt(f),
-            Self::NonCapableRouter => f.write_str("a non-capable router"),
-            Self::Delay(delay) => write!(f, "delay {delay}"),
-            Self::Loss { share, changes } => {
-                write!(f, "loss {share}")?;
-                for (at, share) in changes {
-                    at_time(f, *at)?;
-                    write!(f, "loss {share}")?;
-                }
-                Ok(())
-            }
-            Self::BurstLoss(burst) => {
-                write!(f, "bursts of loss begin with {} and end with {}", burst.enter, burst.leave)
-            }
-            Self::Jitter { bound, order: Order::Kept } => write!(f, "jitter {bound}"),
-            Self::Jitter { bound, order: Order::Free } => write!(f, "jitter {bound} that reorders"),
-            Self::Duplicate(share) => write!(f, "duplicates {share}"),
-            Self::Policer(policer) => write!(f, "a policer of {} and {}", policer.rate, policer.burst),
-            Self::OptionFilter(option_filter::Params { action, share }) => match action {
-                Action::Drop => write!(f, "a box that drops {share} of packets with IP options"),
-                Action::Remove => write!(f, "a box that removes {share} of Quick-Start requests"),
-            },
-        }
-    }
-}
-
-fn at_time(f: &mut fmt::Formatter<'_>, at: Time) -> fmt::Result {
+/// The beginning of a change.
+///
+/// # Errors
+/// Those of `f`.
+pub fn at_time(f: &mut fmt::Formatter<'_>, at: Time) -> fmt::Result {
     write!(f, ", at {:.3} s ", at.as_secs_f64())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jitter::Order;
     use crate::limit::Limit;
+    use crate::plan::ElementPlan;
     use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
     #[test]
@@ -101,8 +76,8 @@ mod tests {
             changes: vec![change],
             ..LinkPlan::new(Rate::from_mbit_per_sec(1), Span::from_millis(25), Limit::bytes(Bytes::new(9000)))
         })];
-        plan.down.push(ElementPlan::Loss { share: Ratio::percent(1), changes: vec![] });
-        plan.down.push(ElementPlan::Jitter { bound: Span::from_millis(2), order: Order::Free });
+        plan.down.push(ElementPlan::loss(Ratio::percent(1)));
+        plan.down.push(ElementPlan::jitter(Span::from_millis(2), Order::Free));
         plan.access.push(Span::from_millis(5));
         assert_eq!(
             plan.to_string(),

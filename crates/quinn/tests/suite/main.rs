@@ -8,7 +8,7 @@ mod on_noq;
 mod on_quinn;
 mod scenario;
 
-use headstart_net::{ElementPlan, Limit, PathPlan};
+use headstart_net::{ElementPlan, Limit, PathPlan, loss};
 use headstart_sim::tcp::Pacing;
 use headstart_sim::{Collector, Group, Path, Seed, Simulation, TcpConfig};
 use headstart_startup::base;
@@ -40,7 +40,7 @@ fn run_model(scenario: &Scenario, entry: &Entry) {
     if !scenario.losses.is_empty() {
         let changes =
             vec![(Time::from_millis(150), Ratio::ONE), (Time::from_millis(3000), Ratio::percent(0))];
-        path.down.push(ElementPlan::Loss { share: Ratio::percent(2), changes });
+        path.down.push(ElementPlan::Loss(loss::Params { share: Ratio::percent(2), changes }));
     }
     let group = Group {
         scheme: entry.scheme(),

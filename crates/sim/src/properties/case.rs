@@ -23,7 +23,7 @@ pub fn link(rate: Rate, delay: Span, limit: Limit) -> ElementPlan {
 /// Random loss, each packet for itself.
 #[must_use]
 pub fn loss(share: Ratio) -> ElementPlan {
-    ElementPlan::Loss { share, changes: vec![] }
+    ElementPlan::loss(share)
 }
 
 /// Bursts in which everything is lost.
@@ -35,7 +35,7 @@ pub fn bursts(enter: Ratio, leave: Ratio) -> ElementPlan {
 /// Random extra delay.
 #[must_use]
 pub fn jitter(bound: Span, order: Order) -> ElementPlan {
-    ElementPlan::Jitter { bound, order }
+    ElementPlan::jitter(bound, order)
 }
 
 /// Transfers of a run.

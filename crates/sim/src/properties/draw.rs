@@ -7,7 +7,7 @@ use crate::workload::Opener;
 use crate::workload::page::Fetch;
 use headstart_net::changing::LinkChange;
 use headstart_net::jitter::Order;
-use headstart_net::{ElementPlan, Limit, LinkPlan, LinkRate, QueueDiscipline, Trace};
+use headstart_net::{ElementPlan, Limit, LinkPlan, LinkRate, QueueDiscipline, Trace, delay, duplicate};
 use headstart_startup::base;
 use headstart_startup::catalogue::{self, Entry};
 use headstart_startup::prior::{Access, Hint};
@@ -101,8 +101,8 @@ fn disturbance() -> impl Strategy<Value = Option<ElementPlan>> {
         }),
         1 => (0..=60_u64).prop_map(|bound| Some(jitter(Span::from_millis(bound), Order::Free))),
         1 => (0..=60_u64).prop_map(|bound| Some(jitter(Span::from_millis(bound), Order::Kept))),
-        1 => (0..=30_u32).prop_map(|percent| Some(ElementPlan::Duplicate(Ratio::percent(percent)))),
-        1 => (0..=100_u64).prop_map(|delay| Some(ElementPlan::Delay(Span::from_millis(delay)))),
+        1 => (0..=30_u32).prop_map(|percent| Some(duplicate::Params { share: Ratio::percent(percent) }.into())),
+        1 => (0..=100_u64).prop_map(|delay| Some(delay::Params { delay: Span::from_millis(delay) }.into())),
     ]
 }
 
@@ -116,9 +116,7 @@ fn direction() -> impl Strategy<Value = Vec<ElementPlan>> {
             .flatten()
             // Loss once for each direction: three times 40 % would be a cut wire.
             .filter(|part| match part {
-                ElementPlan::Loss { .. } | ElementPlan::BurstLoss(_) => {
-                    !std::mem::replace(&mut seen_loss, true)
-                }
+                ElementPlan::Loss(_) | ElementPlan::BurstLoss(_) => !std::mem::replace(&mut seen_loss, true),
                 _ => true,
             })
             .collect()

@@ -1,6 +1,6 @@
 //! Everything is delivered once, and every element accounts for its packets.
 
-use headstart_net::{ElementPlan, Limit};
+use headstart_net::{Limit, duplicate};
 use headstart_sim::tcp::TcpConfig;
 use headstart_sim::workload::Opener;
 use headstart_units::{Rate, Ratio, Span};
@@ -21,7 +21,7 @@ fn duplicated_packets_arrive_twice() {
     let flows = Transfer::Flows(vec![(0, 100_000)], Opener::Sender, true);
     let mut case = disturbed(TcpConfig::default(), flows, 1);
     let plain = link(Rate::from_mbit_per_sec(10), Span::from_millis(20), Limit::NONE);
-    case.forward = vec![plain.clone(), ElementPlan::Duplicate(Ratio::ONE)];
+    case.forward = vec![plain.clone(), duplicate::Params { share: Ratio::ONE }.into()];
     case.reverse = vec![plain];
     let (_, _, watch) = case.run(Watch::new(&case));
     let report = watch.reports[0];

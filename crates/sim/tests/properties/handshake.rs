@@ -1,7 +1,7 @@
 //! The handshake measures the round trip that was answered.
 
 use headstart_net::jitter::Order;
-use headstart_net::{ElementPlan, Limit};
+use headstart_net::{Limit, duplicate};
 use headstart_sim::tcp::TcpConfig;
 use headstart_sim::workload::Opener;
 use headstart_units::{Rate, Ratio, Span};
@@ -17,8 +17,11 @@ fn a_copy_of_the_syn_does_not_shorten_the_handshake() {
             disturbed(TcpConfig::default(), Transfer::Flows(vec![(0, 1000)], Opener::Receiver, true), seed);
         let plain = link(Rate::from_mbit_per_sec(1000), Span::from_millis(40), Limit::NONE);
         case.forward = vec![plain.clone()];
-        case.reverse =
-            vec![ElementPlan::Duplicate(Ratio::ONE), jitter(Span::from_millis(60), Order::Free), plain];
+        case.reverse = vec![
+            duplicate::Params { share: Ratio::ONE }.into(),
+            jitter(Span::from_millis(60), Order::Free),
+            plain,
+        ];
         let (_, _, watch) = case.run(Watch::new(&case));
         let (_, established) = watch.flows[&0].established.expect("nothing is lost");
         assert!(established.smoothed_rtt >= case.least_rtt(), "seed {seed}: {}", established.smoothed_rtt);

@@ -1,6 +1,7 @@
 //! Quick-Start and RCP end to end: requests of hosts, answers of routers, rates of senders.
 
 use crate::common::{Reports, flow, run_checked};
+use headstart_net::delay::NonCapableRouter;
 use headstart_net::{ElementPlan, Limit, LinkPlan, PathPlan, RouterPlan};
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec, Sizes};
@@ -43,7 +44,7 @@ fn path(kinds: [Kind; 2], buffer: u64) -> (Path, Vec<ElementModel>) {
     let [first, second] = kinds.map(link);
     let mut down = vec![first.clone(), second.clone()];
     if kinds.contains(&Kind::NonCapable) {
-        down.push(ElementPlan::NonCapableRouter);
+        down.push(NonCapableRouter.into());
     }
     let plan = PathPlan { down, up: vec![second, first], access: vec![Span::ZERO] };
     (Path::new(&plan, Seed(7)), ElementModel::of(&plan))

@@ -73,12 +73,11 @@ pub fn drawn(set: &str, number: u64, repeat: u64, rates: (f64, f64)) -> DrawnPat
     if loss > 0.0 {
         // Bursts of four packets on average.
         let bursts = burst_loss::Params::all_or_nothing(share(loss / 4.0), Ratio::new(1, 4));
-        let each = ElementPlan::Loss { share: share(loss), changes: vec![] };
+        let each = ElementPlan::loss(share(loss));
         path.down.push(if in_bursts { ElementPlan::BurstLoss(bursts) } else { each });
     }
     if jitter > 0.0 {
-        path.down
-            .push(ElementPlan::Jitter { bound: Span::from_nanos((jitter * 1e6) as u64), order: Order::Kept });
+        path.down.push(ElementPlan::jitter(Span::from_nanos((jitter * 1e6) as u64), Order::Kept));
     }
     let text = format!(
         "{:.2}Mbit/s {:.2}ms {depth:.2}BDP {}{} loss={:.2}%{} jitter={jitter:.1}ms load={load} {} peers={peers} hint={hint} \
@@ -190,11 +189,11 @@ pub fn drawn_for_people(set: &str, number: u64, repeat: u64) -> DrawnPath {
     let mut plan = PathPlan::links(link, back);
     if loss > 0.0 {
         let share = Ratio::new((loss * 1e6) as u32, 1_000_000);
-        plan.down.push(ElementPlan::Loss { share, changes: vec![] });
+        plan.down.push(ElementPlan::loss(share));
     }
     if jitter > 0.0 {
         let bound = Span::from_nanos((jitter * 1e6) as u64);
-        plan.down.push(ElementPlan::Jitter { bound, order: Order::Kept });
+        plan.down.push(ElementPlan::jitter(bound, Order::Kept));
     }
     let what = match (&pages, &sizes) {
         (Some((_, fetch)), _) => format!("page={objects}/{fetch:?}"),

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, ensure};
 use clap::Args;
+use headstart_net::delay::NonCapableRouter;
 use headstart_net::jitter::Order;
-use headstart_net::{ElementPlan, LinkPlan, LinkRate, PathPlan, PlanError, QueueDiscipline, burst_loss};
+use headstart_net::{
+    ElementPlan, LinkPlan, LinkRate, PathPlan, PlanError, QueueDiscipline, burst_loss, duplicate,
+};
 use headstart_units::{Rate, Ratio, Span};
 
 use super::{Burst, PathOptions, RouterName, TraceFile, discipline};
@@ -102,7 +105,7 @@ impl PathOptions {
             }
         }
         if self.routers == RouterName::NonCapable {
-            there.push(ElementPlan::NonCapableRouter);
+            there.push(NonCapableRouter.into());
         }
         let order = if self.reorder { Order::Free } else { Order::Kept };
         there.extend(random_elements(self.loss, self.burst_loss, self.jitter, order, self.duplicate));
@@ -133,10 +136,10 @@ fn random_elements(
         ElementPlan::BurstLoss(params)
     });
     [
-        is_some(loss).then(|| ElementPlan::Loss { share: loss, changes: vec![] }),
+        is_some(loss).then(|| ElementPlan::loss(loss)),
         burst,
-        (!jitter.is_zero()).then_some(ElementPlan::Jitter { bound: jitter, order }),
-        is_some(duplicate).then_some(ElementPlan::Duplicate(duplicate)),
+        (!jitter.is_zero()).then_some(ElementPlan::jitter(jitter, order)),
+        is_some(duplicate).then(|| duplicate::Params { share: duplicate }.into()),
     ]
     .into_iter()
     .flatten()
@@ -149,22 +152,18 @@ pub fn refusal(error: &PlanError) -> anyhow::Error {
         Some(name) => (name, true),
         None => (element.as_str(), false),
     };
-    let (down, up) = match (name, *quantity) {
-        ("bottleneck" | "way", "rate") => ("--rate", "--up-rate"),
-        (_, "queue") => ("--queue", "--up-queue"),
-        (_, "changes") => ("--change", "--change"),
-        ("bottleneck" | "way" | "path", _) => ("--rtt", "--rtt"),
-        ("random loss", _) => ("--loss", "--up-loss"),
-        ("burst loss", _) => ("--burst-loss", "--up-burst-loss"),
-        ("jitter", _) => ("--jitter", "--up-jitter"),
-        ("duplicates", _) => ("--duplicate", "--duplicate"),
-        ("policer", _) => ("--policer", "--policer"),
-        ("option filter", _) => ("--ip-options", "--ip-options"),
-        (_, quantity) => {
-            return anyhow!("--hop: found a {quantity} of {found}, expected {expected}");
-        }
+    let part = ElementPlan::PARTS.iter().find(|(part, _)| *part == name).map(|(_, option)| *option);
+    let option = match (name, *quantity) {
+        ("bottleneck" | "way", "rate") => "rate",
+        (_, "queue") => "queue",
+        (_, "changes") => return anyhow!("--change: found {found}, expected {expected}"),
+        ("bottleneck" | "way" | "path", _) => return anyhow!("--rtt: found {found}, expected {expected}"),
+        (_, quantity) => match part {
+            Some(option) => option,
+            None => return anyhow!("--hop: found a {quantity} of {found}, expected {expected}"),
+        },
     };
-    anyhow!("{}: found {found}, expected {expected}", if is_up { up } else { down })
+    anyhow!("--{}{option}: found {found}, expected {expected}", if is_up { "up-" } else { "" })
 }
 
 #[cfg(test)]
