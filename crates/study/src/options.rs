@@ -16,7 +16,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Command};
-use headstart_net::policer;
+use headstart_net::jitter::Order;
+use headstart_net::{ElementPlan, duplicate, policer};
 use headstart_sim::tcp::{Pacing, Probe};
 use headstart_sim::workload::Opener;
 use headstart_startup::base;
@@ -145,6 +146,15 @@ pub struct PathOptions {
     /// Settings of the routers.
     #[command(flatten)]
     pub routing: RouterOptions,
+}
+
+impl PathOptions {
+    /// The parts behind the links, in the order in which packets cross them.
+    fn parts(&self) -> impl Iterator<Item = ElementPlan> {
+        let order = if self.reorder { Order::Free } else { Order::Kept };
+        path::random_parts(self.loss, self.burst_loss, self.jitter, order)
+            .chain(path::is_some(self.duplicate).then(|| duplicate::Params { share: self.duplicate }.into()))
+    }
 }
 
 /// The TCP model.

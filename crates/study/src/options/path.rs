@@ -6,9 +6,7 @@ use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 use headstart_net::delay::NonCapableRouter;
 use headstart_net::jitter::Order;
-use headstart_net::{
-    ElementPlan, LinkPlan, LinkRate, PathPlan, PlanError, QueueDiscipline, burst_loss, duplicate,
-};
+use headstart_net::{ElementPlan, LinkPlan, LinkRate, PathPlan, PlanError, QueueDiscipline, burst_loss};
 use headstart_units::{Rate, Ratio, Span};
 
 use super::{Burst, PathOptions, RouterName, TraceFile, discipline};
@@ -107,42 +105,34 @@ impl PathOptions {
         if self.routers == RouterName::NonCapable {
             there.push(NonCapableRouter.into());
         }
-        let order = if self.reorder { Order::Free } else { Order::Kept };
-        there.extend(random_elements(self.loss, self.burst_loss, self.jitter, order, self.duplicate));
-        back.extend(random_elements(
-            up.up_loss,
-            up.up_burst_loss,
-            up.up_jitter,
-            Order::Kept,
-            Ratio::new(0, 1),
-        ));
+        there.extend(self.parts());
+        back.extend(random_parts(up.up_loss, up.up_burst_loss, up.up_jitter, Order::Kept));
         // Hosts farther than the nearest have the difference on their access link, half each way.
         let access = self.rtt.0.iter().map(|class| class.saturating_sub(rtt) / 2).collect();
         PathPlan { down: there, up: back, access }
     }
 }
 
-/// The random elements of a direction, in their order.
-fn random_elements(
+/// Random loss and delay of a direction, in the order in which packets cross them.
+pub(super) fn random_parts(
     loss: Ratio,
     burst: Option<Burst>,
     jitter: Span,
     order: Order,
-    duplicate: Ratio,
 ) -> impl Iterator<Item = ElementPlan> {
-    let is_some = |ratio: Ratio| ratio.of(u64::from(u32::MAX)) > 0;
-    let burst = burst.map(|burst| {
-        let params = burst_loss::Params::all_or_nothing(burst.enter, Ratio::new(1, burst.length));
-        ElementPlan::BurstLoss(params)
-    });
-    [
+    let burst =
+        burst.map(|burst| burst_loss::Params::all_or_nothing(burst.enter, Ratio::new(1, burst.length)));
+    let parts = [
         is_some(loss).then(|| ElementPlan::loss(loss)),
-        burst,
+        burst.map(ElementPlan::BurstLoss),
         (!jitter.is_zero()).then_some(ElementPlan::jitter(jitter, order)),
-        is_some(duplicate).then(|| duplicate::Params { share: duplicate }.into()),
-    ]
-    .into_iter()
-    .flatten()
+    ];
+    parts.into_iter().flatten()
+}
+
+/// More than none.
+pub(super) fn is_some(share: Ratio) -> bool {
+    share.of(u64::from(u32::MAX)) > 0
 }
 
 /// A plan's error with the option that caused it.
