@@ -152,8 +152,9 @@ impl PathOptions {
     /// The parts behind the links, in the order in which packets cross them.
     fn parts(&self) -> impl Iterator<Item = ElementPlan> {
         let order = if self.reorder { Order::Free } else { Order::Kept };
-        path::random_parts(self.loss, self.burst_loss, self.jitter, order)
-            .chain(path::is_some(self.duplicate).then(|| duplicate::Params { share: self.duplicate }.into()))
+        let others =
+            [path::is_some(self.duplicate).then(|| duplicate::Params { share: self.duplicate }.into())];
+        path::random_parts(self.loss, self.burst_loss, self.jitter, order).chain(others.into_iter().flatten())
     }
 }
 
