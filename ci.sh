@@ -117,8 +117,8 @@ compute() {
     step "documentation, and its examples"
     RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --features "$features"
     cargo test --quiet --workspace --features "$features" --doc
-    step "a new scheme is one file and one line"
-    ./tools/new-scheme.sh
+    step "a new scheme is one file and one line, a new path element one file and some lines"
+    ./tools/extend.sh
     # Figures over QUIC in virtual time are not in the command without features.
     reproduce "$everything" wisestart
     reproduce "$everything" blitzstart

@@ -55,14 +55,13 @@
 
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
-/// The parts of a path that are no links, with their parameters: one line for each. What they do,
-/// their names and their limits are in their own files ([`plan::Part`]).
+/// The parts of a path that are no links, with their parameters: one line for each. Names and
+/// limits are in their own files ([`plan::Part`]).
 macro_rules! parts {
     ($then:ident $($with:tt)*) => {
         $then! {
             $($with)*;
-            /// A router without Quick-Start and RCP that forwards at once and decrements the time to
-            /// live.
+            /// A router without Quick-Start and RCP, which decrements the time to live.
             NonCapableRouter(crate::delay::NonCapableRouter),
             /// The same delay for every packet.
             Delay(crate::delay::Params),

@@ -138,7 +138,7 @@ pub trait Part: fmt::Display {
     const HAS_ROUTER: bool = false;
     /// It delivers some packets twice.
     const COPIES: bool = false;
-    /// What packets cross.
+    /// The element that packets cross.
     type Element<P>;
 
     /// The element; its draws begin at `seed`.
