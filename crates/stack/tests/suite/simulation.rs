@@ -30,7 +30,7 @@ fn group(scheme: &str) -> Group {
 
 fn path(loss: Option<Ratio>) -> PathPlan {
     let mut plan = PathPlan::dumbbell(RATE, RTT, Limit::packets(Packets::new(104)));
-    plan.down.extend(loss.map(|share| ElementPlan::loss(share)));
+    plan.down.extend(loss.map(ElementPlan::loss));
     plan
 }
 
