@@ -2,48 +2,46 @@
 //!
 //! Source: F. Hernandez-Campos, F. D. Smith, K. Jeffay, "Generating Realistic TCP Workloads", CMG
 //! 2004, and M. C. Weigle et al., "Tmix: A Tool for Generating Realistic TCP Application Workloads
-//! in ns-2", CCR 36(3), 2006 (Tmix below). The file formats are those of Tmix in ns-2, as in its
-//! manual (chapter "Tmix") and in its converter from the one to the other.
+//! in ns-2", CCR 36(3), 2006 (Tmix below). The file format is Tmix's original one, as in the manual
+//! of ns-2 (chapter "Tmix").
 //!
 //! A *sequential* connection is a series of epochs a-b-t: the initiator sends a bytes, the acceptor
 //! answers with b bytes, and after a time t the next epoch follows. In a *concurrent* one each end
 //! sends at its own times, independently of its input.
 //!
-//! The original format, and the alternate one with the same content:
-//!
 //! ```text
-//! SEQ 1500 2 7 21            S 1500 2 7 21        start in us, epochs, two unused numbers
-//! w 64240 8760               w 64240 8760         windows of initiator and acceptor in bytes
-//! r 20000                    r 20000              round-trip time in us
-//! l 0.000000 0.010000        l 0.000000 0.010000  loss from and to the initiator
-//! > 300                      I 0 0 300            send at once
-//! t 5000                     A 0 5000 4000        5 ms after the request was read
-//! < 4000                     I 0 70000 310
-//! t 70000                    A 0 9000 512
-//! > 310                      A 2000 0 0           2 ms after its last data: the end
+//! SEQ 1500 2 7 21            start in us, epochs, two unused numbers
+//! w 64240 8760               windows of initiator and acceptor in bytes
+//! r 20000                    round-trip time in us
+//! l 0.000000 0.010000        loss from and to the initiator
+//! > 300                      send at once
+//! t 5000                     5 ms after the request was read
+//! < 4000
+//! t 70000
+//! > 310
 //! t 9000
-//! < 512                      CONC 3000 2 1 8 22   start in us, units of the initiator and acceptor
-//! t 2000                     c> 100
-//!                            t> 2500
-//!                            c> 90
-//!                            c< 700
+//! < 512
+//! t 2000                     2 ms after its last data: the end
+//! CONC 3000 2 1 8 22         start in us, units of the initiator and acceptor
+//! c> 100
+//! t> 2500
+//! c> 90
+//! c< 700
 //! ```
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`read`] | the reader of both formats |
+//! | [`read`] | the reader of that format |
 //! | [`web`] | vectors of web connections, without a trace |
 //!
 //! # Deviations
 //!
 //! - A time after a data unit of the same end counts from the moment when the application handed
 //!   that unit over. The application does not see when it left.
-//! - Windows, round-trip time and loss are read, checked and kept, but a replay has the path's.
+//! - Windows, round-trip time and loss are skipped: a replay has the path's.
 
 pub mod read;
 pub mod web;
-
-use core::fmt;
 
 use headstart_units::{Bytes, Span, Time};
 
@@ -91,17 +89,6 @@ pub struct Unit {
     pub bytes: Bytes,
 }
 
-/// Path that a connection crossed, as recorded in a trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Observed {
-    /// The windows of initiator and acceptor.
-    pub windows: Option<[Bytes; 2]>,
-    /// The round-trip time.
-    pub rtt: Option<Span>,
-    /// Lost packets per million, from and to the initiator.
-    pub loss: Option<[u32; 2]>,
-}
-
 /// One connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vector {
@@ -109,8 +96,6 @@ pub struct Vector {
     pub start: Time,
     /// The ends send at their own times.
     pub is_concurrent: bool,
-    /// The recorded path.
-    pub observed: Observed,
     /// Its data units; of a sequential connection in their order. At least one.
     pub units: Vec<Unit>,
 }
@@ -140,49 +125,6 @@ impl Vector {
                 epoch
             })
             .collect()
-    }
-
-    /// Counts in the head of a vector: epochs, or units of initiator and acceptor.
-    fn counts(&self) -> Vec<u64> {
-        if self.is_concurrent {
-            let of = |side: Side| self.units.iter().filter(|unit| unit.from == side).count() as u64;
-            return vec![of(Side::Initiator), of(Side::Acceptor)];
-        }
-        vec![self.epochs().last().map_or(0, |last| u64::from(*last) + 1)]
-    }
-}
-
-/// Writes the alternate format, which can represent every vector.
-impl fmt::Display for Vector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let micros = |nanos: u64| nanos / 1000;
-        write!(f, "{} {}", if self.is_concurrent { 'C' } else { 'S' }, micros(self.start.as_nanos()))?;
-        for count in self.counts() {
-            write!(f, " {count}")?;
-        }
-        writeln!(f)?;
-        if let Some([one, other]) = self.observed.windows {
-            writeln!(f, "w {} {}", one.get(), other.get())?;
-        }
-        if let Some(rtt) = self.observed.rtt {
-            writeln!(f, "r {}", micros(rtt.as_nanos()))?;
-        }
-        if let Some(loss) = self.observed.loss {
-            let [one, other] = loss.map(|ppm| format!("{}.{:06}", ppm / 1_000_000, ppm % 1_000_000));
-            writeln!(f, "l {one} {other}")?;
-        }
-        for unit in &self.units {
-            let from = if unit.from == Side::Initiator { 'I' } else { 'A' };
-            // Zero means no time: at least a microsecond.
-            let time = |span: Span| micros(span.as_nanos()).max(1);
-            let (sent, received) = match unit.wait {
-                Wait::None => (0, 0),
-                Wait::Sent(span) => (time(span), 0),
-                Wait::Received(span) => (0, time(span)),
-            };
-            writeln!(f, "{from} {sent} {received} {}", unit.bytes.get())?;
-        }
-        Ok(())
     }
 }
 
@@ -247,7 +189,6 @@ mod tests {
         Vector {
             start: Time::from_millis(start),
             is_concurrent: false,
-            observed: Observed::default(),
             units: vec![Unit { from: Side::Initiator, wait: Wait::None, bytes: Bytes::new(bytes) }],
         }
     }

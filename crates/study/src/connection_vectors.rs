@@ -96,12 +96,9 @@ const BESIDE: &str = "beside.";
 /// Connections to replay, and their parameters.
 #[derive(Args, Clone, Debug)]
 pub struct ConnectionVectorParams {
-    /// Connection vectors of a trace, in either format of Tmix, instead of drawn ones
+    /// Connection vectors of a trace (Tmix) instead of drawn ones
     #[arg(long, value_name = "FILE")]
     vectors: Option<VectorFile>,
-    /// Drawn vectors have no larger answer
-    #[arg(long, default_value = "4 MB", value_name = "SIZE")]
-    largest_answer: Bytes,
     /// Replayed connections stay open for so long after their last data
     #[arg(long, default_value = "0 s", value_name = "TIME")]
     linger: Span,
@@ -227,7 +224,7 @@ fn drawn(options: &ConnectionVectorParams, setup: &Setup, seed: Seed) -> Vec<Vec
         LoadCounts::Payload => vector.units.iter().map(|unit| unit.bytes).sum(),
         LoadCounts::Link => carried(vector, &config),
     };
-    let spec = WebSpec { largest: options.largest_answer, ..WebSpec::default() };
+    let spec = WebSpec::default();
     match &options.vectors {
         Some(file) => vectors::offered_by(file.vectors.iter().cloned(), amount, duration, weight),
         None => vectors::offered_by(WebVectors::new(spec, seed.child("vectors")), amount, duration, weight),
