@@ -8,7 +8,7 @@ use crate::dumbbell::Dumbbell;
 use crate::history::changed_path::ChangedPath;
 use crate::history::network_sequence::NetworkSequence;
 use crate::history::pair::Pair;
-use crate::newcomers::requests::{RequestTrace, Requests};
+use crate::newcomers::requests::Requests;
 use crate::newcomers::throughput::Throughput;
 use crate::quick_start::attack::Attack;
 use crate::quick_start::transfer::Transfer;
@@ -17,13 +17,12 @@ use crate::study::StudyEntry;
 use crate::wide_area::WideArea;
 
 /// Every study.
-pub static ALL: [StudyEntry; 13] = [
+pub static ALL: [StudyEntry; 12] = [
     StudyEntry::of::<Dumbbell>(),
     StudyEntry::of::<WideArea>(),
     StudyEntry::of::<DrawnPaths>(),
     StudyEntry::of::<Throughput>(),
     StudyEntry::of::<Requests>(),
-    StudyEntry::of::<RequestTrace>(),
     StudyEntry::of::<Transfer>(),
     StudyEntry::of::<Web>(),
     StudyEntry::of::<Attack>(),

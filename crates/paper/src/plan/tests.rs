@@ -76,7 +76,7 @@ fn mistakes_are_reported_with_key_found_and_expected() {
             "workload = { newcomers = 4 }\n    shows =",
             [
                 "workload.newcomers",
-                "a parameter of the studies newcomer-throughput, newcomer-requests, newcomer-request-trace in a plan of the study dumbbell",
+                "a parameter of the studies newcomer-throughput, newcomer-requests in a plan of the study dumbbell",
                 "expected one of size",
             ],
         ),

@@ -1,8 +1,8 @@
 //! Short flows that enter a path on which long ones are established.
 //!
 //! Source (BS below): Blitzstart §2 (Figure 1) and §4 (Table 1, Figures 2 to 4). The questions that
-//! BS §7 leaves open are options: several newcomers, at once or one after another, some of another
-//! scheme, several long flows, false or coarse hints.
+//! BS §7 leaves open are options: several newcomers, at once or one after another, several long
+//! flows, false or coarse hints.
 //!
 //! Each newcomer is a client that requests one object. Its time counts from the request to the last
 //! byte, as in the paper's figures. There, 70 kB behind a buffer of 200 ms take 279 ms, which is
@@ -14,15 +14,14 @@
 //! - BS §4 captures packets behind the client's switch. Here they are counted as they leave the
 //!   bottleneck's link, whose delay is that of the whole path: the same but for jitter.
 //! - Over the emulator bytes count when the client reads them, without headers: half a round trip
-//!   later, and for both sides alike. The long flows' drops at the bottleneck are not identified
-//!   there, and `long.lost` and `utilisation` are left out.
+//!   later, and for both sides alike. `utilisation` is left out.
 //! - BS lets the long flow "fully utilize the available bandwidth" before the other arrives. Here
 //!   that time is `--settling-time`.
 
 mod delivery_log;
 mod flows;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
 use headstart_sim::{FlowReport, Random, Seed};
 use headstart_startup::catalogue::Needs;
@@ -30,7 +29,7 @@ use headstart_units::{Bytes, Ratio, Span, Time};
 
 use crate::carrier::{Detail, Run, attempts};
 use crate::newcomers::NewcomerParams;
-use crate::setup::{BESIDE, LONG, SchemeMix, Setup, TESTED};
+use crate::setup::{LONG, SchemeMix, Setup, TESTED};
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 use delivery_log::DeliveryLog;
 use flows::{Arrival, Flows, Role};
@@ -40,34 +39,23 @@ const LONG_FROM: Time = Time::from_millis(10_000);
 const LONG_APART: Span = Span::from_millis(500);
 /// Object of a warm-up flow: enough to measure the path.
 const FETCHED: Bytes = Bytes::new(1_000_000);
-/// Time for which the long flows are observed before the first newcomer, and after the last.
+/// Time for which the long flows are observed before the first newcomer.
 const BEFORE: Span = Span::from_secs(5);
-const AFTER: Span = Span::from_secs(1);
 /// The numbers of a run.
 const REQUESTS: Declared = Declared {
     prefixes: &[""],
     profiles: &[],
     measures: &[
-        Measure::new("request", "ms", "from request to last byte, mean over the tested newcomers"),
-        Measure::new("slowest", "ms", "`request` of the slowest of all newcomers"),
-        Measure::new("lost", "", "segments of a tested newcomer declared lost, mean")
-            .with_detail(Detail::Counts),
-        Measure::new("inflation", "%", "payload that tested newcomers sent beyond what they delivered")
+        Measure::new("request", "ms", "from request to last byte, mean over the newcomers"),
+        Measure::new("slowest", "ms", "`request` of the slowest of them"),
+        Measure::new("lost", "", "segments of a newcomer declared lost, mean").with_detail(Detail::Counts),
+        Measure::new("inflation", "%", "payload that newcomers sent beyond what they delivered")
             .with_detail(Detail::Counts),
         Measure::new(
             "fairness",
             "",
             "bytes of all newcomers over bytes of the long flows, from the first request to the last byte",
         ),
-        Measure::new("beside.request", "ms", "`request`, of the newcomers of the other scheme"),
-        Measure::new("beside.lost", "", "`lost`, of the newcomers of the other scheme")
-            .with_detail(Detail::Counts),
-        Measure::new(
-            "long.lost",
-            "",
-            "packets of the long flows dropped from the first request until a second after the last byte",
-        )
-        .with_detail(Detail::Events),
         Measure::new(
             "long.share",
             "%",
@@ -82,7 +70,7 @@ const REQUESTS: Declared = Declared {
     ],
 };
 
-/// Numbers of traced runs only.
+/// Numbers of a run that is shown.
 const TRACE: Declared = Declared {
     prefixes: &[""],
     measures: &[
@@ -142,16 +130,26 @@ pub struct RequestParams {
     /// Range of the random time added to `--settling-time`
     #[arg(long, default_value = "20 s", value_name = "TIME")]
     settling_spread: Span,
+    /// Runs of which one is shown, with throughput over time; `0`: none is
+    #[arg(long, default_value_t = 0, value_name = "COUNT", value_parser = crate::options::whole(0..=100_u8))]
+    candidates: u8,
+    /// Quantile of completion time of the run that is shown
+    #[arg(long, default_value = "50 %", value_name = "SHARE")]
+    quantile: Ratio,
 }
 
 /// Newcomers beside established flows, from request to last byte.
+///
+/// With candidates it executes as many runs, picks the one at the given quantile of its newcomers'
+/// times, and returns its throughput over time beside its numbers: BS's Figure 3 shows "one of the
+/// fastest" runs, and one from the median.
 pub struct Requests(RequestParams);
 
 impl Study for Requests {
     const NAME: &'static str = "newcomer-requests";
     const ABOUT: &'static str = "newcomers beside established flows, from request to last byte";
     const NEEDS: Detail = Detail::Flows;
-    const DECLARED: &'static [Declared] = &[REQUESTS];
+    const DECLARED: &'static [Declared] = &[REQUESTS, TRACE];
     type Params = RequestParams;
 
     fn new(params: RequestParams) -> Self {
@@ -159,53 +157,27 @@ impl Study for Requests {
     }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        let finished = FinishedRun::run(&self.0, case)?;
-        let numbers = numbers(case.setup, &finished);
-        Ok(Measured { numbers, invalid: finished.invalid })
-    }
-}
-
-/// Choice of one run among several.
-#[derive(Args, Clone, Debug)]
-pub struct RequestTraceParams {
-    #[command(flatten)]
-    requests: RequestParams,
-    /// Number of runs of which one is shown
-    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = crate::options::whole(1..=100_u8))]
-    candidates: u8,
-    /// Quantile of completion time of the run that is shown
-    #[arg(long, default_value = "50 %", value_name = "SHARE")]
-    quantile: Ratio,
-}
-
-/// Executes as many runs as there are candidates, picks the one at the given quantile of its
-/// newcomers' times, and returns its throughput over time beside its numbers: BS's Figure 3 shows
-/// "one of the fastest" runs, and one from the median.
-pub struct RequestTrace(RequestTraceParams);
-
-impl Study for RequestTrace {
-    const NAME: &'static str = "newcomer-request-trace";
-    const ABOUT: &'static str =
-        "newcomers beside established flows: one of several runs, with throughput over time";
-    const NEEDS: Detail = Detail::Events;
-    const DECLARED: &'static [Declared] = &[REQUESTS, TRACE];
-    type Params = RequestTraceParams;
-
-    fn new(params: RequestTraceParams) -> Self {
-        Self(params)
-    }
-
-    fn run(&self, case: &Case<'_>) -> Result<Measured> {
         let params = &self.0;
+        ensure!(case.mix.beside.is_none(), "mixes: found a scheme beside, expected `alone`");
+        if params.candidates == 0 {
+            let finished = FinishedRun::run(params, case)?;
+            return Ok(Measured { numbers: numbers(case.setup, &finished), invalid: finished.invalid });
+        }
+        let carrier = case.setup.carrier();
+        ensure!(
+            carrier.detail() >= Detail::Events,
+            "candidates: found them over {}, expected a carrier that shows {}",
+            carrier.name(),
+            Detail::Events.words()
+        );
         let mut times: Vec<(f64, Case<'_>)> = (0..u64::from(params.candidates))
             .map(|number| Case { seed: case.seed.wrapping_add(number), ..*case })
-            .map(|case| Ok((FinishedRun::run(&params.requests, &case)?.mean_request(TESTED), case)))
+            .map(|case| Ok((FinishedRun::run(params, &case)?.mean_request(), case)))
             .collect::<Result<_>>()?;
         times.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let last = times.len().saturating_sub(1);
-        let place = params.quantile.of(last as u64) as usize;
-        let Some((_, case)) = times.get(place.min(last)) else { return Ok(Measured::default()) };
-        let finished = FinishedRun::run(&params.requests, case)?;
+        let last = times.len() - 1;
+        let (_, case) = &times[(params.quantile.of(last as u64) as usize).min(last)];
+        let finished = FinishedRun::run(params, case)?;
         let mut named = numbers(case.setup, &finished);
         named.extend(event_times(case.setup, &finished));
         named.extend(curves(&finished));
@@ -240,8 +212,8 @@ impl FinishedRun {
         Ok(Self { deliveries, until, rtt: setup.rtt(), invalid })
     }
 
-    fn newcomers(&self, group: u16) -> impl Iterator<Item = &FlowReport> {
-        self.deliveries.reports.iter().filter(move |report| report.group == group)
+    fn newcomers(&self) -> impl Iterator<Item = &FlowReport> {
+        self.deliveries.reports.iter().filter(|report| report.group == TESTED)
     }
 
     /// Time of its request: the reverse path is empty, so the request took half a round trip.
@@ -257,15 +229,14 @@ impl FinishedRun {
         self.ended_at(report).since(self.requested_at(report)).as_millis_f64()
     }
 
-    fn mean_request(&self, group: u16) -> f64 {
-        mean(self.newcomers(group).map(|report| self.request(report)))
+    fn mean_request(&self) -> f64 {
+        mean(self.newcomers().map(|report| self.request(report)))
     }
 
     /// From the first request to the last byte.
     fn time_span(&self) -> (Time, Time) {
-        let all = || self.newcomers(TESTED).chain(self.newcomers(BESIDE));
-        let from = all().map(|report| self.requested_at(report)).min().unwrap_or(self.until);
-        let to = all().map(|report| self.ended_at(report)).max().unwrap_or(self.until);
+        let from = self.newcomers().map(|report| self.requested_at(report)).min().unwrap_or(self.until);
+        let to = self.newcomers().map(|report| self.ended_at(report)).max().unwrap_or(self.until);
         (from, to.max(from + Span::from_nanos(1)))
     }
 }
@@ -281,14 +252,8 @@ impl RequestParams {
     fn arrivals(&self, setup: &Setup, mix: SchemeMix, began_at: Time) -> Vec<Arrival> {
         let options = &setup.workload;
         let mut arrivals = vec![];
-        let needs_record =
-            |entry: &headstart_startup::catalogue::Entry| matches!(entry.needs, Needs::Hint | Needs::History);
-        let groups = [(TESTED, Some(mix.tested)), (BESIDE, mix.beside)];
-        for (number, (group, entry)) in (0..).zip(groups) {
-            if entry.is_some_and(needs_record) {
-                let at = Time::ZERO + Span::from_secs(5) * number;
-                arrivals.push(Arrival { at, group, bytes: FETCHED, role: Role::WarmUp });
-            }
+        if matches!(mix.tested.needs, Needs::Hint | Needs::History) {
+            arrivals.push(Arrival { at: Time::ZERO, group: TESTED, bytes: FETCHED, role: Role::WarmUp });
         }
         let part = setup.bottleneck() * Span::from_secs(4);
         arrivals.extend((0..u64::from(options.background)).map(|number| Arrival {
@@ -300,7 +265,7 @@ impl RequestParams {
         let bytes = Bytes::new(setup.mean_bytes() as u64);
         arrivals.extend((0..u64::from(self.flows.newcomers)).map(|number| Arrival {
             at: began_at + self.newcomer_gap * number,
-            group: if mix.beside.is_some() && number % 2 == 1 { BESIDE } else { TESTED },
+            group: TESTED,
             bytes,
             role: Role::Newcomer,
         }));
@@ -319,29 +284,23 @@ fn numbers(setup: &Setup, finished: &FinishedRun) -> NamedNumbers {
     let rate = |after: Time, until: Time| {
         deliveries.bytes(LONG, after, until) as f64 / until.since(after).as_secs_f64()
     };
-    let lost = |group: u16| mean(finished.newcomers(group).map(|report| report.counts.lost as f64));
-    let bytes = |group: u16| deliveries.bytes(group, from, to) as f64;
-    let newcomers = bytes(TESTED) + bytes(BESIDE);
-    let all = finished.newcomers(TESTED).chain(finished.newcomers(BESIDE));
-    let slowest = all.map(|report| finished.request(report)).fold(f64::NAN, f64::max);
-    let sent: u64 = finished.newcomers(TESTED).map(|report| report.counts.bytes_sent).sum();
-    let delivered: u64 = finished.newcomers(TESTED).map(|report| report.delivered.get()).sum();
+    let newcomers = deliveries.bytes(TESTED, from, to) as f64;
+    let slowest = finished.newcomers().map(|report| finished.request(report)).fold(f64::NAN, f64::max);
+    let sent: u64 = finished.newcomers().map(|report| report.counts.bytes_sent).sum();
+    let delivered: u64 = finished.newcomers().map(|report| report.delivered.get()).sum();
     let could = (setup.bottleneck() * to.since(from)).get() as f64;
+    let long = deliveries.bytes(LONG, from, to) as f64;
     [
-        ("request", finished.mean_request(TESTED)),
+        ("request", finished.mean_request()),
         ("slowest", slowest),
-        ("lost", lost(TESTED)),
+        ("lost", mean(finished.newcomers().map(|report| report.counts.lost as f64))),
         ("inflation", 100.0 * (sent as f64 / delivered as f64 - 1.0)),
-        ("fairness", newcomers / bytes(LONG)),
-        ("beside.request", finished.mean_request(BESIDE)),
-        ("beside.lost", lost(BESIDE)),
-        ("long.lost", deliveries.long_drops(from, to + AFTER) as f64),
+        ("fairness", newcomers / long),
         ("long.share", 100.0 * rate(from, to) / rate(from - BEFORE, from)),
-        ("utilisation", 100.0 * (newcomers + bytes(LONG)) / could),
+        ("utilisation", 100.0 * (newcomers + long) / could),
     ]
-    .into_iter()
     .map(|(name, value)| (name.to_owned(), value))
-    .collect()
+    .into()
 }
 
 /// Time before the first request at which curves begin.

@@ -1,13 +1,13 @@
-//! Observations of a run: packets that leave the bottleneck or are dropped; newcomers' reports.
+//! Observations of a run: packets that leave the bottleneck, and newcomers' reports.
 
 use headstart_sim::FlowReport;
-use headstart_sim::packet::{Body, Packet};
+use headstart_sim::packet::Packet;
 use headstart_sim::record::{ElementEvent, SenderTrace};
 use headstart_startup::growth::SLOW_START;
 use headstart_units::{Bytes, Span, Time};
 
 use crate::carrier::Observer;
-use crate::setup::{GROUPS, LONG};
+use crate::setup::GROUPS;
 
 /// The bottleneck is the first element of every path.
 const BOTTLENECK: usize = 0;
@@ -19,8 +19,6 @@ pub struct DeliveryLog {
     /// Bytes on the wire that left the bottleneck: time, group, number. Where packets are not
     /// shown: bytes that clients read, without headers.
     pub delivered: Vec<(Time, u16, u32)>,
-    /// Data packets that were dropped there.
-    pub dropped: Vec<(Time, u16)>,
     /// Flows that opened since then.
     pub reports: Vec<FlowReport>,
     /// The flow whose sender is observed.
@@ -33,7 +31,7 @@ impl DeliveryLog {
     /// Records from `from` on; flow number `watched` is observed until it leaves slow start.
     #[must_use]
     pub fn new(from: Time, watched: u64) -> Self {
-        Self { from, delivered: vec![], dropped: vec![], reports: vec![], watched, left_slow_start: None }
+        Self { from, delivered: vec![], reports: vec![], watched, left_slow_start: None }
     }
 
     /// Bytes on the wire of a group in a stretch of time, its end included.
@@ -50,12 +48,6 @@ impl DeliveryLog {
     pub fn rate(&self, group: u16, until: Time, window: Span) -> f64 {
         let after = Time::ZERO + until.since(Time::ZERO).saturating_sub(window);
         self.bytes(group, after, until) as f64 * 8.0 / 1e6 / window.as_secs_f64()
-    }
-
-    /// Packets of the long flows that were dropped in a stretch of time.
-    #[must_use]
-    pub fn long_drops(&self, after: Time, until: Time) -> usize {
-        self.dropped.iter().filter(|(at, group)| *group == LONG && *at > after && *at <= until).count()
     }
 }
 
@@ -87,20 +79,12 @@ impl Observer for DeliveryLog {
     }
 
     fn element(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
-        if element != BOTTLENECK || now < self.from {
+        if element != BOTTLENECK || now < self.from || event != ElementEvent::Delivered {
             return;
         }
         // Each group is a class of hosts of its own, so a packet's route identifies its group.
         let group = packet.route / 2;
         debug_assert!(usize::from(group) < GROUPS);
-        match event {
-            ElementEvent::Delivered => self.delivered.push((now, group, u32::from(packet.size))),
-            ElementEvent::Refused(_) | ElementEvent::Dropped(_)
-                if matches!(packet.body, Body::Data { .. }) =>
-            {
-                self.dropped.push((now, group));
-            }
-            _ => {}
-        }
+        self.delivered.push((now, group, u32::from(packet.size)));
     }
 }

@@ -10,14 +10,10 @@ fn setup(text: &str) -> Setup {
     prepared("newcomer-requests", &format!("{common}{workload}run = {{ duration = \"60 s\" }}")).setup
 }
 
-fn trace(words: &str) -> RequestTrace {
-    let command = RequestTraceParams::augment_args(Command::new(""));
-    let matches = command.try_get_matches_from(format!("_ {words}").split_whitespace()).expect("parameters");
-    RequestTrace::new(RequestTraceParams::from_arg_matches(&matches).expect("parameters"))
-}
-
 fn params(words: &str) -> RequestParams {
-    trace(words).0.requests
+    let command = RequestParams::augment_args(Command::new(""));
+    let matches = command.try_get_matches_from(format!("_ {words}").split_whitespace()).expect("parameters");
+    RequestParams::from_arg_matches(&matches).expect("parameters")
 }
 
 fn finished_run(setup: &Setup, words: &str, mix: SchemeMix, seed: u64) -> FinishedRun {
@@ -49,13 +45,12 @@ fn a_newcomer_on_an_empty_path_takes_its_round_trip_and_its_bytes() {
 #[test]
 fn every_byte_is_accounted_to_its_group() {
     let finished = finished_run(&setup("background = 2"), "--newcomers 3", mix("google-quic"), 1);
-    assert_eq!(finished.newcomers(TESTED).count(), 3);
+    assert_eq!(finished.newcomers().count(), 3);
     let (from, to) = finished.time_span();
     let wire = finished.deliveries.bytes(TESTED, from - Span::from_secs(1), to);
     assert!((3 * 70_000..3 * 90_000).contains(&wire), "{wire} bytes of newcomers");
     let long = finished.deliveries.bytes(LONG, from - BEFORE, from) as f64 / 5e6;
     assert!((0.97..=1.001).contains(&long), "long flows fill the link: {long}");
-    assert_eq!(finished.deliveries.bytes(BESIDE, Time::ZERO, Time::NEVER), 0);
 }
 
 #[test]
@@ -79,18 +74,9 @@ fn the_same_seed_is_the_same_contest_and_another_enters_at_another_moment() {
 }
 
 #[test]
-fn a_mixture_has_newcomers_of_both_schemes() {
-    let both = SchemeMix { beside: schemes::find("google-quic").ok(), ..mix("blitzstart") };
-    let found = run(&setup("background = 1"), "--newcomers 4 --newcomer-gap 100ms", both, 3);
-    assert!(number(&found, "request") > 0.0 && number(&found, "beside.request") > 0.0);
-    assert!(number(&found, "slowest") >= number(&found, "request"));
-}
-
-#[test]
 fn a_trace_picks_by_quantile_and_shows_both_flows() {
     let setup = setup("background = 1");
-    let case = Case { setup: &setup, mix: mix("google-quic"), seed: 1 };
-    let shown = |pick: &str| trace(&format!("--candidates 5 --quantile {pick}")).run(&case).expect("runs");
+    let shown = |pick: &str| run(&setup, &format!("--candidates 5 --quantile {pick}"), mix("google-quic"), 1);
     let (fastest, slowest) = (shown("0%"), shown("100%"));
     assert!(number(&fastest, "request") < number(&slowest, "request"));
     assert!(number(&fastest, "long/100") > 7.0, "before the request the long flow has the link");
