@@ -30,7 +30,6 @@
 //! | `profile` | the family of numbers `value.measure/..` along their own names |
 //! | `dots` | the same, a dot for each |
 //! | `distribution` | the share of seeds up to a value |
-//! | `sequence` | families of numbers of one run, each a line or marks ([`super::sequence`]) |
 //!
 //! There is one drawing for each variant of the plan.
 
@@ -40,7 +39,6 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::quantity::{Quantity, QuantityText, Scope, check_scheme};
-use super::sequence;
 use crate::plan::{Plan, from_toml, number_of};
 use crate::run::Results;
 use headstart_report::figure::{Axis, Figure, Mark, Point, Range, Series, Style};
@@ -85,8 +83,6 @@ struct FigureText {
     schemes: Option<Vec<String>>,
     by: Option<String>,
     rings: Option<String>,
-    #[serde(default)]
-    families: Vec<String>,
     #[serde(default)]
     paper: Vec<PrintedMark>,
 }
@@ -144,7 +140,6 @@ enum Kind {
     Profile,
     Dots,
     Distribution,
-    Sequence,
 }
 
 /// A checked figure.
@@ -167,7 +162,6 @@ pub struct Drawing {
     y_axis: AxisText,
     by: Option<String>,
     rings: Option<Quantity>,
-    families: Vec<String>,
     printed: Vec<PrintedMark>,
 }
 
@@ -244,20 +238,6 @@ impl Drawing {
             }
             None => None,
         };
-        ensure!(
-            text.families.is_empty() != (text.draw == Kind::Sequence),
-            "families: expected it in each figure with draw = `sequence`, and in no other"
-        );
-        ensure!(
-            text.draw != Kind::Sequence || value.scheme().is_some(),
-            "value: found no key `scheme`, expected it in a `sequence`"
-        );
-        for family in &text.families {
-            ensure!(
-                plan.study.measures(&format!("{family}/0")),
-                "families: found `{family}`, expected a family that the study gives"
-            );
-        }
         for mark in &text.paper {
             for name in [Some(&mark.scheme), mark.of.as_ref()].into_iter().flatten() {
                 ensure!(
@@ -294,7 +274,6 @@ impl Drawing {
             y_axis: text.y_axis,
             by: text.by,
             rings,
-            families: text.families,
             printed: text.paper,
         })
     }
@@ -302,10 +281,6 @@ impl Drawing {
     /// The figure's values under one variant; what was not run is left out.
     #[must_use]
     pub fn data(&self, plan: &Plan, results: &Results, variant: usize) -> Vec<Datum> {
-        if self.kind == Kind::Sequence {
-            let scope = Scope { plan, results, variant, scheme: None, at: &[], draw: None };
-            return sequence::data(self.curves[0].1.runs(&scope), &self.families);
-        }
         let mut data = vec![];
         let is_run = |name: &str| plan.schemes.iter().any(|scheme| scheme.name == name);
         for (name, value) in self.curves.iter().filter(|(name, _)| self.is_listed || is_run(name)) {
@@ -360,7 +335,6 @@ impl Drawing {
                         data.push(ring);
                     }
                 }
-                Kind::Sequence => {}
                 Kind::Distribution => {
                     let mut values = value.by_seed(&here);
                     values.sort_by(f64::total_cmp);
@@ -387,10 +361,6 @@ impl Drawing {
         });
         let x = self.x_axis.axis(self.x.as_deref().unwrap_or_default(), unit.unwrap_or_default());
         let mut figure = Figure::new(title, x, self.y_axis.axis("", ""));
-        if self.kind == Kind::Sequence {
-            figure.series = sequence::series(data, &self.families);
-            return figure;
-        }
         // Schemes have the same look in every figure; other lines, that of their place.
         let mut names: Vec<&str> = plan.known_schemes.iter().map(String::as_str).collect();
         for datum in data {
@@ -417,7 +387,7 @@ impl Drawing {
             });
             let style = match self.kind {
                 Kind::Lines => Style::line_and_marks(),
-                Kind::Profile | Kind::Sequence => Style::line(),
+                Kind::Profile => Style::line(),
                 Kind::Dots if name.ends_with(RING_SUFFIX) => Style::marks(Mark::Ring),
                 Kind::Dots => Style::marks(Mark::Dot),
                 Kind::Distribution => Style::steps(),
@@ -482,21 +452,12 @@ fn without_interval(value: f64) -> Interval {
     Interval { value, low: f64::NAN, high: f64::NAN }
 }
 
-/// The names of a family of numbers that any run gave, with the numbers in them.
+/// The names of a family of numbers that runs gave, with the numbers in them.
 fn members(value: &Quantity, scope: &Scope<'_>) -> Vec<(String, f64)> {
     let family = format!("{}/", value.measure());
-    let mut found: BTreeMap<String, f64> = BTreeMap::new();
-    for scheme in 0..scope.plan.schemes.len() {
-        for point in 0..scope.plan.points.len() {
-            for numbers in scope.results.seeds(scope.variant, point, scheme, super::plan::MixName::Alone) {
-                for name in numbers.keys().filter(|name| name.starts_with(&family)) {
-                    if let Ok(x) = name[family.len()..].parse() {
-                        found.insert(name.clone(), x);
-                    }
-                }
-            }
-        }
-    }
+    let names = value.runs(scope).iter().flat_map(|numbers| numbers.keys());
+    let member = |name: &String| Some((name.clone(), name.strip_prefix(&family)?.parse().ok()?));
+    let found: BTreeMap<String, f64> = names.filter_map(member).collect();
     let mut members: Vec<(String, f64)> = found.into_iter().collect();
     members.sort_by(|a, b| a.1.total_cmp(&b.1));
     members

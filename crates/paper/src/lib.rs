@@ -30,7 +30,7 @@
 //! | [`run`] | all runs of all figures, on all cores; what was run before is kept |
 //! | [`quantity`] | a number of a claim or a figure, with its interval |
 //! | [`claim`] | the paper's numbers, and the verdict |
-//! | [`draw`], [`sequence`] | figures and their tables |
+//! | [`draw`] | figures and their tables |
 
 pub mod claim;
 pub mod draw;
@@ -38,4 +38,3 @@ pub mod library;
 pub mod plan;
 pub mod quantity;
 pub mod run;
-pub mod sequence;

@@ -20,7 +20,7 @@ use headstart_units::{Bytes, Span, Time};
 
 use super::{history_of, last_record};
 use crate::carrier::{Detail, Observer, Run};
-use crate::setup::{BESIDE, Setup, TESTED};
+use crate::setup::{BESIDE, TESTED};
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 
 const MEASURES: &[Measure] = &[
@@ -29,12 +29,6 @@ const MEASURES: &[Measure] = &[
     Measure::new("share", "%", "the second flow's share of what both got in its first five seconds"),
     Measure::new("share.late", "%", "its share from ten seconds on"),
     Measure::new("lost", "", "segments of the second flow declared lost in its first five seconds"),
-    Measure::new("lost.first", "", "those of the first flow in the same time"),
-    Measure::new(
-        "utilisation",
-        "%",
-        "what both got from the second's opening on, of what the link could carry",
-    ),
 ];
 
 const BIN: Span = Span::from_millis(100);
@@ -63,6 +57,7 @@ impl Study for Pair {
         prefixes: &["", "first."],
         measures: MEASURES,
         profiles: &[
+            // Of the run with the setup's first seed: a mean would hide the sawtooth.
             Profile::new("flow-1", "Mbit/s", "rate of the first flow, by milliseconds since its opening"),
             Profile::new("flow-2", "Mbit/s", "rate of the second flow, likewise"),
         ],
@@ -103,10 +98,10 @@ fn run_pair(case: &Case<'_>, start_gap: Span, is_tested_first: bool) -> Result<V
         run = run.with_history(group, history_of(Some(record)));
     }
     let rates = run.observe(Rates { from: second_at, ..Rates::default() })?.observer;
-    Ok(numbers(setup, &rates, second_at))
+    Ok(numbers(&rates, second_at, case.seed == setup.run.seed))
 }
 
-fn numbers(setup: &Setup, rates: &Rates, second_at: Time) -> Vec<(String, f64)> {
+fn numbers(rates: &Rates, second_at: Time, is_shown: bool) -> Vec<(String, f64)> {
     let begin = bin(second_at);
     let count = (WATCHED.as_nanos() / BIN.as_nanos()) as usize;
     let sum = |flow: usize, from: usize, to: usize| -> f64 {
@@ -122,20 +117,16 @@ fn numbers(setup: &Setup, rates: &Rates, second_at: Time) -> Vec<(String, f64)> 
         100.0 * two / (one + two).max(1.0)
     };
     let seconds = |bins: usize| BIN.as_secs_f64() * bins as f64;
-    let both = sum(0, begin, begin + count) + sum(1, begin, begin + count);
-    let could = (setup.bottleneck() * WATCHED).get() as f64;
     let named = [
         ("fair", seconds(fair.unwrap_or(count))),
         ("is-fair", if fair.is_some() { 100.0 } else { 0.0 }),
         ("share", share(begin, begin + HOLDS_FOR)),
         ("share.late", share(begin + 2 * HOLDS_FOR, begin + count)),
-        ("lost", rates.lost[1] as f64),
-        ("lost.first", rates.lost[0] as f64),
-        ("utilisation", 100.0 * both / could),
+        ("lost", rates.lost as f64),
     ];
     let mut numbers: Vec<(String, f64)> =
         named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    for step in 0..(begin + count) / SHOWN_BINS {
+    for step in 0..if is_shown { (begin + count) / SHOWN_BINS } else { 0 } {
         let (from, to) = (step * SHOWN_BINS, (step + 1) * SHOWN_BINS);
         let at = BIN.as_nanos() / 1_000_000 * from as u64;
         for flow in [0, 1] {
@@ -150,13 +141,13 @@ fn bin(at: Time) -> usize {
     (at.since(Time::ZERO).as_nanos() / BIN.as_nanos()) as usize
 }
 
-/// Bytes newly acknowledged in each bin, and losses after the second flow's opening, by flow.
+/// Bytes newly acknowledged in each bin by flow, and losses of the second one after its opening.
 #[derive(Debug, Default)]
 struct Rates {
     from: Time,
     flow: usize,
     bins: Vec<[u64; 2]>,
-    lost: [u64; 2],
+    lost: u64,
 }
 
 impl Observer for Rates {
@@ -178,8 +169,8 @@ impl Observer for Rates {
                 }
                 self.bins[bin][self.flow] += newly.get();
             }
-            SenderEvent::Lost { .. } if now >= self.from && now < self.from + BIN * HOLDS_FOR as u64 => {
-                self.lost[self.flow] += 1;
+            SenderEvent::Lost { .. } if now < self.from + BIN * HOLDS_FOR as u64 => {
+                self.lost += self.flow as u64;
             }
             _ => {}
         }
