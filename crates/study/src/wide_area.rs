@@ -36,7 +36,6 @@ const LOSS_REFERENCE: &str = "jump-start";
 
 const MEASURES: &[Measure] = &[
     Measure::new("completion", "ms", "from the first SYN to the last byte at the receiver"),
-    Measure::new("acknowledged", "ms", "from the first SYN to the sender's last ack"),
     Measure::new(
         "rounds",
         "",
@@ -49,7 +48,6 @@ const MEASURES: &[Measure] = &[
     Measure::new("is-lossy", "%", "100 if a segment of this flow was declared lost, else 0"),
     Measure::new("lossy.completion", "ms", "`completion`, on paths where jump-start lost a segment"),
     Measure::new("lossless.completion", "ms", "`completion`, on paths where jump-start lost none"),
-    Measure::new("lossy.acknowledged", "ms", "`acknowledged`, on those paths"),
 ];
 
 /// Parameters of a wide-area study.
@@ -93,7 +91,6 @@ fn run_path(population: Population, case: &Case<'_>) -> Result<Measured> {
         report.ended_at.since(established).as_millis_f64() / report.min_rtt.as_millis_f64().max(1e-6);
     let mut numbers = vec![
         ("completion", completion),
-        ("acknowledged", acknowledged.as_millis_f64()),
         ("rounds", rounds),
         ("is-two-rounds", percent(rounds <= 2.5)),
         ("retransmissions", report.counts.retransmissions as f64),
@@ -108,10 +105,7 @@ fn run_path(population: Population, case: &Case<'_>) -> Result<Measured> {
         _ => Some(report),
     };
     match judge.map(|report| report.counts.lost > 0) {
-        Some(true) => {
-            numbers.push(("lossy.completion", completion));
-            numbers.push(("lossy.acknowledged", acknowledged.as_millis_f64()));
-        }
+        Some(true) => numbers.push(("lossy.completion", completion)),
         Some(false) => numbers.push(("lossless.completion", completion)),
         None => {}
     }

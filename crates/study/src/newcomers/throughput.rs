@@ -42,14 +42,12 @@ const HELD: usize = 16;
 
 const MEASURES: &[Measure] = &[
     Measure::new("newcomer", "ms", "completion time of the newcomer, of the last one if there are several"),
-    Measure::new("minimum", "%", "lowest rate of the established flow, of its rate before"),
     Measure::new(
         "half-restored",
         "ms",
         "from the newcomer's SYN until the established flow has half of its rate again",
     ),
     Measure::new("restored", "ms", "until it has 90 % of it again"),
-    Measure::new("shortfall", "kB", "bytes that it lacks to its earlier rate, over eight seconds"),
 ];
 
 /// An established flow, and newcomers that carry the bytes of one flow between them.
@@ -109,8 +107,6 @@ fn measure(case: &Case<'_>, newcomers: u64) -> Result<Vec<(String, f64)>> {
     let own = (0..OWN_BINS).map(|number| rate(number, true)).sum::<f64>() / OWN_BINS as f64;
     let last = OWN_BINS + (WATCHED.as_nanos() / BIN.as_nanos()) as usize;
     let after = OWN_BINS..last;
-    let lowest = after.clone().min_by(|one, other| rate(*one, true).total_cmp(&rate(*other, true)));
-    let lowest = lowest.unwrap_or(OWN_BINS);
     let regained = |share: f64| -> f64 {
         let fell = after.clone().find(|bin| rate(*bin, true) < share * own);
         let again = fell.and_then(|fell| {
@@ -124,14 +120,10 @@ fn measure(case: &Case<'_>, newcomers: u64) -> Result<Vec<(String, f64)>> {
         };
         BIN.as_millis_f64() * bins as f64
     };
-    let missing: f64 =
-        after.clone().map(|bin| (own - rate(bin, true)) * 1e6 / 8.0 * BIN.as_secs_f64()).sum::<f64>() / 1e3;
     let mut numbers = vec![
         ("newcomer".to_owned(), newcomer.map_or(f64::NAN, Span::as_millis_f64)),
-        ("minimum".to_owned(), 100.0 * rate(lowest, true) / own),
         ("half-restored".to_owned(), regained(HALF)),
         ("restored".to_owned(), regained(FULL)),
-        ("shortfall".to_owned(), missing),
     ];
     for (number, bin) in (OWN_BINS - SHOWN_BEFORE..last).enumerate() {
         let at = number as u64 * BIN.as_nanos() / 1_000_000;
