@@ -301,9 +301,9 @@ def reproduce(paper: str | None = None, *, progress: bool | Progress = False, **
     """Runs the experiments of a paper again and judges its claims, as `headstart reproduce`.
 
     The main table, `claims`, has the rows of claims.csv, a claim under each variant. Each figure's
-    data are a table with the name of its file, such as `figure-12-mean-ethernet`. With
-    `set_ups=True` there is the table `set_ups` only, and without a paper `papers`, which lists
-    papers and figures. `quick=True` is a cut-down run; the full one takes hours.
+    data are a table with the name of its file, such as `figure-12-mean-ethernet`. Without a paper
+    there is the table `papers`, which lists papers and figures. `quick=True` is a cut-down run; the
+    full one takes hours.
 
     A claim whose outcome is not the one on record is a warning; with `check=True` a ValueError.
     Figures over QUIC or in the emulator are not in this package: ValueError says so.

@@ -13,7 +13,6 @@ use crate::errors::Refuse as _;
 use crate::estimate::Estimate;
 use crate::options::{Environment, TransportName, choice_name};
 use crate::output::Folder;
-use crate::show::reproduce::set_ups::SetUps;
 use crate::show::reproduce::{self, JudgedFigure, headlines};
 use crate::table::{self, Cell, Column, Table};
 use headstart_paper::library::{self, Experiment, PaperFiles};
@@ -43,7 +42,7 @@ pub struct ReproduceArgs {
     /// A cut-down run: fewer points, seeds and seconds
     #[arg(long)]
     pub quick: bool,
-    /// Judge all claims under every variant of the paper's set-up instead, and write set-ups.csv
+    /// Run the paper's figures under every variant of its set-up that they can have
     #[arg(long, conflicts_with_all = ["mutants", "check"], hide_short_help = true)]
     pub set_ups: bool,
     /// Fail if a claim's outcome is not the one on record in claims.toml
@@ -136,9 +135,6 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     let folder = Folder::open(&args.out).or_refuse()?.folder(&files.name)?;
     let store = JobStore::open(folder)?;
     terminal::install_interrupt_notice(&store);
-    if args.set_ups {
-        return judge_set_ups(args, experiments, store);
-    }
     let reproduction = Reproduction::run(args, (paper, experiments), &store, &announce(args))?;
     let judged = reproduction.judged();
     let headlines = headlines::rows(&reproduction.paper, &judged);
@@ -213,17 +209,9 @@ pub fn tables(args: &ReproduceArgs, folder: &Path) -> Result<Tables> {
             return Ok(Tables { tables: vec![("papers".to_owned(), columns, rows)], surprises: vec![] });
         }
     };
-    let (_, paper, mut experiments) = select(args, name).or_refuse()?;
+    let (_, paper, experiments) = select(args, name).or_refuse()?;
     let store = JobStore::open(Folder::open(folder).or_refuse()?)?;
     let check = |estimate: &Estimate| estimate.check(args.large).or_refuse();
-    if args.set_ups {
-        let (plans, results) = run_set_ups(args, &mut experiments, &store, &check)?;
-        let set_ups = SetUps::new(&experiments, &plans, &results);
-        let (names, rows) = set_ups.rows();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let tables = vec![("set_ups".to_owned(), columns(&names, &[]), rows)];
-        return Ok(Tables { tables, surprises: vec![] });
-    }
     let reproduction = Reproduction::run(args, (paper, experiments), &store, &check)?;
     let judged = reproduction.judged();
     let numbers = ["ours", "low", "high"];
@@ -249,33 +237,6 @@ fn announce(args: &ReproduceArgs) -> impl Fn(&Estimate) -> Result<()> {
         eprintln!("headstart: {estimate}, from a run of each set-up");
         Ok(())
     }
-}
-
-/// Runs every variant of the set-ups of the paper's own experiments, which are kept.
-fn run_set_ups(
-    args: &ReproduceArgs,
-    experiments: &mut Vec<Experiment>,
-    store: &JobStore,
-    announce: &dyn Fn(&Estimate) -> Result<()>,
-) -> Result<(Vec<Plan>, Vec<Results>)> {
-    experiments.retain(|one| !one.plan.is_ours);
-    let plans: Vec<Plan> = experiments.iter().map(|one| one.plan.with_all_variants()).collect();
-    let named: Vec<(&str, &Plan)> = experiments.iter().map(|one| one.name.as_str()).zip(&plans).collect();
-    let results = headstart_paper::run::run(&named, crate::CARRIERS, store, args.threads, announce)?;
-    Ok((plans, results))
-}
-
-/// Judges all claims under every variant of the paper's set-up.
-fn judge_set_ups(args: &ReproduceArgs, mut experiments: Vec<Experiment>, store: JobStore) -> Result<()> {
-    let (plans, results) = run_set_ups(args, &mut experiments, &store, &announce(args))?;
-    let set_ups = SetUps::new(&experiments, &plans, &results);
-    print_table(&set_ups.table())?;
-    let folder = terminal::closed(store)?;
-    let (columns, rows) = set_ups.rows();
-    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let path = folder.write_csv("set-ups.csv", &columns, rows)?;
-    print(&format!("\nTable: {}\n", path.display()))?;
-    Ok(())
 }
 
 /// The requested paper, and its requested figures.
@@ -330,7 +291,13 @@ fn select(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
             one.plan.set("traces", &value).context("--traces")?;
         }
     }
-    experiments.iter_mut().for_each(|one| one.plan.further_seeds = args.further_seeds);
+    experiments.retain(|one| !(args.set_ups && one.plan.is_ours));
+    for one in &mut experiments {
+        one.plan.further_seeds = args.further_seeds;
+        if args.set_ups {
+            one.plan = one.plan.with_all_variants();
+        }
+    }
     // Contradicting options, and carriers that were not built, are refused before anything runs.
     for one in &experiments {
         let setups = one.plan.setups(crate::CARRIERS).with_context(|| one.name.clone())?;

@@ -2,7 +2,6 @@
 
 pub mod headlines;
 mod score;
-pub mod set_ups;
 
 use std::collections::BTreeSet;
 
