@@ -2,34 +2,34 @@
 
 use anyhow::{Context, Result};
 
-use crate::connection_vectors::ConnectionVectors;
+use crate::connection_vectors::ConnectionVectorParams;
 use crate::drawn_paths::DrawnPaths;
-use crate::dumbbell::Dumbbell;
-use crate::history::changed_path::ChangedPath;
+use crate::dumbbell::DumbbellParams;
+use crate::history::changed_path::ChangedPathParams;
 use crate::history::network_sequence::NetworkSequence;
-use crate::history::pair::Pair;
-use crate::newcomers::requests::Requests;
-use crate::newcomers::throughput::Throughput;
+use crate::history::pair::PairParams;
+use crate::newcomers::NewcomerParams;
+use crate::newcomers::requests::RequestParams;
 use crate::quick_start::attack::Attack;
 use crate::quick_start::transfer::Transfer;
-use crate::quick_start::web::Web;
+use crate::quick_start::web::WebParams;
 use crate::study::StudyEntry;
-use crate::wide_area::WideArea;
+use crate::wide_area::WideAreaParams;
 
 /// Every study.
 pub static ALL: [StudyEntry; 12] = [
-    StudyEntry::of::<Dumbbell>(),
-    StudyEntry::of::<WideArea>(),
+    StudyEntry::of::<DumbbellParams>(),
+    StudyEntry::of::<WideAreaParams>(),
     StudyEntry::of::<DrawnPaths>(),
-    StudyEntry::of::<Throughput>(),
-    StudyEntry::of::<Requests>(),
+    StudyEntry::of::<NewcomerParams>(),
+    StudyEntry::of::<RequestParams>(),
     StudyEntry::of::<Transfer>(),
-    StudyEntry::of::<Web>(),
+    StudyEntry::of::<WebParams>(),
     StudyEntry::of::<Attack>(),
-    StudyEntry::of::<ConnectionVectors>(),
-    StudyEntry::of::<ChangedPath>(),
+    StudyEntry::of::<ConnectionVectorParams>(),
+    StudyEntry::of::<ChangedPathParams>(),
     StudyEntry::of::<NetworkSequence>(),
-    StudyEntry::of::<Pair>(),
+    StudyEntry::of::<PairParams>(),
 ];
 
 /// The study of that name.
@@ -52,7 +52,7 @@ pub fn with_parameter(name: &str) -> Vec<&'static StudyEntry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::{Measure, Profile};
+    use crate::study::Measure;
 
     #[test]
     fn names_of_numbers_are_checked() {
@@ -118,9 +118,6 @@ mod tests {
                 text += "| number | unit | meaning |\n|---|---|---|\n";
                 for Measure { name, unit, definition, .. } in declared.measures {
                     text += &format!("| `{name}` | {unit} | {definition} |\n");
-                }
-                for Profile { name, unit, definition } in declared.profiles {
-                    text += &format!("| `{name}/...` | {unit} | {definition} |\n");
                 }
                 text += "\n";
             }

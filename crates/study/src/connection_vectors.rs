@@ -45,7 +45,7 @@ use crate::options::IpOptions;
 use crate::options::RouterName;
 use crate::quick_start as chain;
 use crate::setup::Setup;
-use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
+use crate::study::{Case, Declared, Measure, Measured, Study};
 pub use vector_file::{LoadCounts, VectorFile};
 
 /// One-way delays of both sides' hosts in milliseconds (draft-irtf-iccrg-tcpeval, basic scenario).
@@ -79,6 +79,8 @@ const RUN_MEASURES: &[Measure] = &[
     Measure::new("connections", "", "half-connections"),
     Measure::new("requests", "", "Quick-Start requests, those in the middle of connections included"),
     Measure::new("approved", "%", "requests in handshakes that all routers approved, of those made"),
+    Measure::new("by-size/...", "ms", "mean duration of an epoch, by its bytes"),
+    Measure::new("by-rtt/...", "ms", "mean duration of an epoch, by the path's round-trip time in ms"),
 ];
 
 /// Prefix of the other party's numbers.
@@ -98,37 +100,18 @@ pub struct ConnectionVectorParams {
     load_counts: LoadCounts,
 }
 
-/// Connection vectors over a dumbbell of nine round-trip times.
-pub struct ConnectionVectors(ConnectionVectorParams);
-
-impl Study for ConnectionVectors {
+impl Study for ConnectionVectorParams {
     const NAME: &'static str = "connection-vectors";
     const ABOUT: &'static str =
         "connection vectors over a dumbbell of nine round-trip times (fast-startup slides)";
     const NEEDS: Detail = Detail::Topology;
     const DECLARED: &'static [Declared] = &[
-        Declared { prefixes: &["", BESIDE], measures: PARTY_MEASURES, profiles: &[] },
-        Declared {
-            prefixes: &[""],
-            measures: RUN_MEASURES,
-            profiles: &[
-                Profile::new("by-size", "ms", "mean duration of an epoch, by its bytes"),
-                Profile::new(
-                    "by-rtt",
-                    "ms",
-                    "mean duration of an epoch, by the path's round-trip time in ms",
-                ),
-            ],
-        },
+        Declared { prefixes: &["", BESIDE], measures: PARTY_MEASURES },
+        Declared { prefixes: &[""], measures: RUN_MEASURES },
     ];
-    type Params = ConnectionVectorParams;
-
-    fn new(params: ConnectionVectorParams) -> Self {
-        Self(params)
-    }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        Ok(play(&self.0, case).into_iter().collect())
+        Ok(play(self, case).into_iter().collect())
     }
 }
 

@@ -55,21 +55,17 @@ const MEASURES: &[Measure] = &[
     Measure::new("is-surely-lossier", "%", "100 if all of its interval is"),
 ];
 
-/// Parameters of the study.
-#[derive(Args, Clone, Debug)]
-pub struct DrawnPathsParams {
+/// A scheme and `iw10` on path number `seed` of a set.
+#[derive(Args, Debug)]
+pub struct DrawnPaths {
     /// Set of paths: `wide` and `more` have other kinds; any other word is a set of its own
     #[arg(long, value_name = "NAME", default_value = "unseen")]
     set: String,
     /// Runs of each path, with other arrivals and losses
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     arrival_draws: u64,
-}
-
-/// A scheme and `iw10` on path number `seed` of a set.
-pub struct DrawnPaths {
-    params: DrawnPathsParams,
     /// Runs of [`REFERENCE`], by path: all schemes share them.
+    #[arg(skip)]
     references: Mutex<BTreeMap<u64, Arc<[Outcome]>>>,
 }
 
@@ -77,15 +73,10 @@ impl Study for DrawnPaths {
     const NAME: &'static str = "drawn-paths";
     const ABOUT: &'static str = "a scheme beside iw10 on paths drawn from written distributions";
     const NEEDS: Detail = Detail::Topology;
-    const DECLARED: &'static [Declared] = &[Declared { prefixes: &[""], measures: MEASURES, profiles: &[] }];
-    type Params = DrawnPathsParams;
-
-    fn new(params: DrawnPathsParams) -> Self {
-        Self { params, references: Mutex::default() }
-    }
+    const DECLARED: &'static [Declared] = &[Declared { prefixes: &[""], measures: MEASURES }];
 
     fn work(&self, _: &Setup) -> f64 {
-        self.params.arrival_draws as f64
+        self.arrival_draws as f64
     }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
@@ -103,7 +94,7 @@ impl Study for DrawnPaths {
 
 impl DrawnPaths {
     fn paths(&self, number: u64) -> impl Iterator<Item = DrawnPath> {
-        (0..self.params.arrival_draws).map(move |repeat| path_of(&self.params.set, number, repeat))
+        (0..self.arrival_draws).map(move |repeat| path_of(&self.set, number, repeat))
     }
 
     fn reference(&self, number: u64) -> Result<Arc<[Outcome]>> {

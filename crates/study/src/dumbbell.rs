@@ -16,7 +16,7 @@ use crate::carrier::{Carrier as _, Detail, Observer, attempts};
 use crate::informed::Informed;
 use crate::options::{SizeName, UpOptions};
 use crate::setup::{self, BESIDE, LONG, REFERENCE, Setup, TESTED};
-use crate::study::{Case, Declared, Measure, Measured, Profile, Study, measures};
+use crate::study::{Case, Declared, Measure, Measured, Study, measures};
 
 measures! {
     /// Measures of a group of flows.
@@ -48,6 +48,11 @@ const RUN_MEASURES: &[Measure] = &[
         "%",
         "bytes that came out of the bottleneck, of what its rate could carry while flows arrived",
     ),
+    Measure::new(
+        "by-size/...",
+        "ms",
+        "mean completion time by flow size in bytes, of a distribution of sizes",
+    ),
 ];
 
 /// Names before a group's numbers.
@@ -70,30 +75,14 @@ pub enum StartName {
     Informed,
 }
 
-/// Flows arrive at one bottleneck.
-pub struct Dumbbell(DumbbellParams);
-
-impl Study for Dumbbell {
+impl Study for DumbbellParams {
     const NAME: &'static str = "dumbbell";
     const ABOUT: &'static str = "flows arrive at one bottleneck";
     const NEEDS: Detail = Detail::Flows;
     const DECLARED: &'static [Declared] = &[
-        Declared { prefixes: &["", "beside.", "long."], measures: GROUP_MEASURES, profiles: &[] },
-        Declared {
-            prefixes: &[""],
-            measures: RUN_MEASURES,
-            profiles: &[Profile::new(
-                BY_SIZE,
-                "ms",
-                "mean completion time by flow size in bytes, of a distribution of sizes",
-            )],
-        },
+        Declared { prefixes: &["", "beside.", "long."], measures: GROUP_MEASURES },
+        Declared { prefixes: &[""], measures: RUN_MEASURES },
     ];
-    type Params = DumbbellParams;
-
-    fn new(params: DumbbellParams) -> Self {
-        Self(params)
-    }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
         let Case { setup, mix, seed } = *case;
@@ -103,7 +92,7 @@ impl Study for Dumbbell {
             let sizes = BySize { warm_up, bins: BTreeMap::new() };
             (Collector::new(setup::GROUPS, warm_up), sizes)
         };
-        let result = match self.0.start {
+        let result = match self.start {
             StartName::Own => attempts(setup, mix, |hosts| arrivals().observe_on(hosts, observer()))?,
             StartName::Informed if mix.tested.name != REFERENCE => return Ok(Measured::default()),
             StartName::Informed => {
@@ -124,7 +113,7 @@ impl Study for Dumbbell {
         measured.add("utilisation", 100.0 * bottleneck.delivered_bytes as f64 / could.max(1.0));
         if let SizeName::Named(_) = setup.workload.size {
             for (bin, (count, total)) in &sizes.bins {
-                let name = format!("{BY_SIZE}/{}", middle_of(*bin));
+                let name = format!("by-size/{}", middle_of(*bin));
                 measured.add(name, total.as_millis_f64() / *count as f64);
             }
         }
@@ -158,9 +147,6 @@ fn add_group(measured: &mut Measured, prefix: &str, totals: &Totals) {
 fn millis(span: Option<Span>) -> f64 {
     span.map_or(f64::NAN, Span::as_millis_f64)
 }
-
-/// The profile of completion times by flow size.
-const BY_SIZE: &str = "by-size";
 
 /// Upper ends of the bins, ten for each factor of ten, in thousandths of it.
 const BIN_ENDS: [u64; 10] = [1259, 1585, 1995, 2512, 3162, 3981, 5012, 6310, 7943, 10_000];
@@ -214,7 +200,7 @@ mod tests {
         let mean = |start, scheme| {
             let mix = SchemeMix { tested: schemes::find(scheme).expect("a scheme"), beside: None };
             let case = Case { setup: &setup, mix, seed: 1 };
-            let measured = Dumbbell(DumbbellParams { start }).run(&case).expect("it runs");
+            let measured = DumbbellParams { start }.run(&case).expect("it runs");
             measured.numbers.into_iter().find(|(name, _)| name == "mean").map(|(_, value)| value)
         };
         let [own, informed] = [StartName::Own, StartName::Informed].map(|start| mean(start, "iw10"));

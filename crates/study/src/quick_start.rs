@@ -133,10 +133,8 @@ mod tests {
                 {
                     let name = format!("{prefix}{}", measure.name);
                     // With few connections, none may be large.
-                    assert!(
-                        found.contains(name.as_str()) || ["large", "granted"].contains(&measure.name),
-                        "{study}: {name}"
-                    );
+                    let may_lack = ["large", "granted"].contains(&name.as_str()) || name.ends_with("/...");
+                    assert!(found.contains(name.as_str()) || may_lack, "{study}: {name}");
                 }
             }
             assert_eq!(run(study, EXACT, rest), numbers, "{study}");

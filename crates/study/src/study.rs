@@ -1,7 +1,7 @@
 //! A study: conversion of a setup to a run, its own parameters, and the numbers of a run.
 //!
 //! A study declares its numbers ([`Declared`]): a claim or a figure on an undeclared one is refused
-//! when plans are read, and a run that gives one fails. A name with a slash belongs to a profile:
+//! when plans are read, and a run that gives one fails. A name with a slash belongs to a family:
 //! `by-size/12589` is the mean completion time of flows of about 12 589 bytes. Its parameters are
 //! options that only plans of this study may set.
 //!
@@ -15,7 +15,7 @@ use std::error::Error as _;
 use std::fmt;
 
 use anyhow::{Result, bail, ensure};
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{ArgMatches, Args, Command};
 
 use crate::carrier::{Carrier, Detail};
 use crate::estimate::Estimate;
@@ -27,8 +27,9 @@ pub type Numbers = BTreeMap<String, f64>;
 /// Set to 1 in a run that the machine was too busy for. Its other numbers are invalid.
 pub const INVALID: &str = "invalid";
 
-/// Conversion of a setup to a run. A value is a study with its parameters and its runs' state.
-pub trait Study: Sized + Send + Sync + 'static {
+/// Conversion of a setup to a run. A value has the study's parameters, which only its plans may
+/// set; all of its printed text determines a run.
+pub trait Study: Args + fmt::Debug + Send + Sync + 'static {
     /// Its name in plans.
     const NAME: &'static str;
     /// A short description.
@@ -37,11 +38,6 @@ pub trait Study: Sized + Send + Sync + 'static {
     const NEEDS: Detail;
     /// The numbers that its runs give.
     const DECLARED: &'static [Declared];
-    /// Parameters that only plans of this study may set.
-    type Params: Args + Clone + fmt::Debug;
-
-    /// The study with these parameters.
-    fn new(params: Self::Params) -> Self;
 
     /// Relative work of a run, among runs of this study with other settings.
     fn work(&self, setup: &Setup) -> f64 {
@@ -61,10 +57,6 @@ pub trait Study: Sized + Send + Sync + 'static {
     fn run(&self, case: &Case<'_>) -> Result<Measured>;
 }
 
-/// A study that has no parameters.
-#[derive(Args, Clone, Copy, Debug)]
-pub struct NoParams {}
-
 /// A run of a study.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
@@ -76,14 +68,14 @@ pub struct Case<'a> {
     pub seed: u64,
 }
 
-/// A number that runs give.
+/// A number that runs give, or a family of numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
-    /// Its name.
+    /// Its name; that of a family, whose numbers are named by their place along x, is `name/...`.
     pub name: &'static str,
     /// Its unit; empty for a count or a ratio.
     pub unit: &'static str,
-    /// Its definition.
+    /// Its definition, and that of x.
     pub definition: &'static str,
     /// Detail that it needs of a carrier.
     pub needs: Detail,
@@ -118,46 +110,26 @@ macro_rules! measures {
 }
 pub(crate) use measures;
 
-/// A family of numbers, each named by its position on the x axis: `name/x`.
-#[derive(Clone, Copy, Debug)]
-pub struct Profile {
-    /// Its name.
-    pub name: &'static str,
-    /// The numbers' unit.
-    pub unit: &'static str,
-    /// Definition of the numbers and of x.
-    pub definition: &'static str,
-}
-
-impl Profile {
-    /// A profile.
-    #[must_use]
-    pub const fn new(name: &'static str, unit: &'static str, definition: &'static str) -> Self {
-        Self { name, unit, definition }
-    }
-}
-
 /// Numbers that a study declares, each under every one of these prefixes.
 #[derive(Clone, Copy, Debug)]
 pub struct Declared {
     /// Prefixes of names; the empty one is the scheme under test.
     pub prefixes: &'static [&'static str],
-    /// Single numbers.
+    /// The numbers.
     pub measures: &'static [Measure],
-    /// Families of numbers.
-    pub profiles: &'static [Profile],
 }
 
 impl Declared {
     /// Detail needed for the number of that name, if it is one of these.
     fn needs(&self, name: &str) -> Option<Detail> {
         self.prefixes.iter().filter_map(|prefix| name.strip_prefix(prefix)).find_map(|rest| {
-            // The name of a profile is that of all its numbers.
+            // The name of a family is that of all its numbers.
             let (family, member) = rest.split_once('/').unwrap_or((rest, "0"));
-            let measure = self.measures.iter().find(|measure| measure.name == rest);
-            let profile = || self.profiles.iter().find(|profile| profile.name == family);
-            let is_member = || member.parse::<f64>().is_ok() && profile().is_some();
-            measure.map(|measure| measure.needs).or_else(|| is_member().then_some(Detail::Flows))
+            let is_it = |measure: &&Measure| match measure.name.strip_suffix("/...") {
+                Some(name) => name == family && member.parse::<f64>().is_ok(),
+                None => measure.name == rest,
+            };
+            self.measures.iter().find(is_it).map(|measure| measure.needs)
         })
     }
 }
@@ -250,16 +222,16 @@ impl StudyEntry {
             about: S::ABOUT,
             needs: S::NEEDS,
             declared: S::DECLARED,
-            augment: S::Params::augment_args,
+            augment: S::augment_args,
             prepare: |matches| {
-                let params = S::Params::from_arg_matches(matches)?;
-                let text = format!("{params:?}");
-                Ok((Box::new(S::new(params)), text))
+                let study = S::from_arg_matches(matches)?;
+                let text = format!("{study:?}");
+                Ok((Box::new(study), text))
             },
         }
     }
 
-    /// True if runs give numbers of that name, or a profile of it.
+    /// True if runs give numbers of that name, or a family of it.
     #[must_use]
     pub fn measures(&self, name: &str) -> bool {
         self.declared.iter().any(|declared| declared.needs(name).is_some())

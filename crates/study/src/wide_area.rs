@@ -58,22 +58,14 @@ pub struct WideAreaParams {
     population: Option<Population>,
 }
 
-/// One flow over each path of a population; the seed is the path's number.
-pub struct WideArea(WideAreaParams);
-
-impl Study for WideArea {
+impl Study for WideAreaParams {
     const NAME: &'static str = "wide-area";
     const ABOUT: &'static str = "one flow over each path of a population";
     const NEEDS: Detail = Detail::Topology;
-    const DECLARED: &'static [Declared] = &[Declared { prefixes: &[""], measures: MEASURES, profiles: &[] }];
-    type Params = WideAreaParams;
-
-    fn new(params: WideAreaParams) -> Self {
-        Self(params)
-    }
+    const DECLARED: &'static [Declared] = &[Declared { prefixes: &[""], measures: MEASURES }];
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        let population = self.0.population.context("population: found none, expected a population's name")?;
+        let population = self.population.context("population: found none, expected a population's name")?;
         run_path(population, case)
     }
 }

@@ -45,22 +45,14 @@ pub struct ChangedPathParams {
     records: RecordParams,
 }
 
-/// A connection over a path that has changed since it was recorded.
-pub struct ChangedPath(ChangedPathParams);
-
-impl Study for ChangedPath {
+impl Study for ChangedPathParams {
     const NAME: &'static str = "changed-path";
     const ABOUT: &'static str = "a connection over a path that has changed since it was recorded";
     const NEEDS: Detail = Detail::Flows;
-    const DECLARED: &'static [Declared] = &[Declared { prefixes: &[""], measures: MEASURES, profiles: &[] }];
-    type Params = ChangedPathParams;
-
-    fn new(params: ChangedPathParams) -> Self {
-        Self(params)
-    }
+    const DECLARED: &'static [Declared] = &[Declared { prefixes: &[""], measures: MEASURES }];
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        run(&self.0, case)
+        run(self, case)
     }
 }
 

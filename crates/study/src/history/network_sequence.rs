@@ -31,7 +31,7 @@ use super::trace_folder::TraceFolder;
 use super::{RecordParams, Records, history_of, last_record};
 use crate::carrier::{Detail, Run};
 use crate::setup::{SchemeMix, Setup, TESTED, reference};
-use crate::study::{Case, Declared, Measure, Measured, Profile, Study, percent};
+use crate::study::{Case, Declared, Measure, Measured, Study, percent};
 
 const MEASURES: &[Measure] = &[
     Measure::new(
@@ -50,11 +50,14 @@ const MEASURES: &[Measure] = &[
     Measure::new("first-ack.window", "kB", "window after the first ack of a start from a record"),
     Measure::new("est-bdp", "kB", "Eq. (1) times the smallest RTT of the same acks"),
     Measure::new("is-drain", "%", "100 if such a start went into Drain, else 0"),
+    Measure::new("requests/...", "%", "share of the requests in each second, by its number"),
+    Measure::new("bytes/...", "%", "share of the bytes in each second, by its number"),
+    Measure::new("unsent/...", "%", "data packets after which no more than so many kB waited"),
 ];
 
-/// Differences of networks and of the application from the models.
-#[derive(Args, Clone, Debug)]
-pub struct NetworkSequenceParams {
+/// An application on one network after the other; the seed is the network's number.
+#[derive(Args, Debug)]
+pub struct NetworkSequence {
     #[command(flatten)]
     records: RecordParams,
     /// Rates of the networks that an application meets, over those of the model
@@ -69,6 +72,9 @@ pub struct NetworkSequenceParams {
     /// Folder of packet-delivery traces (mahimahi format) in place of generated ones
     #[arg(long, value_name = "FOLDER")]
     traces: Option<TraceFolder>,
+    /// Rows that were run, by scheme and number.
+    #[arg(skip)]
+    rows: Mutex<BTreeMap<(String, u64), Row>>,
 }
 
 /// Connections that a client opens on each network, one after the other.
@@ -80,31 +86,11 @@ type Visit = Vec<(String, f64)>;
 /// All scenes of a row, or the error.
 type Row = Arc<OnceLock<Result<Vec<Visit>, String>>>;
 
-/// An application on one network after the other; the seed is the network's number.
-pub struct NetworkSequence {
-    params: NetworkSequenceParams,
-    /// Rows that were run, by scheme and number.
-    rows: Mutex<BTreeMap<(String, u64), Row>>,
-}
-
 impl Study for NetworkSequence {
     const NAME: &'static str = "network-sequence";
     const ABOUT: &'static str = "an application on several networks, one after the other";
     const NEEDS: Detail = Detail::Events;
-    const DECLARED: &'static [Declared] = &[Declared {
-        prefixes: &[""],
-        measures: MEASURES,
-        profiles: &[
-            Profile::new("requests", "%", "share of the requests in each second, by its number"),
-            Profile::new("bytes", "%", "share of the bytes in each second, by its number"),
-            Profile::new("unsent", "%", "data packets after which no more than so many kB waited"),
-        ],
-    }];
-    type Params = NetworkSequenceParams;
-
-    fn new(params: NetworkSequenceParams) -> Self {
-        Self { params, rows: Mutex::default() }
-    }
+    const DECLARED: &'static [Declared] = &[Declared { prefixes: &[""], measures: MEASURES }];
 
     /// The first run executes two whole rows, the reference's too; each other scheme one.
     fn share(&self, setup: &Setup) -> f64 {
@@ -140,7 +126,7 @@ impl NetworkSequence {
 
     /// Runs a row, with the histories left by the scene before.
     fn run_row(&self, setup: &Setup, tested: &'static Entry, row: u64) -> Result<Vec<Visit>> {
-        let options = &self.params;
+        let options = self;
         let rates = Rates { scale: options.scale, spread: options.spread };
         let seed = Seed(row).child("row of scenes");
         let mut left = None;

@@ -21,7 +21,7 @@ use headstart_units::{Bytes, Span, Time};
 use super::{history_of, last_record};
 use crate::carrier::{Detail, Observer, Run};
 use crate::setup::{BESIDE, TESTED};
-use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
+use crate::study::{Case, Declared, Measure, Measured, Study};
 
 const MEASURES: &[Measure] = &[
     Measure::new("fair", "s", "until both have about the same rate; as long as they were watched if never"),
@@ -29,6 +29,9 @@ const MEASURES: &[Measure] = &[
     Measure::new("share", "%", "the second flow's share of what both got in its first five seconds"),
     Measure::new("share.late", "%", "its share from ten seconds on"),
     Measure::new("lost", "", "segments of the second flow declared lost in its first five seconds"),
+    // Of the run with the setup's first seed: a mean would hide the sawtooth.
+    Measure::new("flow-1/...", "Mbit/s", "rate of the first flow, by milliseconds since its opening"),
+    Measure::new("flow-2/...", "Mbit/s", "rate of the second flow, likewise"),
 ];
 
 const BIN: Span = Span::from_millis(100);
@@ -46,32 +49,16 @@ pub struct PairParams {
     start_gap: Span,
 }
 
-/// Two long flows on one link.
-pub struct Pair(PairParams);
-
-impl Study for Pair {
+impl Study for PairParams {
     const NAME: &'static str = "flow-pair";
     const ABOUT: &'static str = "two long flows on one link";
     const NEEDS: Detail = Detail::Events;
-    const DECLARED: &'static [Declared] = &[Declared {
-        prefixes: &["", "first."],
-        measures: MEASURES,
-        profiles: &[
-            // Of the run with the setup's first seed: a mean would hide the sawtooth.
-            Profile::new("flow-1", "Mbit/s", "rate of the first flow, by milliseconds since its opening"),
-            Profile::new("flow-2", "Mbit/s", "rate of the second flow, likewise"),
-        ],
-    }];
-    type Params = PairParams;
-
-    fn new(params: PairParams) -> Self {
-        Self(params)
-    }
+    const DECLARED: &'static [Declared] = &[Declared { prefixes: &["", "first."], measures: MEASURES }];
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        let mut measured: Measured = run_pair(case, self.0.start_gap, false)?.into_iter().collect();
+        let mut measured: Measured = run_pair(case, self.start_gap, false)?.into_iter().collect();
         if case.mix.beside.is_some() {
-            let swapped = run_pair(case, self.0.start_gap, true)?;
+            let swapped = run_pair(case, self.start_gap, true)?;
             measured.extend(swapped.into_iter().map(|(name, value)| (format!("first.{name}"), value)));
         }
         Ok(measured)

@@ -30,7 +30,7 @@ use headstart_units::{Bytes, Ratio, Span, Time};
 use crate::carrier::{Detail, Run, attempts};
 use crate::newcomers::NewcomerParams;
 use crate::setup::{LONG, SchemeMix, Setup, TESTED};
-use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
+use crate::study::{Case, Declared, Measure, Measured, Study};
 use delivery_log::DeliveryLog;
 use flows::{Arrival, Flows, Role};
 
@@ -44,7 +44,6 @@ const BEFORE: Span = Span::from_secs(5);
 /// The numbers of a run.
 const REQUESTS: Declared = Declared {
     prefixes: &[""],
-    profiles: &[],
     measures: &[
         Measure::new("request", "ms", "from request to last byte, mean over the newcomers"),
         Measure::new("slowest", "ms", "`request` of the slowest of them"),
@@ -96,26 +95,28 @@ const TRACE: Declared = Declared {
             "from the request until newcomers had 80 % of the long flows' rate over five seconds",
         ),
         Measure::new("is-fair", "%", "100 if they ever had, else 0"),
-    ],
-    profiles: &[
-        Profile::new(
-            "newcomer",
+        Measure::new(
+            "newcomer/...",
             "Mbit/s",
             "rate of the newcomers over the last round trip, by milliseconds from the first request plus 200",
         ),
-        Profile::new("long", "Mbit/s", "that of the long flows"),
-        Profile::new(
-            "newcomer-seconds",
+        Measure::new("long/...", "Mbit/s", "that of the long flows"),
+        Measure::new(
+            "newcomer-seconds/...",
             "Mbit/s",
             "rate of the newcomers over the last second, by seconds from the first request",
         ),
-        Profile::new("long-seconds", "Mbit/s", "that of the long flows"),
+        Measure::new("long-seconds/...", "Mbit/s", "that of the long flows"),
     ],
 };
 
 type NamedNumbers = Vec<(String, f64)>;
 
-/// Parameters of newcomers and of established flows.
+/// Newcomers beside established flows, from request to last byte.
+///
+/// With candidates it executes as many runs, picks the one at the given quantile of its newcomers'
+/// times, and returns its throughput over time beside its numbers: BS's Figure 3 shows "one of the
+/// fastest" runs, and one from the median.
 #[derive(Args, Clone, Debug)]
 pub struct RequestParams {
     #[command(flatten)]
@@ -138,29 +139,16 @@ pub struct RequestParams {
     quantile: Ratio,
 }
 
-/// Newcomers beside established flows, from request to last byte.
-///
-/// With candidates it executes as many runs, picks the one at the given quantile of its newcomers'
-/// times, and returns its throughput over time beside its numbers: BS's Figure 3 shows "one of the
-/// fastest" runs, and one from the median.
-pub struct Requests(RequestParams);
-
-impl Study for Requests {
+impl Study for RequestParams {
     const NAME: &'static str = "newcomer-requests";
     const ABOUT: &'static str = "newcomers beside established flows, from request to last byte";
     const NEEDS: Detail = Detail::Flows;
     const DECLARED: &'static [Declared] = &[REQUESTS, TRACE];
-    type Params = RequestParams;
-
-    fn new(params: RequestParams) -> Self {
-        Self(params)
-    }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        let params = &self.0;
         ensure!(case.mix.beside.is_none(), "mixes: found a scheme beside, expected `alone`");
-        if params.candidates == 0 {
-            let finished = FinishedRun::run(params, case)?;
+        if self.candidates == 0 {
+            let finished = FinishedRun::run(self, case)?;
             return Ok(Measured { numbers: numbers(case.setup, &finished), invalid: finished.invalid });
         }
         let carrier = case.setup.carrier();
@@ -170,14 +158,14 @@ impl Study for Requests {
             carrier.name(),
             Detail::Events.words()
         );
-        let mut times: Vec<(f64, Case<'_>)> = (0..u64::from(params.candidates))
+        let mut times: Vec<(f64, Case<'_>)> = (0..u64::from(self.candidates))
             .map(|number| Case { seed: case.seed.wrapping_add(number), ..*case })
-            .map(|case| Ok((FinishedRun::run(params, &case)?.mean_request(), case)))
+            .map(|case| Ok((FinishedRun::run(self, &case)?.mean_request(), case)))
             .collect::<Result<_>>()?;
         times.sort_by(|one, other| one.0.total_cmp(&other.0));
         let last = times.len() - 1;
-        let (_, case) = &times[(params.quantile.of(last as u64) as usize).min(last)];
-        let finished = FinishedRun::run(params, case)?;
+        let (_, case) = &times[(self.quantile.of(last as u64) as usize).min(last)];
+        let finished = FinishedRun::run(self, case)?;
         let mut named = numbers(case.setup, &finished);
         named.extend(event_times(case.setup, &finished));
         named.extend(curves(&finished));

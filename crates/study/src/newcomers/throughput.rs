@@ -20,7 +20,7 @@ use headstart_units::{Bytes, Span, Time};
 use crate::carrier::{Detail, Observer, Run};
 use crate::newcomers::NewcomerParams;
 use crate::setup::{LONG, TESTED};
-use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
+use crate::study::{Case, Declared, Measure, Measured, Study};
 
 /// Width of a bin (Halfback §4.3.4).
 const BIN: Span = Span::from_millis(60);
@@ -48,35 +48,22 @@ const MEASURES: &[Measure] = &[
         "from the newcomer's SYN until the established flow has half of its rate again",
     ),
     Measure::new("restored", "ms", "until it has 90 % of it again"),
+    Measure::new(
+        "ongoing/...",
+        "Mbit/s",
+        "rate of the flow that is there, by milliseconds from the newcomer's SYN plus 600",
+    ),
+    Measure::new("arriving/...", "Mbit/s", "rate of the newcomers, likewise"),
 ];
 
-/// An established flow, and newcomers that carry the bytes of one flow between them.
-pub struct Throughput(NewcomerParams);
-
-impl Study for Throughput {
+impl Study for NewcomerParams {
     const NAME: &'static str = "newcomer-throughput";
     const ABOUT: &'static str = "throughput of an established flow while newcomers start";
     const NEEDS: Detail = Detail::Events;
-    const DECLARED: &'static [Declared] = &[Declared {
-        prefixes: &[""],
-        measures: MEASURES,
-        profiles: &[
-            Profile::new(
-                "ongoing",
-                "Mbit/s",
-                "rate of the flow that is there, by milliseconds from the newcomer's SYN plus 600",
-            ),
-            Profile::new("arriving", "Mbit/s", "rate of the newcomers, likewise"),
-        ],
-    }];
-    type Params = NewcomerParams;
-
-    fn new(params: NewcomerParams) -> Self {
-        Self(params)
-    }
+    const DECLARED: &'static [Declared] = &[Declared { prefixes: &[""], measures: MEASURES }];
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        Ok(measure(case, u64::from(self.0.newcomers))?.into_iter().collect())
+        Ok(measure(case, u64::from(self.newcomers))?.into_iter().collect())
     }
 }
 

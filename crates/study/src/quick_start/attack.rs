@@ -9,6 +9,7 @@
 //! A router that grants every flow a little has lost as much as one that denies most.
 
 use anyhow::Result;
+use clap::Args;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec, Sizes};
 use headstart_sim::workload::spoof::Spoof;
 use headstart_sim::workload::{Mixed, Opener, Workload};
@@ -18,7 +19,7 @@ use headstart_units::{Bytes, Span, Time};
 use super::{HEADER, MSS, build, group, router, spec};
 use crate::carrier::{Detail, Observer, model};
 use crate::options::attack::VICTIM;
-use crate::study::{Case, Declared, Measure, Measured, NoParams, Study};
+use crate::study::{Case, Declared, Measure, Measured, Study};
 
 /// Honest flows this soon after the attack's start or end count for neither phase.
 const SETTLING: Span = Span::from_secs(2);
@@ -44,21 +45,17 @@ const MEASURES: &[Measure] = &[
 ];
 
 /// Requests without connections, beside honest transfers.
-pub struct Attack;
+#[derive(Args, Debug)]
+pub struct Attack {}
 
 impl Study for Attack {
     const NAME: &'static str = "quick-start-attack";
     const ABOUT: &'static str = "requests without connections, beside honest transfers (Quick-Start §8)";
     const NEEDS: Detail = Detail::Topology;
     const DECLARED: &'static [Declared] = &[
-        Declared { prefixes: &["before.", "during.", "after."], measures: THIRD_MEASURES, profiles: &[] },
-        Declared { prefixes: &[""], measures: MEASURES, profiles: &[] },
+        Declared { prefixes: &["before.", "during.", "after."], measures: THIRD_MEASURES },
+        Declared { prefixes: &[""], measures: MEASURES },
     ];
-    type Params = NoParams;
-
-    fn new(_: NoParams) -> Self {
-        Self
-    }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
         Ok(run_attack(case).into_iter().collect())

@@ -5,6 +5,7 @@
 //! is in the chain's links.
 
 use anyhow::Result;
+use clap::Args;
 use headstart_sim::record::{SenderEvent, SenderTrace};
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::long::{Listed, Start};
@@ -13,7 +14,7 @@ use headstart_units::{Bytes, Span, Time};
 
 use super::{MSS, build, group, knows_flow_size, spec};
 use crate::carrier::{Detail, Observer, model};
-use crate::study::{Case, Declared, Measure, Measured, NoParams, Profile, Study};
+use crate::study::{Case, Declared, Measure, Measured, Study};
 
 const MEASURES: &[Measure] = &[
     Measure::new("completion", "ms", "from the SYN to the last byte at the receiver"),
@@ -24,28 +25,18 @@ const MEASURES: &[Measure] = &[
     Measure::new("first-flight-lost", "", "packets of the first flight that were declared lost"),
     Measure::new("timeouts", "", "retransmission timeouts"),
     Measure::new("least-window", "", "packets of the smallest congestion window"),
+    Measure::new("sent/...", "packets", "what was sent, by seconds"),
 ];
 
 /// One transfer over the chain.
-pub struct Transfer;
+#[derive(Args, Debug)]
+pub struct Transfer {}
 
 impl Study for Transfer {
     const NAME: &'static str = "quick-start-transfer";
     const ABOUT: &'static str = "one transfer over a chain of routers (Quick-Start §4)";
     const NEEDS: Detail = Detail::Topology;
-    const DECLARED: &'static [Declared] = &[Declared {
-        prefixes: &[""],
-        measures: MEASURES,
-        profiles: &[
-            Profile::new("sent", "packets", "what was sent, by seconds"),
-            Profile::new("acked", "packets", "what was acknowledged, by seconds"),
-        ],
-    }];
-    type Params = NoParams;
-
-    fn new(_: NoParams) -> Self {
-        Self
-    }
+    const DECLARED: &'static [Declared] = &[Declared { prefixes: &[""], measures: MEASURES }];
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
         Ok(send(case).into_iter().collect())
@@ -92,29 +83,25 @@ fn send(case: &Case<'_>) -> Vec<(String, f64)> {
     numbers
 }
 
-/// Data that the first flow of a run sends, and their acknowledgements.
+/// Data that the first flow of a run sends.
 #[derive(Debug, Default)]
 struct Sequence {
     sent: Vec<(Time, u64)>,
-    acked: Vec<(Time, u64)>,
     least_window: Option<Bytes>,
     report: Option<FlowReport>,
 }
 
 impl Sequence {
     fn numbers(&self) -> Vec<(String, f64)> {
-        let mut numbers = vec![];
-        for (family, events) in [("sent", &self.sent), ("acked", &self.acked)] {
-            let mut after = 0;
-            for (at, bytes) in events {
-                // Packets of one instant are placed a microsecond apart, each with its own name.
-                let micros = (at.as_nanos() / 1000).max(after);
-                after = micros + 1;
-                let name = format!("{family}/{}.{:06}", micros / 1_000_000, micros % 1_000_000);
-                numbers.push((name, *bytes as f64 / MSS.get() as f64));
-            }
-        }
-        numbers
+        let mut after = 0;
+        let number = |(at, bytes): &(Time, u64)| {
+            // Packets of one instant are placed a microsecond apart, each with its own name.
+            let micros = (at.as_nanos() / 1000).max(after);
+            after = micros + 1;
+            let name = format!("sent/{}.{:06}", micros / 1_000_000, micros % 1_000_000);
+            (name, *bytes as f64 / MSS.get() as f64)
+        };
+        self.sent.iter().map(number).collect()
     }
 }
 
@@ -130,10 +117,8 @@ impl Observer for Sequence {
     fn sender(&mut self, now: Time, trace: &SenderTrace) {
         let least = self.least_window.map_or(trace.window, |least| least.min(trace.window));
         self.least_window = Some(least);
-        match trace.event {
-            SenderEvent::Sent { offset, .. } => self.sent.push((now, offset + MSS.get())),
-            SenderEvent::Acked { acknowledged, .. } => self.acked.push((now, acknowledged)),
-            _ => {}
+        if let SenderEvent::Sent { offset, .. } = trace.event {
+            self.sent.push((now, offset + MSS.get()));
         }
     }
 

@@ -22,7 +22,7 @@ use headstart_units::{Span, Time};
 use super::{HEADER, MSS, build, group, knows_flow_size, spec};
 use crate::carrier::{Detail, Observer, model};
 use crate::setup::Setup;
-use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
+use crate::study::{Case, Declared, Measure, Measured, Study};
 
 /// Pages of a session, objects of a page, their gaps, and their sizes' shape (Quick-Start §5).
 const PAGES: u32 = 30;
@@ -74,6 +74,15 @@ const MEASURES: &[Measure] = &[
     Measure::new("medium", "ms", "geometric mean of the durations of connections of 30 to 299 packets"),
     Measure::new("large", "ms", "geometric mean of the durations of connections of 300 packets or more"),
     Measure::new("sizeable", "ms", "geometric mean of the durations of connections of 30 packets or more"),
+    // Single connections, of the run with the setup's first seed; a number in the decimals
+    // distinguishes equal ones.
+    Measure::new("duration/...", "s", "duration of each connection, by its packets"),
+    Measure::new("length/...", "packets", "packets of each connection, by its start in seconds"),
+    Measure::new(
+        "quick/...",
+        "packets",
+        "packets of its first flight, of each whose grant was used, by its start in seconds",
+    ),
 ];
 
 /// The sessions.
@@ -99,40 +108,18 @@ pub enum HostsName {
     Narrow,
 }
 
-/// Web sessions over three routers in a chain.
-pub struct Web(WebParams);
-
-impl Study for Web {
+impl Study for WebParams {
     const NAME: &'static str = "quick-start-web";
     const ABOUT: &'static str = "web sessions over three routers in a chain (Quick-Start §5)";
     const NEEDS: Detail = Detail::Topology;
-    const DECLARED: &'static [Declared] = &[Declared {
-        prefixes: &[""],
-        measures: MEASURES,
-        profiles: &[
-            // Single connections, of the run with the setup's first seed; a number in the decimals
-            // distinguishes equal ones.
-            Profile::new("duration", "s", "duration of each connection, by its packets"),
-            Profile::new("length", "packets", "packets of each connection, by its start in seconds"),
-            Profile::new(
-                "quick",
-                "packets",
-                "packets of its first flight, of each whose grant was used, by its start in seconds",
-            ),
-        ],
-    }];
-    type Params = WebParams;
-
-    fn new(params: WebParams) -> Self {
-        Self(params)
-    }
+    const DECLARED: &'static [Declared] = &[Declared { prefixes: &[""], measures: MEASURES }];
 
     fn work(&self, setup: &Setup) -> f64 {
-        f64::from(self.0.web_sessions) * setup.run.duration.as_secs_f64()
+        f64::from(self.web_sessions) * setup.run.duration.as_secs_f64()
     }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        Ok(browse(&self.0, case).into_iter().collect())
+        Ok(browse(self, case).into_iter().collect())
     }
 }
 

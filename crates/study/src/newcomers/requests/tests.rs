@@ -21,7 +21,7 @@ fn finished_run(setup: &Setup, words: &str, mix: SchemeMix, seed: u64) -> Finish
 }
 
 fn run(setup: &Setup, words: &str, mix: SchemeMix, seed: u64) -> Measured {
-    Requests(params(words)).run(&Case { setup, mix, seed }).expect("runs")
+    params(words).run(&Case { setup, mix, seed }).expect("runs")
 }
 
 fn mix(name: &str) -> SchemeMix {
