@@ -1,8 +1,6 @@
 //! All runs of all figures. A run's numbers are kept ([`headstart_study::jobs`]), and two figures
 //! that need the same run share it.
 
-mod cost;
-
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -13,7 +11,6 @@ use headstart_startup::catalogue::Needs;
 use headstart_units::Ratio;
 
 use crate::plan::{MixName, Plan, Scheme};
-use cost::{SetUp, TIMED_SECONDS, Times};
 use headstart_study::carrier::Carriers;
 use headstart_study::estimate::Estimate;
 use headstart_study::jobs::{self, KeyedJob};
@@ -63,8 +60,6 @@ impl Results {
 struct Job<'a> {
     study: &'a PreparedStudy,
     figure: usize,
-    /// Number of the set-up, over all figures.
-    set_up: usize,
     mix: SchemeMix,
     seed: u64,
 }
@@ -87,11 +82,9 @@ pub fn run(
         .collect::<Result<_>>()?;
     let mut jobs: BTreeMap<String, Job> = BTreeMap::new();
     let mut wanted: Vec<Vec<String>> = vec![];
-    let mut set_up = 0;
     for (figure, ((_, plan), setups)) in plans.iter().zip(&setups).enumerate() {
         let mut keys = vec![];
         for (_, study) in setups {
-            set_up += 1;
             let setup = &study.setup;
             let settings = [jobs::settings(setup), jobs::settings(&without_hint(setup))];
             for (scheme, name, seed) in runs_of(plan, setup) {
@@ -107,7 +100,7 @@ pub fn run(
                 let settings = &settings[usize::from(!is_hinted)];
                 let key = jobs::key_of(&study.kind(), settings, mix, seed);
                 keys.push(key.clone());
-                jobs.entry(key.clone()).or_insert(Job { study, figure, set_up, mix, seed });
+                jobs.entry(key.clone()).or_insert(Job { study, figure, mix, seed });
             }
         }
         wanted.push(keys);
@@ -134,24 +127,25 @@ pub fn run(
         .collect())
 }
 
-/// Times some runs, announces the cost of those that are left, and runs them.
+/// Times a run of each figure, of those of middle work, announces the cost of all that are left, and
+/// runs them. A run takes the more time the more its work is, among those of its figure. Timed runs
+/// are kept like any other.
 fn run_estimated(
     store: &JobStore,
     jobs: &[KeyedJob<Job>],
     threads: Option<usize>,
     announce: &dyn Fn(&Estimate) -> Result<()>,
 ) -> Result<Vec<Numbers>> {
-    let times = Mutex::new(Times::default());
-    let spent_in_all = Mutex::new(0.0);
+    // Seconds for each unit of work, by figure.
+    let paces: Mutex<BTreeMap<usize, f64>> = Mutex::default();
     let run = |job: &&Job, _: &RunProgress| {
         let (watch, before) = (Stopwatch::start(), processor_time());
         let numbers = job.study.run(job.mix, job.seed)?;
         let is_real_time = job.study.setup.carrier().is_real_time();
         let spent = processor_time().saturating_sub(before);
         let spent = if is_real_time || spent.is_zero() { watch.elapsed() } else { spent };
-        let seconds = spent.as_secs_f64();
-        *locked(&spent_in_all) += seconds;
-        locked(&times).0.entry(job.set_up).or_insert(seconds * job.study.share());
+        let pace = spent.as_secs_f64() * job.study.share() / job.study.work();
+        locked(&paces).entry(job.figure).or_insert(pace);
         Ok(numbers)
     };
     // A run for which the machine was too busy is run again next time.
@@ -160,38 +154,22 @@ fn run_estimated(
     let left = || jobs::unfinished(store, &jobs).into_iter().map(|number| &jobs[number]);
     let at_once = threads.unwrap_or_else(jobs::all_threads);
 
-    // Keys are hashes: the first run of a set-up is of any scheme.
-    let mut first: BTreeMap<usize, &KeyedJob<&Job>> = BTreeMap::new();
-    for job in left() {
-        first.entry(job.1.set_up).or_insert(job);
+    let mut figures: BTreeMap<usize, Vec<&KeyedJob<&Job>>> = BTreeMap::new();
+    left().for_each(|job| figures.entry(job.1.figure).or_default().push(job));
+    let mut middle = vec![];
+    let mut memory = 0.0_f64;
+    for mut all in figures.into_values() {
+        all.sort_by(|(_, one), (_, other)| one.study.work().total_cmp(&other.study.work()));
+        middle.push(all[all.len() / 2].clone());
+        let most = all.last().map(|(_, job)| Estimate::of(&job.study.setup, at_once as u64).memory);
+        memory = memory.max(most.unwrap_or_default());
     }
-    let set_ups: BTreeMap<usize, SetUp> = first
-        .iter()
-        .map(|(number, (_, job))| (*number, SetUp { figure: job.figure, work: job.study.work() }))
-        .collect();
-    let memory = |job: &Job| Estimate::of(&job.study.setup, at_once as u64).memory;
-    let memory = first.values().map(|(_, job)| memory(job)).fold(0.0, f64::max);
-    let (figures, order) = cost::order(&set_ups);
-    let each = TIMED_SECONDS / order.len().max(1) as f64;
-    let work = Work { runs: order.len(), seconds: TIMED_SECONDS, at_once };
-    let progress = Progress::new("timing a run of each set-up", work);
-    let mut timed = 0;
-    while timed < order.len() {
-        let next = if timed == 0 { figures } else { (timed + 2 * at_once).min(order.len()) };
-        let some: Vec<KeyedJob<&Job>> =
-            order[timed..next].iter().map(|number| first[number].clone()).collect();
-        jobs::run_all(store, &some, threads, &progress, |_| each, run, is_valid)?;
-        timed = next;
-        if *locked(&spent_in_all) > TIMED_SECONDS {
-            break;
-        }
-    }
+    let work = Work { runs: middle.len(), seconds: middle.len() as f64, at_once };
+    let progress = Progress::new("timing a run of each figure", work);
+    jobs::run_all(store, &middle, threads, &progress, |_| 1.0, run, is_valid)?;
 
-    let seconds: BTreeMap<usize, f64> = {
-        let times = locked(&times);
-        set_ups.keys().map(|number| (*number, times.of(*number, &set_ups))).collect()
-    };
-    let seconds_of = |job: &&Job| seconds.get(&job.set_up).copied().unwrap_or_default();
+    let known = locked(&paces).clone();
+    let seconds_of = |job: &&Job| known.get(&job.figure).map_or(0.0, |pace| pace * job.study.work());
     let work = Work { runs: left().count(), seconds: left().map(|(_, job)| seconds_of(job)).sum(), at_once };
     if work.runs > 0 {
         let is_real_time = jobs.iter().any(|(_, job)| job.study.setup.carrier().is_real_time());

@@ -234,7 +234,7 @@ fn announce(args: &ReproduceArgs) -> impl Fn(&Estimate) -> Result<()> {
     let is_large = args.large;
     move |estimate| {
         estimate.check(is_large).or_refuse()?;
-        eprintln!("headstart: {estimate}, from a run of each set-up");
+        eprintln!("headstart: {estimate}, from a run of each figure");
         Ok(())
     }
 }

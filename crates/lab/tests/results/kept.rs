@@ -190,7 +190,7 @@ fn ctrl_c_keeps_the_finished_runs_of_a_paper_and_the_same_command_resumes() {
     let mut left_before = usize::MAX;
     for _ in 0..2 {
         let (code, said) = interrupted(&folder, "reproduce headstart --threads 1 --out out", "reproducing");
-        let announced = said.lines().find(|line| line.contains("from a run of each set-up"));
+        let announced = said.lines().find(|line| line.contains("from a run of each figure"));
         assert!(announced.is_some_and(|line| line.contains(" of processor time and ")), "{said}");
         assert_eq!(code, Some(130), "{said}");
         let last = said.lines().last().unwrap_or_default();
