@@ -16,7 +16,6 @@
 //! # scatter: further points
 //! points = [{ name = "bound", value = { measure = .., scheme = .. }, x-value = { .. } }]
 //! by = "rtt"                          # a line for each value of this option, not for each scheme
-//! rings = "quick"                     # dots: a second family of the same run, as rings
 //! # numbers that the paper prints, as hollow marks; a coordinate that it does not print is ours
 //! paper = [{ scheme = "TCP", x = 90 }, { scheme = "JumpStart", x = 200, y = 0.7, of = "TCP" }]
 //! ```
@@ -82,7 +81,6 @@ struct FigureText {
     y_axis: AxisText,
     schemes: Option<Vec<String>>,
     by: Option<String>,
-    rings: Option<String>,
     #[serde(default)]
     paper: Vec<PrintedMark>,
 }
@@ -161,7 +159,6 @@ pub struct Drawing {
     x_axis: AxisText,
     y_axis: AxisText,
     by: Option<String>,
-    rings: Option<Quantity>,
     printed: Vec<PrintedMark>,
 }
 
@@ -194,7 +191,6 @@ impl Drawing {
                 );
             }
         }
-        ensure!(text.rings.is_none() || text.draw == Kind::Dots, "found `rings` without `dots`");
         ensure!(text.x.is_some() || text.draw != Kind::Lines, "found `lines` without the key `x`");
         ensure!(
             text.x_value.is_some() == (text.draw == Kind::Scatter),
@@ -215,7 +211,7 @@ impl Drawing {
                 bail!("found both or none of `value` and `curves`, expected one of them (`scatter`: `value`)")
             }
         };
-        let (_, value) = curves.first().context("schemes: found none, expected one at least")?;
+        ensure!(!curves.is_empty(), "schemes: found none, expected one at least");
         let x_value =
             text.x_value.map(|text| Quantity::read(text, plan, true)).transpose().context("x-value")?;
         ensure!(text.points.is_empty() || text.draw == Kind::Scatter, "found `points` without `scatter`");
@@ -227,17 +223,6 @@ impl Drawing {
             })
             .collect::<Result<_>>()
             .context("points")?;
-        let rings = match text.rings {
-            Some(measure) => {
-                let rings = value.measuring(&measure);
-                ensure!(
-                    plan.study.measures(&measure),
-                    "rings: found `{measure}`, expected a number that the study gives"
-                );
-                Some(rings)
-            }
-            None => None,
-        };
         for mark in &text.paper {
             for name in [Some(&mark.scheme), mark.of.as_ref()].into_iter().flatten() {
                 ensure!(
@@ -273,7 +258,6 @@ impl Drawing {
             x_axis: text.x_axis,
             y_axis: text.y_axis,
             by: text.by,
-            rings,
             printed: text.paper,
         })
     }
@@ -327,12 +311,6 @@ impl Drawing {
                 Kind::Profile | Kind::Dots => {
                     for (member, x) in members(value, &here) {
                         data.push(datum(without_interval(x), value.measuring(&member).value(&here), label));
-                    }
-                    for (member, x) in self.rings.iter().flat_map(|rings| members(rings, &here)) {
-                        let mut ring =
-                            datum(without_interval(x), value.measuring(&member).value(&here), label);
-                        ring.scheme = format!("{name}{RING_SUFFIX}");
-                        data.push(ring);
                     }
                 }
                 Kind::Distribution => {
@@ -388,7 +366,6 @@ impl Drawing {
             let style = match self.kind {
                 Kind::Lines => Style::line_and_marks(),
                 Kind::Profile => Style::line(),
-                Kind::Dots if name.ends_with(RING_SUFFIX) => Style::marks(Mark::Ring),
                 Kind::Dots => Style::marks(Mark::Dot),
                 Kind::Distribution => Style::steps(),
                 // Several points of a scheme are told apart by their order.
@@ -432,9 +409,6 @@ fn legend_text((option, value): &(String, String)) -> String {
         None => value.clone(),
     }
 }
-
-/// Behind the name of a line of rings.
-const RING_SUFFIX: &str = ": Quick-Start packets";
 
 /// Each value of a swept option, in the order of the plan; one without a name if there is none.
 fn along(axis: Option<&str>, plan: &Plan) -> Vec<Vec<(String, String)>> {
