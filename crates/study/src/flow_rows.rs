@@ -199,6 +199,17 @@ impl Observer for FlowRows {
     }
 }
 
+/// Rows, if any are wanted.
+impl Observer for Option<FlowRows> {
+    fn flow(&mut self, report: &FlowReport) {
+        self.iter_mut().for_each(|rows| rows.flow(report));
+    }
+
+    fn page(&mut self, report: &PageReport) {
+        self.iter_mut().for_each(|rows| rows.page(report));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -72,59 +72,6 @@ impl Observer for Collector {
     }
 }
 
-/// Observes if it is `Some`.
-impl<O: Observer> Observer for Option<O> {
-    fn watches(&self) -> bool {
-        self.as_ref().is_some_and(Observer::watches)
-    }
-
-    fn flow(&mut self, report: &FlowReport) {
-        if let Some(observer) = self {
-            observer.flow(report);
-        }
-    }
-
-    fn message(&mut self, report: &MessageReport) {
-        if let Some(observer) = self {
-            observer.message(report);
-        }
-    }
-
-    fn page(&mut self, report: &PageReport) {
-        if let Some(observer) = self {
-            observer.page(report);
-        }
-    }
-
-    fn focus(&mut self, serial: u64) -> bool {
-        self.as_mut().is_some_and(|observer| observer.focus(serial))
-    }
-
-    fn sender(&mut self, now: Time, trace: &SenderTrace) {
-        if let Some(observer) = self {
-            observer.sender(now, trace);
-        }
-    }
-
-    fn queue(&mut self, now: Time, element: usize, packets: u64, bytes: Bytes) {
-        if let Some(observer) = self {
-            observer.queue(now, element, packets, bytes);
-        }
-    }
-
-    fn element(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
-        if let Some(observer) = self {
-            observer.element(now, element, event, packet);
-        }
-    }
-
-    fn read(&mut self, at: Time, group: u16, bytes: u32) {
-        if let Some(observer) = self {
-            observer.read(at, group, bytes);
-        }
-    }
-}
-
 /// Both observe.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     fn watches(&self) -> bool {
