@@ -22,8 +22,7 @@ mod summary;
 use std::path::Path;
 
 use headstart_net::{Limit, PathPlan};
-use headstart_sim::sizes::Sizes;
-use headstart_sim::{Seed, TcpConfig};
+use headstart_sim::Seed;
 use headstart_startup::{Scheme, catalogue};
 use headstart_study::drawn_paths::path::{DrawnPath, Outcome};
 use headstart_study::drawn_paths::{kinds, path_of};
@@ -156,26 +155,13 @@ fn default_path(seed: u64) -> Vec<DrawnPath> {
     let reference = [30, 60, 80].map(|load| (load, false));
     let cell = |(load, mixed): (u32, bool)| {
         let rate = Rate::from_mbit_per_sec(15);
+        let buffer = Bytes::new(115_000);
+        let plan = PathPlan::dumbbell(rate, Span::from_millis(60), Limit::bytes(buffer));
         DrawnPath {
             text: format!("load={load} {}", if mixed { "beside iw10" } else { "alone" }),
-            plan: PathPlan::dumbbell(rate, Span::from_millis(60), Limit::bytes(Bytes::new(115_000))),
-            rate,
-            buffer: Bytes::new(115_000),
-            change: None,
             load: f64::from(load) / 100.0,
-            sizes: Sizes::Fixed(Bytes::new(100_000)),
-            pages: None,
-            peers: 20,
-            history: 1000,
-            is_poisoned: false,
-            hint: Some(rate),
-            long: 0,
-            long_scheme: "iw10",
-            crossing: None,
             mixed,
-            duration: Span::from_secs(600),
-            tcp: TcpConfig::default(),
-            seed: Seed(seed).child("default"),
+            ..DrawnPath::new(plan, rate, buffer, Seed(seed).child("default"))
         }
     };
     alone.into_iter().chain(mixed).chain(reference).map(cell).collect()

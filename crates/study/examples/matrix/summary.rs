@@ -107,32 +107,17 @@ fn row(
             ratio_of(&mine, &base)
         };
         let text = &paths[path];
-        if let Some(it) = ratio(MEAN) {
-            if it.low > 1.05 {
-                notes.push(format!(
-                    "{name}: mean {:.2} ({:.2} to {:.2}) on {path}: {text}",
-                    it.value, it.low, it.high
-                ));
+        for (what, at, is_beyond, all) in [
+            ("mean", MEAN, (|it| it.low > 1.05) as fn(&Interval) -> bool, &mut means),
+            ("p99", P99, |it| it.low > 1.10, &mut tails),
+            ("long", LONG, |it| it.high < 0.95, &mut longs),
+        ] {
+            let Some(it) = ratio(at) else { continue };
+            if is_beyond(&it) {
+                let Interval { value, low, high } = it;
+                notes.push(format!("{name}: {what} {value:.2} ({low:.2} to {high:.2}) on {path}: {text}"));
             }
-            means.push(it);
-        }
-        if let Some(it) = ratio(P99) {
-            if it.low > 1.10 {
-                notes.push(format!(
-                    "{name}: p99 {:.2} ({:.2} to {:.2}) on {path}: {text}",
-                    it.value, it.low, it.high
-                ));
-            }
-            tails.push(it);
-        }
-        if let Some(it) = ratio(LONG) {
-            if it.high < 0.95 {
-                notes.push(format!(
-                    "{name}: long {:.2} ({:.2} to {:.2}) on {path}: {text}",
-                    it.value, it.low, it.high
-                ));
-            }
-            longs.push(it);
+            all.push(it);
         }
         if mean(&column(LOSS).1).is_some_and(|loss| loss > 0.01) {
             losses.extend(ratio(LOSS));

@@ -7,7 +7,7 @@ use headstart_net::trace::Trace;
 use headstart_net::trace::mobile::{Kind, Mobile};
 use headstart_net::{ElementPlan, Limit, LinkPlan, LinkRate};
 use headstart_sim::Seed;
-use headstart_sim::workload::page::{Fetch, Object};
+use headstart_sim::workload::page::Fetch;
 use headstart_startup::hint::Steps;
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Bytes, Rate, Span, Time};
@@ -41,9 +41,7 @@ pub fn drawn_of_more(number: u64, repeat: u64) -> DrawnPath {
         0 => {
             let mut unit = units(Seed(number).child("more").child("kind"));
             let objects = 1 + (unit() * 29.0) as usize;
-            let mut object =
-                || Object { bytes: Bytes::new(between(2e3, 2e5, unit()) as u64), ..Object::default() };
-            path.pages = Some((vec![(0..objects).map(|_| object()).collect()], Fetch::Multiplexed));
+            path.pages = Some((vec![sets::page(objects, &mut unit)], Fetch::Multiplexed));
         }
         1 => {
             path.hint = path.hint.and_then(|bandwidth| {

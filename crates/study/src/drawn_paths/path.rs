@@ -125,6 +125,32 @@ pub struct Outcome {
 }
 
 impl DrawnPath {
+    /// Twenty peers, flows of 100 kB and nothing else on a path.
+    #[must_use]
+    pub fn new(plan: PathPlan, rate: Rate, buffer: Bytes, seed: Seed) -> Self {
+        Self {
+            text: String::new(),
+            plan,
+            rate,
+            buffer,
+            change: None,
+            load: 0.25,
+            sizes: Sizes::Fixed(Bytes::new(100_000)),
+            pages: None,
+            peers: 20,
+            history: 1000,
+            is_poisoned: false,
+            hint: Some(rate),
+            long: 0,
+            long_scheme: "iw10",
+            crossing: None,
+            mixed: false,
+            duration: Span::from_secs(600),
+            tcp: TcpConfig::default(),
+            seed,
+        }
+    }
+
     /// A run with this scheme, on a path whose routers take part if it needs that.
     #[must_use]
     pub fn run(&self, scheme: Scheme) -> Outcome {

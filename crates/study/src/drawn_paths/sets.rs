@@ -41,9 +41,7 @@ pub fn drawn(set: &str, number: u64, repeat: u64, rates: (f64, f64)) -> DrawnPat
     let objects = 1 + (unit() * 29.0) as usize;
     let pages = (unit() < 0.25).then(|| {
         let fetch = if unit() < 0.5 { Fetch::Persistent(6) } else { Fetch::Parallel(6) };
-        let mut object =
-            || Object { bytes: Bytes::new(between(2e3, 2e5, unit()) as u64), ..Object::default() };
-        (vec![(0..objects).map(|_| object()).collect::<Vec<_>>()], fetch)
+        (vec![page(objects, &mut unit)], fetch)
     });
     let peers = [1, 20, 200, 4000][(unit() * 3.999) as usize];
     let hint = [1.0, 1.0, 10.0, 0.1][(unit() * 3.999) as usize];
@@ -51,34 +49,16 @@ pub fn drawn(set: &str, number: u64, repeat: u64, rates: (f64, f64)) -> DrawnPat
     let factor = (unit() < 0.15).then(|| between(0.1, 10.0, unit()));
     let receive_window = Bytes::new(if unit() < 0.5 { 141_000 } else { 6_000_000 });
 
-    let mean = match &pages {
-        Some((pages, _)) => pages[0].iter().map(|object| object.bytes.get()).sum::<u64>() as f64,
-        None => sizes.mean(),
-    };
+    let mean = mean_bytes(pages.as_ref(), &sizes);
     // Enough flows for a mean, and no more than some ten thousands of packets a run.
     let flows = (1e8 / mean).clamp(60.0, 500.0);
     let seconds = (flows * mean / (rate.as_bytes_per_sec() as f64 * load)).max(2.0);
     let seconds =
         if long > 0 { seconds.min((3e8 / rate.as_bytes_per_sec() as f64).max(2.0)) } else { seconds };
     let duration = Span::from_nanos((seconds * 1e9) as u64);
-    let mut link = LinkPlan { discipline: queue, ..LinkPlan::new(rate, rtt / 2, Limit::bytes(buffer)) };
-    let back = LinkPlan::new(rate, rtt / 2, Limit::bytes(buffer.max(Bytes::new(60_000))));
-    let change = factor.map(|factor| {
-        let other = Rate::from_bytes_per_sec((rate.as_bytes_per_sec() as f64 * factor) as u64);
-        (Time::ZERO + duration / 2, other)
-    });
-    link.changes.extend(change.map(|(at, rate)| (at, LinkChange::Rate(rate))));
-    let mut path = PathPlan::links(link, back);
-    let share = |value: f64| Ratio::new((value * 1e6) as u32, 1_000_000);
-    if loss > 0.0 {
-        // Bursts of four packets on average.
-        let bursts = burst_loss::Params::all_or_nothing(share(loss / 4.0), Ratio::new(1, 4));
-        let each = ElementPlan::loss(share(loss));
-        path.down.push(if in_bursts { ElementPlan::BurstLoss(bursts) } else { each });
-    }
-    if jitter > 0.0 {
-        path.down.push(ElementPlan::jitter(Span::from_nanos((jitter * 1e6) as u64), Order::Kept));
-    }
+    let change = factor.map(|factor| changed(rate, factor, duration));
+    let link = LinkPlan { discipline: queue, ..LinkPlan::new(rate, rtt / 2, Limit::bytes(buffer)) };
+    let plan = links(link, rate, change, (loss, in_bursts), jitter);
     let text = format!(
         "{:.2}Mbit/s {:.2}ms {depth:.2}BDP {}{} loss={:.2}%{} jitter={jitter:.1}ms load={load} {} peers={peers} hint={hint} \
          long={long} change={:.2} rwnd={}k",
@@ -99,24 +79,17 @@ pub fn drawn(set: &str, number: u64, repeat: u64, rates: (f64, f64)) -> DrawnPat
     );
     DrawnPath {
         text,
-        plan: path,
-        rate,
-        buffer,
         change,
         load,
         sizes,
         pages,
         peers,
         history: 100_000,
-        is_poisoned: false,
         hint: Some(Rate::from_bytes_per_sec((rate.as_bytes_per_sec() as f64 * hint) as u64)),
         long,
-        long_scheme: "iw10",
-        crossing: None,
-        mixed: false,
         duration,
         tcp: TcpConfig { receive_window, ecn, ..TcpConfig::default() },
-        seed: if repeat == 0 { seed } else { seed.child("repeat").child(&repeat.to_string()) },
+        ..DrawnPath::new(plan, rate, buffer, repeated(seed, repeat))
     }
 }
 
@@ -157,19 +130,14 @@ pub fn drawn_for_people(set: &str, number: u64, repeat: u64) -> DrawnPath {
     let objects = 2 + (unit() * 28.0) as usize;
     let pages = (unit() < 0.35).then(|| {
         let fetch = if unit() < 0.6 { Fetch::Multiplexed } else { Fetch::Persistent(6) };
-        let mut object =
-            || Object { bytes: Bytes::new(between(2e3, 2e5, unit()) as u64), ..Object::default() };
-        (vec![(0..objects).map(|_| object()).collect::<Vec<_>>()], fetch)
+        (vec![page(objects, &mut unit)], fetch)
     });
     let visits = between(1.0, 30.0, unit());
     let long = u32::from(unit() < 0.33);
     let factor = (unit() < 0.33).then(|| between(0.25, 4.0, unit()));
     let receive_window = Bytes::new(if unit() < 0.3 { 141_000 } else { 6_000_000 });
 
-    let mean = match &pages {
-        Some((pages, _)) => pages[0].iter().map(|object| object.bytes.get()).sum::<u64>() as f64,
-        None => sizes.mean(),
-    };
+    let mean = mean_bytes(pages.as_ref(), &sizes);
     let flows = (1e8 / mean).clamp(60.0, 400.0);
     let bytes_per_sec = rate.as_bytes_per_sec() as f64;
     let mut seconds = (flows * mean / (bytes_per_sec * load)).max(2.0);
@@ -178,23 +146,10 @@ pub fn drawn_for_people(set: &str, number: u64, repeat: u64) -> DrawnPath {
     }
     let duration = Span::from_nanos((seconds * 1e9) as u64);
     let peers = ((seconds * bytes_per_sec * load / mean / visits) as u32).max(1);
-    let mut link = LinkPlan { discipline: queue, ..LinkPlan::new(rate, rtt / 2, Limit::bytes(buffer)) };
+    let change = factor.map(|factor| changed(rate, factor, duration));
+    let link = LinkPlan { discipline: queue, ..LinkPlan::new(rate, rtt / 2, Limit::bytes(buffer)) };
     let up = Rate::from_bits_per_sec((bytes_per_sec * 0.8) as u64);
-    let back = LinkPlan::new(up, rtt / 2, Limit::bytes(buffer.max(Bytes::new(60_000))));
-    let change = factor.map(|factor| {
-        let other = Rate::from_bytes_per_sec((bytes_per_sec * factor) as u64);
-        (Time::ZERO + duration / 2, other)
-    });
-    link.changes.extend(change.map(|(at, rate)| (at, LinkChange::Rate(rate))));
-    let mut plan = PathPlan::links(link, back);
-    if loss > 0.0 {
-        let share = Ratio::new((loss * 1e6) as u32, 1_000_000);
-        plan.down.push(ElementPlan::loss(share));
-    }
-    if jitter > 0.0 {
-        let bound = Span::from_nanos((jitter * 1e6) as u64);
-        plan.down.push(ElementPlan::jitter(bound, Order::Kept));
-    }
+    let plan = links(link, up, change, (loss, false), jitter);
     let what = match (&pages, &sizes) {
         (Some((_, fetch)), _) => format!("page={objects}/{fetch:?}"),
         (None, Sizes::Fixed(bytes)) => format!("size={}", bytes.get()),
@@ -212,23 +167,66 @@ pub fn drawn_for_people(set: &str, number: u64, repeat: u64) -> DrawnPath {
     );
     DrawnPath {
         text,
-        plan,
-        rate,
-        buffer,
         change,
         load,
         sizes,
         pages,
         peers,
         history: 100_000,
-        is_poisoned: false,
         hint: Some(rate),
         long,
-        long_scheme: "iw10",
-        crossing: None,
         mixed,
         duration,
         tcp: TcpConfig { receive_window, several_responses: true, ..TcpConfig::default() },
-        seed: if repeat == 0 { seed } else { seed.child("repeat").child(&repeat.to_string()) },
+        ..DrawnPath::new(plan, rate, buffer, repeated(seed, repeat))
     }
+}
+
+/// Objects of a page.
+pub fn page(count: usize, unit: &mut impl FnMut() -> f64) -> Vec<Object> {
+    let object = |_| Object { bytes: Bytes::new(between(2e3, 2e5, unit()) as u64), ..Object::default() };
+    (0..count).map(object).collect()
+}
+
+fn mean_bytes(pages: Option<&(Vec<Vec<Object>>, Fetch)>, sizes: &Sizes) -> f64 {
+    match pages {
+        Some((pages, _)) => pages[0].iter().map(|object| object.bytes.get()).sum::<u64>() as f64,
+        None => sizes.mean(),
+    }
+}
+
+/// A change to `factor` of the rate in the middle of the run.
+fn changed(rate: Rate, factor: f64, duration: Span) -> (Time, Rate) {
+    let other = Rate::from_bytes_per_sec((rate.as_bytes_per_sec() as f64 * factor) as u64);
+    (Time::ZERO + duration / 2, other)
+}
+
+/// A path of this link and of one back; share of losses, in bursts or not, and ms of jitter.
+fn links(
+    mut link: LinkPlan,
+    back: Rate,
+    change: Option<(Time, Rate)>,
+    (loss, in_bursts): (f64, bool),
+    jitter: f64,
+) -> PathPlan {
+    let back = LinkPlan::new(back, link.delay, Limit::bytes(link.limit.bytes.max(Bytes::new(60_000))));
+    link.changes.extend(change.map(|(at, rate)| (at, LinkChange::Rate(rate))));
+    let mut plan = PathPlan::links(link, back);
+    let share = |value: f64| Ratio::new((value * 1e6) as u32, 1_000_000);
+    if loss > 0.0 {
+        // Bursts of four packets on average.
+        let bursts = burst_loss::Params::all_or_nothing(share(loss / 4.0), Ratio::new(1, 4));
+        let each = ElementPlan::loss(share(loss));
+        plan.down.push(if in_bursts { ElementPlan::BurstLoss(bursts) } else { each });
+    }
+    if jitter > 0.0 {
+        let bound = Span::from_nanos((jitter * 1e6) as u64);
+        plan.down.push(ElementPlan::jitter(bound, Order::Kept));
+    }
+    plan
+}
+
+/// The seed of a repeat: other arrivals and losses.
+fn repeated(seed: Seed, repeat: u64) -> Seed {
+    if repeat == 0 { seed } else { seed.child("repeat").child(&repeat.to_string()) }
 }
