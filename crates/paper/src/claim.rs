@@ -19,6 +19,8 @@
 //! each = { load = ["10 %", "25 %"] }   # the same at each of these values: all of them must hold
 //! ```
 //!
+//! A claim has at most one of these forms besides the plain number.
+//!
 //! | kind | keys |
 //! |---|---|
 //! | a number | `value`; `paper` with `within`, `at-least`, `at-most` or any of them |
@@ -46,13 +48,13 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::quantity::{Quantity, QuantityText, Resamples, Scope, UNKNOWN, check_scheme};
+use super::quantity::{Quantity, QuantityText, Resamples, Scope, UNKNOWN};
 use crate::plan::{Plan, from_toml};
 use crate::run::Results;
-use form::{Form, FormText, Peak, Printed, PrintedTable, check_axis, check_values};
+use form::{Form, Peak, Printed, PrintedTable, check_axis, check_values};
 use headstart_report::statistics::Interval;
 
 #[derive(Deserialize)]
@@ -111,17 +113,11 @@ pub struct Claim {
 struct Test {
     value: Quantity,
     form: Form,
-    kind: Kind,
+    paper: Option<f64>,
+    low: f64,
+    high: f64,
     /// A swept option, and its values at each of which the claim must hold.
     each: Option<(String, Vec<String>)>,
-}
-
-#[derive(Clone, Debug)]
-enum Kind {
-    Number { paper: Option<f64>, low: f64, high: f64 },
-    Order(Vec<String>),
-    Crossing { other: String, axis: String, paper: Option<f64>, low: f64, high: f64 },
-    Peak(Peak),
 }
 
 /// Verdict on a claim, the best first.
@@ -215,9 +211,8 @@ pub fn read(text: &str, plan: &Plan) -> Result<Vec<Claim>> {
 }
 
 impl Claim {
-    fn read(text: ClaimText, plan: &Plan) -> Result<Self> {
-        let is_order = text.order.is_some();
-        let value = Quantity::read(text.value, plan, is_order).context("value")?;
+    fn read(mut text: ClaimText, plan: &Plan) -> Result<Self> {
+        let value = Quantity::read(text.value.clone(), plan, text.order.is_some()).context("value")?;
         ensure!(
             text.within.is_none() || text.paper.is_some(),
             "found the key `within` without `paper`, expected both"
@@ -229,51 +224,14 @@ impl Claim {
         low = text.at_least.unwrap_or(low);
         high = text.at_most.unwrap_or(high);
         let is_bounded = low.is_finite() || high.is_finite();
-        let forms = FormText {
-            trend: text.trend,
-            most: text.most,
-            least: text.least,
-            over_crossing: text.over_crossing,
-            crosses: text.crosses.clone(),
-            along: text.along.clone(),
-            table: text.table,
-        };
-        let form = forms.read(&value, plan)?;
-        ensure!(
-            !matches!(form, Form::Trend { .. } | Form::Extreme { .. } | Form::Table(_))
-                || (text.order.is_none() && text.crosses.is_none() && text.peak.is_none()),
-            "found `trend`, `most`, `least` or `table` with another kind, expected a number"
-        );
-        let crosses = if matches!(form, Form::Crossings { .. }) { None } else { text.crosses };
-        let kind = match (text.order, crosses) {
-            (None, None) if text.peak.is_some() => {
-                ensure!(!is_bounded, "found `peak` with a number, expected one of them");
-                let peak = text.peak.context("peak")?;
-                peak.check(&value, plan).context("peak")?;
-                Kind::Peak(peak)
+        let form = Form::read(&mut text, &value, plan)?;
+        match form {
+            Form::Order(_) | Form::Peak(_) => {
+                ensure!(!is_bounded, "found `order` or `peak` with a number, expected one of them");
             }
-            (Some(_), Some(_)) => bail!("found both `order` and `crosses`, expected one of them"),
-            (Some(order), None) => {
-                ensure!(order.len() > 1, "order: found {} schemes, expected two at least", order.len());
-                ensure!(!is_bounded, "found `order` with a number, expected one of them");
-                order.iter().try_for_each(|scheme| check_scheme(scheme, plan)).context("order")?;
-                Kind::Order(order)
-            }
-            (None, Some(other)) => {
-                check_scheme(&other, plan).context("crosses")?;
-                let axis = text.along.context("found `crosses` without the key `along`")?;
-                ensure!(
-                    plan.axes.iter().any(|(name, _)| *name == axis),
-                    "along: found `{axis}`, expected an option that the plan sweeps"
-                );
-                ensure!(is_bounded, "found `crosses` without a number, expected where");
-                Kind::Crossing { other, axis, paper: text.paper, low, high }
-            }
-            (None, None) => {
-                ensure!(is_bounded, "found no tolerance, expected `within`, `at-least` or `at-most`");
-                Kind::Number { paper: text.paper, low, high }
-            }
-        };
+            Form::Crossing { .. } => ensure!(is_bounded, "found `crosses` without a number, expected where"),
+            _ => ensure!(is_bounded, "found no tolerance, expected `within`, `at-least` or `at-most`"),
+        }
         let each = each(text.each, &value, plan).context("each")?;
         Ok(Self {
             says: text.says,
@@ -282,32 +240,29 @@ impl Claim {
             fitted: text.fitted,
             quick: text.quick,
             unit: text.unit,
-            test: Test { value, form, kind, each },
+            test: Test { value, form, paper: text.paper, low, high, each },
         })
     }
 
     /// The author's number or order, in words; nothing if the paper prints none.
     #[must_use]
     pub fn paper(&self) -> String {
-        match &self.test.kind {
-            Kind::Number { paper, .. } | Kind::Crossing { paper, .. } => {
-                paper.map_or(String::new(), |paper| self.with_unit(&paper.to_string()))
-            }
-            Kind::Order(order) => order.join(" < "),
-            Kind::Peak(peak) => peak.shown(),
+        match &self.test.form {
+            Form::Order(order) => order.join(" < "),
+            Form::Peak(peak) => peak.shown(),
+            _ => self.test.paper.map_or(String::new(), |paper| self.with_unit(&paper.to_string())),
         }
     }
 
     /// The values that are accepted, in words; nothing where that is no range.
     #[must_use]
     pub fn bound(&self) -> String {
-        match &self.test.kind {
-            Kind::Number { low, high, .. } | Kind::Crossing { low, high, .. } => self.with_unit(&match () {
-                () if high.is_infinite() => format!("at least {}", digits(*low)),
-                () if low.is_infinite() => format!("at most {}", digits(*high)),
-                () => format!("{} to {}", digits(*low), digits(*high)),
-            }),
-            Kind::Order(_) | Kind::Peak(_) => String::new(),
+        let Test { low, high, .. } = self.test;
+        match () {
+            () if low.is_infinite() && high.is_infinite() => String::new(),
+            () if high.is_infinite() => self.with_unit(&format!("at least {}", digits(low))),
+            () if low.is_infinite() => self.with_unit(&format!("at most {}", digits(high))),
+            () => self.with_unit(&format!("{} to {}", digits(low), digits(high))),
         }
     }
 
@@ -387,42 +342,25 @@ impl Test {
 
     /// The whole interval is within the bounds.
     fn is_sure(&self, found: &Finding, scope: &Scope<'_>) -> bool {
-        match &self.kind {
-            Kind::Number { low, high, .. } | Kind::Crossing { low, high, .. } => {
-                found.ours.low >= *low && found.ours.high <= *high
-            }
-            Kind::Order(_) | Kind::Peak(_) => {
-                let holds = |scope: &Scope<'_>| self.finding(scope, "").verdict == Verdict::Holds;
-                Resamples::new(scope.results.repeats()).are_sure(scope, holds)
-            }
+        if matches!(self.form, Form::Order(_) | Form::Peak(_)) {
+            let holds = |scope: &Scope<'_>| self.finding(scope, "").verdict == Verdict::Holds;
+            return Resamples::new(scope.results.repeats()).are_sure(scope, holds);
         }
+        found.ours.low >= self.low && found.ours.high <= self.high
     }
 
     /// Of the schemes that it names, each once or more.
     fn schemes(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.value.schemes().collect();
-        match &self.kind {
-            Kind::Order(order) => names.extend(order.iter().map(String::as_str)),
-            Kind::Crossing { other, .. } => names.push(other),
-            Kind::Number { .. } | Kind::Peak(_) => {}
-        }
-        names.extend(self.form.schemes());
-        names
-    }
-
-    /// The number that means that nothing differs, where it compares.
-    fn neutral(&self) -> Option<f64> {
-        self.form.neutral(&self.value)
+        self.value.schemes().chain(self.form.schemes()).collect()
     }
 
     fn finding(&self, scope: &Scope<'_>, unit: &str) -> Finding {
-        match &self.kind {
-            Kind::Number { paper, low, high } => {
-                self.number(self.form.value(&self.value, scope), *paper, *low, *high, unit)
-            }
-            Kind::Crossing { other, axis, paper, low, high } => {
+        match &self.form {
+            Form::Order(order) => self.order(scope, order),
+            Form::Peak(peak) => peak.judge(&self.value, scope, unit),
+            Form::Crossing { other, axis, over: None } => {
                 let ours = scope.crossing(&self.value, other, axis);
-                let mut finding = self.number(ours, *paper, *low, *high, unit);
+                let mut finding = self.number(ours, unit);
                 if finding.verdict == Verdict::Differs {
                     finding.verdict = Verdict::Direction;
                 }
@@ -431,8 +369,7 @@ impl Test {
                 }
                 finding
             }
-            Kind::Order(order) => self.order(scope, order),
-            Kind::Peak(peak) => peak.judge(&self.value, scope, unit),
+            form => self.number(form.value(&self.value, scope), unit),
         }
     }
 
@@ -441,18 +378,19 @@ impl Test {
         is_there(other) && self.value.scheme().is_none_or(is_there)
     }
 
-    fn number(&self, ours: Interval, paper: Option<f64>, low: f64, high: f64, unit: &str) -> Finding {
+    fn number(&self, ours: Interval, unit: &str) -> Finding {
+        let (low, high) = (self.low, self.high);
         let verdict = if ours.value.is_nan() {
             Verdict::NotRun
         } else if (low..=high).contains(&ours.value) {
             Verdict::Holds
         } else {
-            let expected = paper.unwrap_or(match (low.is_finite(), high.is_finite()) {
+            let expected = self.paper.unwrap_or(match (low.is_finite(), high.is_finite()) {
                 (true, true) => f64::midpoint(low, high),
                 (true, false) => low,
                 _ => high,
             });
-            match self.neutral() {
+            match self.form.neutral(&self.value) {
                 Some(neutral) if (expected - neutral) * (ours.value - neutral) > 0.0 => Verdict::Direction,
                 _ => Verdict::Differs,
             }

@@ -15,28 +15,32 @@
 //! factor between ours and the paper's, the exponential of the mean of |ln ours/paper|. `signs` is
 //! the percentage of cells on the paper's side of one.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use super::{Finding, Verdict, digits};
+use super::{ClaimText, Finding, Verdict, digits};
 use crate::plan::{Plan, number_of};
 use crate::quantity::{Quantity, Resamples, Scope, UNKNOWN, check_scheme};
 use headstart_report::figure::HeatMap;
 use headstart_report::statistics::Interval;
 
-/// Rule that makes the claim's number of quantities.
+/// What a claim is about.
 #[derive(Clone, Debug)]
 pub(super) enum Form {
-    /// It is the quantity.
+    /// The quantity.
     Plain,
     /// Kendall's tau along an option.
-    Trend { axis: String },
+    Trend(String),
     /// The largest or the smallest over several schemes.
     Extreme { schemes: Vec<String>, is_most: bool },
-    /// The quotient of two crossings.
-    Crossings { other: String, axis: String, over: String },
+    /// A crossing, or its quotient over that of another scheme.
+    Crossing { other: String, axis: String, over: Option<String> },
     /// One number over all cells of a table.
     Table(Printed),
+    /// Schemes, the smallest first.
+    Order(Vec<String>),
+    /// The place of the largest value.
+    Peak(Peak),
 }
 
 /// A table that the paper prints, and the number by which ours is held against it.
@@ -68,53 +72,61 @@ enum Agreement {
     Signs,
 }
 
-pub(super) struct FormText {
-    pub(super) trend: Option<String>,
-    pub(super) most: Option<Vec<String>>,
-    pub(super) least: Option<Vec<String>>,
-    pub(super) over_crossing: Option<String>,
-    pub(super) crosses: Option<String>,
-    pub(super) along: Option<String>,
-    pub(super) table: Option<Printed>,
-}
-
-impl FormText {
-    pub(super) fn read(self, value: &Quantity, plan: &Plan) -> Result<Form> {
-        if let Some(table) = self.table {
-            let others = [self.trend.is_some(), self.most.is_some(), self.least.is_some()];
-            ensure!(!others.contains(&true), "found `table` with `trend`, `most` or `least`, expected one");
-            table.check(value, plan).context("table")?;
-            return Ok(Form::Table(table));
-        }
-        match (self.trend, self.most, self.least, self.over_crossing) {
-            (None, None, None, None) => Ok(Form::Plain),
-            (Some(axis), None, None, None) => {
-                check_axis(&axis, plan).context("trend")?;
-                Ok(Form::Trend { axis })
-            }
-            (None, Some(schemes), None, None) => extreme(schemes, true, plan).context("most"),
-            (None, None, Some(schemes), None) => extreme(schemes, false, plan).context("least"),
-            (None, None, None, Some(over)) => {
-                check_scheme(&over, plan).context("over-crossing")?;
-                let other = self.crosses.context("found `over-crossing` without the key `crosses`")?;
-                check_scheme(&other, plan).context("crosses")?;
-                let axis = self.along.context("found `crosses` without the key `along`")?;
-                check_axis(&axis, plan).context("along")?;
+impl Form {
+    pub(super) fn read(text: &mut ClaimText, value: &Quantity, plan: &Plan) -> Result<Self> {
+        let keys = [
+            ("trend", text.trend.is_some()),
+            ("most", text.most.is_some()),
+            ("least", text.least.is_some()),
+            ("crosses", text.crosses.is_some()),
+            ("table", text.table.is_some()),
+            ("order", text.order.is_some()),
+            ("peak", text.peak.is_some()),
+        ];
+        let found: Vec<&str> =
+            keys.into_iter().filter(|(_, is_there)| *is_there).map(|(key, _)| key).collect();
+        ensure!(found.len() < 2, "found the keys {}, expected one of them", found.join(" and "));
+        ensure!(
+            text.over_crossing.is_none() || text.crosses.is_some(),
+            "found `over-crossing` without the key `crosses`"
+        );
+        let several = |names: Vec<String>| -> Result<Vec<String>> {
+            ensure!(names.len() > 1, "found {} schemes, expected two at least", names.len());
+            names.iter().try_for_each(|scheme| check_scheme(scheme, plan))?;
+            Ok(names)
+        };
+        Ok(if let Some(axis) = text.trend.take() {
+            check_axis(&axis, plan).context("trend")?;
+            Self::Trend(axis)
+        } else if let Some(names) = text.most.take() {
+            Self::Extreme { schemes: several(names).context("most")?, is_most: true }
+        } else if let Some(names) = text.least.take() {
+            Self::Extreme { schemes: several(names).context("least")?, is_most: false }
+        } else if let Some(other) = text.crosses.take() {
+            let (axis, over) = (text.along.take(), text.over_crossing.take());
+            let axis = axis.context("found `crosses` without the key `along`")?;
+            check_axis(&axis, plan).context("along")?;
+            check_scheme(&other, plan).context("crosses")?;
+            if let Some(over) = &over {
+                check_scheme(over, plan).context("over-crossing")?;
                 ensure!(
                     !value.is_compared(),
                     "found `over-crossing` of a value with `over`, expected one of them"
                 );
-                Ok(Form::Crossings { other, axis, over })
             }
-            _ => bail!("found two of `trend`, `most`, `least` and `over-crossing`, expected one of them"),
-        }
+            Self::Crossing { other, axis, over }
+        } else if let Some(table) = text.table.take() {
+            table.check(value, plan).context("table")?;
+            Self::Table(table)
+        } else if let Some(names) = text.order.take() {
+            Self::Order(several(names).context("order")?)
+        } else if let Some(peak) = text.peak.take() {
+            peak.check(value, plan).context("peak")?;
+            Self::Peak(peak)
+        } else {
+            Self::Plain
+        })
     }
-}
-
-fn extreme(schemes: Vec<String>, is_most: bool, plan: &Plan) -> Result<Form> {
-    ensure!(schemes.len() > 1, "found {} schemes, expected two at least", schemes.len());
-    schemes.iter().try_for_each(|scheme| check_scheme(scheme, plan))?;
-    Ok(Form::Extreme { schemes, is_most })
 }
 
 pub(super) fn check_axis(axis: &str, plan: &Plan) -> Result<()> {
@@ -252,7 +264,7 @@ impl Form {
     fn number(&self, value: &Quantity, scope: &Scope<'_>) -> f64 {
         match self {
             Self::Plain => value.value(scope).value,
-            Self::Trend { axis } => kendall(&along(axis, value, scope)),
+            Self::Trend(axis) => kendall(&along(axis, value, scope)),
             Self::Extreme { schemes, is_most } => {
                 let of = |scheme: &String| {
                     let one = if value.is_compared() { value.over(scheme) } else { value.of(scheme) };
@@ -265,30 +277,36 @@ impl Form {
                 let by = if *is_most { f64::max } else { f64::min };
                 found.into_iter().reduce(by).unwrap_or(f64::NAN)
             }
-            Self::Crossings { other, axis, over } => {
+            Self::Crossing { other, axis, over: Some(over) } => {
                 let at = |value: &Quantity| scope.crossing(value, other, axis).value;
                 at(value) / at(&value.of(over))
             }
             Self::Table(table) => table.number(value, scope),
+            // They have more to say than a number.
+            Self::Crossing { .. } | Self::Order(_) | Self::Peak(_) => f64::NAN,
         }
     }
 
     /// The number that means that nothing differs, where it compares.
     pub(super) fn neutral(&self, value: &Quantity) -> Option<f64> {
         match self {
-            Self::Plain | Self::Extreme { .. } => value.neutral(),
-            Self::Trend { .. } => Some(0.0),
-            Self::Crossings { .. } => Some(1.0),
+            Self::Trend(_) => Some(0.0),
+            Self::Crossing { over: Some(_), .. } => Some(1.0),
             Self::Table(_) => None,
+            _ => value.neutral(),
         }
     }
 
     /// The schemes that it names.
     pub(super) fn schemes(&self) -> Vec<&str> {
         match self {
-            Self::Plain | Self::Trend { .. } | Self::Table(_) => vec![],
-            Self::Extreme { schemes, .. } => schemes.iter().map(String::as_str).collect(),
-            Self::Crossings { other, over, .. } => vec![other, over],
+            Self::Extreme { schemes, .. } | Self::Order(schemes) => {
+                schemes.iter().map(String::as_str).collect()
+            }
+            Self::Crossing { other, over, .. } => {
+                [other].into_iter().chain(over).map(String::as_str).collect()
+            }
+            Self::Plain | Self::Trend(_) | Self::Table(_) | Self::Peak(_) => vec![],
         }
     }
 }
