@@ -5,12 +5,17 @@ use crate::run::Results;
 use crate::{plan, quantity};
 use headstart_study::study::Numbers;
 
+fn claim(text: &str, plan: &Plan) -> Result<Claim> {
+    Ok(read(&format!("[[claim]]\nsays = \"it\"\nsource = \"there\"\n{text}"), plan)?.remove(0))
+}
+
+fn small_plan() -> Plan {
+    plan::tests::plan(quantity::tests::PLAN, false).expect("fine")
+}
+
 fn judge(text: &str) -> Finding {
-    let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
-    let results = quantity::tests::made_up(&plan);
-    let head = "[[claim]]\nsays = \"it\"\nsource = \"there\"\n";
-    let claims = read(&format!("{head}{text}"), &plan).expect(text);
-    claims[0].judge(&plan, &results, 0)
+    let plan = small_plan();
+    claim(text, &plan).expect(text).judge(&plan, &quantity::tests::made_up(&plan), 0)
 }
 
 // Times in the made-up results: TCP 410, 500, 950 and TCP-10 210, 320, 950 at 10, 20, 30 %.
@@ -59,7 +64,7 @@ fn crossings_are_found_or_reported_as_missing() {
 
 #[test]
 fn a_crossing_at_another_place_keeps_its_direction() {
-    let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
+    let plan = small_plan();
     // Half of TCP's time at 10 %, 60 % of it at 20 %, a third more at 30 %: level at 20 + 10 * 0.4
     // / (0.4 + 1/3) = 25.5 %.
     let times = [400.0, 200.0, 500.0, 300.0, 900.0, 1200.0];
@@ -69,17 +74,16 @@ fn a_crossing_at_another_place_keeps_its_direction() {
         [("paper = 25\nwithin = 1", Verdict::Holds), ("paper = 50\nwithin = 10", Verdict::Direction)]
     {
         let text = format!(
-            "[[claim]]\nsays = \"it\"\nsource = \"there\"\nvalue = {{ measure = \"mean\", scheme = \"TCP-10\" }}\n\
-             crosses = \"TCP\"\nalong = \"load\"\n{rest}"
+            "value = {{ measure = \"mean\", scheme = \"TCP-10\" }}\ncrosses = \"TCP\"\nalong = \"load\"\n{rest}"
         );
-        let claim = read(&text, &plan).expect(&text).remove(0);
+        let claim = claim(&text, &plan).expect(&text);
         assert_eq!(claim.judge(&plan, &results, 0).verdict, verdict, "{rest}");
     }
 }
 
 #[test]
 fn mistakes_are_reported() {
-    let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
+    let plan = small_plan();
     for (text, part) in [
         ("paper = 50", "no tolerance"),
         ("within = 5", "without `paper`"),
@@ -89,8 +93,7 @@ fn mistakes_are_reported() {
         ("paper = 5\nwithin = 1\nreason = \"x\"", "unknown field `reason`"),
         ("paper = 5\nwithin = 1\nquick = \"maybe\"", "unknown variant `maybe`"),
     ] {
-        let text = format!("[[claim]]\nsays = \"it\"\nsource = \"there\"\n{REDUCTION}{text}");
-        let error = format!("{:#}", read(&text, &plan).expect_err(&text));
+        let error = format!("{:#}", claim(&format!("{REDUCTION}{text}"), &plan).expect_err(text));
         assert!(error.contains(part), "{text}: {error}");
     }
 }
@@ -106,17 +109,14 @@ fn three_digits_are_shown() {
 
 #[test]
 fn the_outcome_on_record_is_what_the_keys_of_a_claim_say() {
-    let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
+    let plan = small_plan();
     for (rest, full, quick) in [
         ("", Outcome::Holds, Outcome::Holds),
         ("differs = \"who knows\"", Outcome::Differs, Outcome::Differs),
         ("differs = \"who knows\"\nquick = \"holds\"", Outcome::Differs, Outcome::Holds),
         ("quick = \"not-run\"", Outcome::Holds, Outcome::NotRun),
     ] {
-        let text = format!(
-            "[[claim]]\nsays = \"it\"\nsource = \"there\"\n{REDUCTION}paper = 50\nwithin = 2\n{rest}"
-        );
-        let claim = read(&text, &plan).expect(&text).remove(0);
+        let claim = claim(&format!("{REDUCTION}paper = 50\nwithin = 2\n{rest}"), &plan).expect(rest);
         assert_eq!((claim.recorded(false), claim.recorded(true)), (full, quick), "{rest}");
     }
 }
@@ -162,11 +162,10 @@ fn a_table_is_judged_over_all_its_cells() {
     let results = Results::new(&plan, 2, runs.collect());
     let judge = |by: &str, paper: &str, bound: &str| {
         let text = format!(
-            "[[claim]]\nsays = \"it\"\nsource = \"there\"\nvalue = {{ measure = \"mean\", scheme = \"TCP-10\", over = {{ scheme = \"TCP\" }} }}\n\
-             {bound}\ntable = {{ rows = \"load\", columns = \"buffer\", by = \"{by}\", paper = {paper} }}"
+            "value = {{ measure = \"mean\", scheme = \"TCP-10\", over = {{ scheme = \"TCP\" }} }}\n{bound}\ntable = {{ rows = \"load\", columns = \"buffer\", by = \"{by}\", paper = {paper} }}"
         );
-        let claims = read(&text, &plan).map_err(|error| format!("{error:#}"))?;
-        Ok::<_, String>(claims[0].judge(&plan, &results, 0))
+        let claim = claim(&text, &plan).map_err(|error| format!("{error:#}"))?;
+        Ok::<_, String>(claim.judge(&plan, &results, 0))
     };
     let same = "[[0.5, 0.5], [2, 0.5], [2, 2]]";
     // Twice as large in one cell, half in another, and one is not significant.
@@ -199,9 +198,8 @@ fn a_trend_is_the_share_of_pairs_that_rise_less_those_that_fall() {
     assert_eq!(with("TCP", "at-most = 0").verdict, Verdict::Differs);
     assert_eq!(with("TCP", "at-least = 2").verdict, Verdict::Direction);
     let none = "value = { measure = \"mean\", scheme = \"TCP\" }\ntrend = \"size\"\nat-least = 0";
-    let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
-    let text = format!("[[claim]]\nsays = \"it\"\nsource = \"there\"\n{none}");
-    let error = format!("{:#}", read(&text, &plan).expect_err("no such axis"));
+    let plan = small_plan();
+    let error = format!("{:#}", claim(none, &plan).expect_err("no such axis"));
     assert!(error.contains("trend") && error.contains("expected an option that the plan sweeps"), "{error}");
 }
 
@@ -242,23 +240,19 @@ fn a_quotient_of_crossings_is_a_number() {
     let seeds = times.iter().flatten().flat_map(|time| [*time, *time]);
     let runs = seeds.map(|time| Numbers::from([("mean".to_owned(), time)])).collect();
     let results = Results::new(&plan, 2, runs);
-    let text = "[[claim]]\nsays = \"it\"\nsource = \"there\"\nvalue = { measure = \"mean\", scheme = \"JumpStart\" }\n\
-                crosses = \"TCP\"\nalong = \"load\"\nover-crossing = \"TCP-10\"\npaper = 1.67\nwithin = 0.01";
-    let claim = read(text, &plan).expect("fine").remove(0);
-    let found = claim.judge(&plan, &results, 0);
+    let text = "value = { measure = \"mean\", scheme = \"JumpStart\" }\ncrosses = \"TCP\"\nalong = \"load\"\nover-crossing = \"TCP-10\"\npaper = 1.67\nwithin = 0.01";
+    let found = claim(text, &plan).expect("fine").judge(&plan, &results, 0);
     assert_eq!((found.verdict, found.shown.as_str()), (Verdict::Holds, "1.67"));
     let without = text.replace("crosses = \"TCP\"\n", "");
-    let error = format!("{:#}", read(&without, &plan).expect_err("no place to look for"));
+    let error = format!("{:#}", claim(&without, &plan).expect_err("no place to look for"));
     assert!(error.contains("`over-crossing` without the key `crosses`"), "{error}");
 }
 
 #[test]
 fn an_outcome_that_depends_on_the_seeds_is_undecided_in_the_cut_down_run_alone() {
-    let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
-    let text = format!(
-        "[[claim]]\nsays = \"it\"\nsource = \"there\"\n{REDUCTION}paper = 50\nwithin = 2\nquick = \"undecided\""
-    );
-    let claim = read(&text, &plan).expect(&text).remove(0);
+    let plan = small_plan();
+    let text = format!("{REDUCTION}paper = 50\nwithin = 2\nquick = \"undecided\"");
+    let claim = claim(&text, &plan).expect(&text);
     for verdict in [Verdict::Holds, Verdict::Wide, Verdict::Differs] {
         assert_eq!(claim.outcome(verdict, true), Outcome::Undecided);
         assert_ne!(claim.outcome(verdict, false), Outcome::Undecided);
