@@ -15,6 +15,7 @@
 //! curves = [{ name = "hint 1.0", value = { measure = .., scheme = .. } }]
 //! # scatter: further points
 //! points = [{ name = "bound", value = { measure = .., scheme = .. }, x-value = { .. } }]
+//! each = { size = ["70 kB", "2 MB"] } # a figure for each of these values, which ends its name
 //! by = "rtt"                          # a line for each value of this option, not for each scheme
 //! # numbers that the paper prints, as hollow marks; a coordinate that it does not print is ours
 //! paper = [{ scheme = "TCP", x = 90 }, { scheme = "JumpStart", x = 200, y = 0.7, of = "TCP" }]
@@ -55,9 +56,10 @@ struct FiguresText {
 /// # Errors
 /// With line, key, found and expected.
 pub fn read(text: &str, plan: &Plan) -> Result<Vec<Drawing>> {
-    from_toml::<FiguresText>(text)?
-        .figure
+    let figures = from_toml::<FiguresText>(text)?.figure;
+    figures
         .into_iter()
+        .flat_map(FigureText::each)
         .enumerate()
         .map(|(number, figure)| Drawing::read(figure, plan).with_context(|| format!("figure {}", number + 1)))
         .collect()
@@ -80,9 +82,30 @@ struct FigureText {
     x_axis: AxisText,
     y_axis: AxisText,
     schemes: Option<Vec<String>>,
+    #[serde(default)]
+    each: BTreeMap<String, Vec<toml::Value>>,
     by: Option<String>,
     #[serde(default)]
     paper: Vec<PrintedMark>,
+}
+
+impl FigureText {
+    /// The figure, or one for each value of the first option of `each`.
+    fn each(mut self) -> Vec<Self> {
+        let Some((option, values)) = std::mem::take(&mut self.each).pop_first() else { return vec![self] };
+        let at = |value: toml::Value| {
+            let mut one = self.clone();
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let plain = text.replace(|c: char| !c.is_ascii_alphanumeric(), "").to_ascii_lowercase();
+            one.name = format!("{}-{plain}", one.name);
+            one.caption = format!("{} Here: {}.", one.caption, legend_text(&(option.clone(), text)));
+            for quantity in one.value.iter_mut().chain(one.curves.iter_mut().map(|curve| &mut curve.value)) {
+                quantity.fix(&option, &value);
+            }
+            one
+        };
+        values.into_iter().map(at).collect()
+    }
 }
 
 /// A number that the paper prints, of a scheme or curve of the figure.
@@ -489,6 +512,21 @@ mod tests {
             .replace("x-value = { measure = \"capacity.absolute\" }\n", "x = \"load\"\n");
         let refused = read(&lines, &plan).expect_err("points belong to a scatter");
         assert!(format!("{refused:#}").contains("found `points` without `scatter`"), "{refused:#}");
+    }
+
+    #[test]
+    fn a_figure_is_drawn_at_each_of_several_values() {
+        let figure = format!(
+            "{PLAN}\n[[figure]]\nname = \"times\"\ncaption = \"Times.\"\ndraw = \"distribution\"\n\
+             value = {{ measure = \"mean\" }}\neach = {{ load = [\"10 %\", \"20 %\"] }}\ny-axis = {{}}"
+        );
+        let plan = plan(&figure, false).expect("a plan");
+        let drawings = read(&figure, &plan).expect("figures");
+        let names: Vec<&str> = drawings.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["times-10", "times-20"]);
+        assert_eq!(drawings[1].caption, "Times. Here: load 20 %.");
+        // TCP takes 500 at 20 % of load, with either seed.
+        assert_eq!(drawings[1].data(&plan, &made_up(&plan), 0)[0].x.value, 500.0);
     }
 
     #[test]

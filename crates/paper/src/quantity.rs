@@ -62,6 +62,13 @@ pub struct QuantityText {
     shown_as: Option<ShownAs>,
 }
 
+impl QuantityText {
+    /// Sets the value of a swept option.
+    pub(super) fn fix(&mut self, option: &str, value: &toml::Value) {
+        self.at.insert(option.to_owned(), value.clone());
+    }
+}
+
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OverText {
