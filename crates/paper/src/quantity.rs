@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `measure` | a number of a run ([`headstart_study::study`]), or `capacity.RULE`, see below |
 //! | `scheme`, `mix`, `at` | whose, in which mixture, at which values of the swept options |
-//! | `across` | `mean`, `min` or `max` over the points that `at` leaves open |
+//! | `across` | `mean` or `max` over the points that `at` leaves open |
 //! | `statistic` | of seeds: `mean` (default), `median`, `p90`, `p95`, `p99`, `max`, `deviation` |
 //! | `over` | what it is divided by: the same, but for the keys given here |
 //! | `as` | `ratio` q (default), `change` 100 (q - 1) %, `reduction` 100 (1 - q) %, `difference` |
@@ -85,8 +85,6 @@ struct OverText {
 pub enum Across {
     /// Their mean.
     Mean,
-    /// The smallest.
-    Min,
     /// The largest.
     Max,
 }

@@ -101,10 +101,10 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// Payload that an end sends.
+    /// Payload that both ends send.
     #[must_use]
-    pub fn payload(&self, from: Side) -> Bytes {
-        self.units.iter().filter(|unit| unit.from == from).map(|unit| unit.bytes).sum()
+    pub fn payload(&self) -> Bytes {
+        self.units.iter().map(|unit| unit.bytes).sum()
     }
 
     /// Number of the epoch of each unit, from zero. Of a sequential connection an epoch is
@@ -128,18 +128,12 @@ impl Vector {
     }
 }
 
-/// Vectors for a run of `duration` in which both ends together offer `payload`. As many of
-/// `vectors` are used as that takes, repeated if there are too few. Their starts are spread out or
-/// compressed so that they fill the duration.
+/// Vectors for a run of `duration` whose weights are `amount` in all; one of zero counts as a byte.
+/// As many of `vectors` are used as that takes, repeated if there are too few. Their starts are
+/// spread out or compressed so that they fill the duration.
 ///
-/// The offered payload is the same for every seed, to within the last vector.
-#[must_use]
-pub fn offered(vectors: impl Iterator<Item = Vector>, payload: Bytes, duration: Span) -> Vec<Vector> {
-    offered_by(vectors, payload, duration, |vector| vector.units.iter().map(|unit| unit.bytes).sum())
-}
-
-/// As [`offered`], with weights in place of payloads; a weight of zero counts as a byte.
-pub fn offered_by(
+/// The amount is the same for every seed, to within the last vector.
+pub fn offered(
     vectors: impl Iterator<Item = Vector>,
     amount: Bytes,
     duration: Span,
@@ -199,13 +193,13 @@ mod tests {
         let seconds = |vectors: &[Vector]| -> Vec<u64> {
             vectors.iter().map(|vector| vector.start.as_nanos() / 1_000_000_000).collect()
         };
-        let two = offered(three(), Bytes::new(150), Span::from_secs(30));
+        let two = offered(three(), Bytes::new(150), Span::from_secs(30), Vector::payload);
         assert_eq!(seconds(&two), [0, 20], "two of three, and the last gap is like the one before it");
-        let seven = offered(three(), Bytes::new(700), Span::from_secs(30));
+        let seven = offered(three(), Bytes::new(700), Span::from_secs(30), Vector::payload);
         assert_eq!(seven.len(), 7, "again from the beginning");
         assert!(seven.is_sorted_by_key(|vector| vector.start));
         assert!(seconds(&seven).iter().all(|second| *second < 30));
-        assert!(offered(std::iter::empty(), Bytes::new(1), Span::from_secs(1)).is_empty());
-        assert!(offered(three(), Bytes::ZERO, Span::from_secs(1)).is_empty());
+        assert!(offered(std::iter::empty(), Bytes::new(1), Span::from_secs(1), Vector::payload).is_empty());
+        assert!(offered(three(), Bytes::ZERO, Span::from_secs(1), Vector::payload).is_empty());
     }
 }

@@ -195,13 +195,13 @@ fn drawn(options: &ConnectionVectorParams, setup: &Setup, seed: Seed) -> Vec<Vec
     let (duration, config) = (setup.run.duration, chain::tcp(setup));
     let amount: Bytes = setup.path.rate * setup.workload.load * duration * 2;
     let weight = |vector: &Vector| match options.load_counts {
-        LoadCounts::Payload => vector.units.iter().map(|unit| unit.bytes).sum(),
+        LoadCounts::Payload => vector.payload(),
         LoadCounts::Link => carried(vector, &config),
     };
     let spec = WebSpec::default();
     match &options.vectors {
-        Some(file) => vectors::offered_by(file.vectors.iter().cloned(), amount, duration, weight),
-        None => vectors::offered_by(WebVectors::new(spec, seed.child("vectors")), amount, duration, weight),
+        Some(file) => vectors::offered(file.vectors.iter().cloned(), amount, duration, weight),
+        None => vectors::offered(WebVectors::new(spec, seed.child("vectors")), amount, duration, weight),
     }
 }
 

@@ -26,7 +26,10 @@ pub mod trace_folder;
 use clap::{Args, ValueEnum};
 use headstart_sim::peer_address;
 use headstart_startup::history::{FixedHash, MemoryStore, Record, RecordUpdate, Store};
-use headstart_units::Time;
+use headstart_units::{Rate, Span, Time};
+
+use crate::setup::Setup;
+use drift::Drift;
 
 /// Source of records.
 #[derive(Args, Clone, Debug)]
@@ -68,4 +71,16 @@ pub fn last_record(histories: &mut [MemoryStore], group: u16) -> Option<Record> 
     let (known, lease) = history.open(peer_address(0));
     history.close(lease, RecordUpdate::Keep);
     known.map(|known| known.record)
+}
+
+/// Record that a connection would have made of the path before it drifted.
+#[must_use]
+pub fn record_of(setup: &Setup, drift: Drift) -> Record {
+    let tcp = setup.tcp();
+    let payload = tcp.mss.get() as f64 / (tcp.mss + tcp.header).get() as f64;
+    let btl_bw = setup.bottleneck().as_bytes_per_sec() as f64 * payload / drift.rate;
+    let btl_bw = Rate::from_bytes_per_sec(btl_bw as u64);
+    let rt_prop = Span::from_micros((setup.rtt().as_secs_f64() / drift.rtt * 1e6) as u64);
+    let window = btl_bw * rt_prop;
+    Record { btl_bw, rt_prop, window, ..Record::default() }
 }

@@ -2,9 +2,7 @@
 
 pub mod address;
 pub mod attack;
-pub mod carrier;
 pub mod choices;
-pub mod environment;
 pub mod path;
 pub mod presets;
 pub mod routers;
@@ -30,12 +28,10 @@ pub use headstart_net::QueueDiscipline;
 
 pub use address::{address, destination};
 pub use attack::AttackName;
-pub use carrier::{CryptoName, TransportName};
 pub use choices::{
-    AckName, BASES, DetectionName, LaterName, OPENERS, PACINGS, PROBES, RouterName, choice_name, discipline,
-    name_of, one_of, usual_buffer,
+    AckName, BASES, CryptoName, DetectionName, Environment, LaterName, OPENERS, PACINGS, PROBES, RouterName,
+    TransportName, choice_name, discipline, name_of, one_of, usual_buffer,
 };
-pub use environment::Environment;
 pub use path::UpOptions;
 pub use presets::PathPreset;
 pub use routers::RouterOptions;

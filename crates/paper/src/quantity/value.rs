@@ -96,7 +96,6 @@ impl Quantity {
         let across = self.across?;
         let fold = |values: &[f64]| match across {
             Across::Mean => mean(values).unwrap_or(f64::NAN),
-            Across::Min => values.iter().copied().fold(f64::NAN, f64::min),
             Across::Max => values.iter().copied().fold(f64::NAN, f64::max),
         };
         let pooled: Vec<f64> = combined.iter().map(|sample| sample.pooled).collect();

@@ -203,7 +203,7 @@ mod tests {
         let sent = Wait::Sent(micros(70_000));
         assert_eq!(waits, [Wait::None, received(5000), sent, received(1), received(1)]);
         assert_eq!(one.epochs(), [0, 0, 1, 2, 2]);
-        assert_eq!(one.payload(Side::Acceptor), Bytes::new(8612));
+        assert_eq!(one.payload(), Bytes::new(8612 + 610));
         assert!(other.is_concurrent);
         assert_eq!(other.units[1].wait, Wait::Sent(micros(2500)));
         assert_eq!(other.epochs(), [0, 1, 2]);

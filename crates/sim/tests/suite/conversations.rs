@@ -203,7 +203,7 @@ fn all_data_is_delivered_under_every_scheme() {
     let duration = Span::from_secs(20);
     let vectors = || {
         let web = WebVectors::new(WebSpec { largest: Bytes::new(300_000), ..WebSpec::default() }, Seed(9));
-        vectors::offered(web.map(short), Bytes::new(12_000_000), duration)
+        vectors::offered(web.map(short), Bytes::new(12_000_000), duration, Vector::payload)
     };
     // Quiet times of seconds would be cut off at the end.
     fn short(mut vector: Vector) -> Vector {

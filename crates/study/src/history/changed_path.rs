@@ -14,12 +14,11 @@ use headstart_sim::workload::Workload;
 use headstart_sim::workload::long::{Listed, Start as Begin};
 use headstart_sim::workload::replay::{From, Message, Replay};
 use headstart_startup::Startup as _;
-use headstart_startup::history::Record;
-use headstart_units::{Bytes, Rate, Ratio, Span, Time};
+use headstart_units::{Bytes, Ratio, Span, Time};
 
 use super::drift::{Drift, drift};
 use super::flow_events::FlowEvents;
-use super::{RecordParams, Records, history_of, last_record};
+use super::{RecordParams, Records, history_of, last_record, record_of};
 use crate::carrier::{Detail, Run, RunResult, attempts};
 use crate::setup::{Setup, TESTED};
 use crate::study::{Case, Declared, Measure, Measured, Study, percent};
@@ -138,21 +137,6 @@ fn single(setup: &Setup) -> Box<dyn Workload> {
     let bytes = Bytes::new(setup.mean_bytes() as u64);
     let start = Begin { at: Time::ZERO, group: TESTED, class: 0, bytes, size_known: false };
     Box::new(Listed::new(vec![start], setup.opener()))
-}
-
-/// The payload rate of a path: the upper bound of a delivery rate.
-fn payload_rate(setup: &Setup) -> f64 {
-    let tcp = setup.tcp();
-    setup.bottleneck().as_bytes_per_sec() as f64 * tcp.mss.get() as f64 / (tcp.mss + tcp.header).get() as f64
-}
-
-/// Record that a connection would have made of the path before it drifted.
-fn record_of(setup: &Setup, drift: Drift) -> Record {
-    let rt_prop = setup.rtt().as_secs_f64() / drift.rtt;
-    let btl_bw = Rate::from_bytes_per_sec((payload_rate(setup) / drift.rate) as u64);
-    let rt_prop = Span::from_micros((rt_prop * 1e6) as u64);
-    let window = btl_bw * rt_prop;
-    Record { btl_bw, rt_prop, window, ..Record::default() }
 }
 
 fn numbers(setup: &Setup, flow: &FlowEvents, dropped: u64, drift: Drift) -> Result<Vec<(String, f64)>> {

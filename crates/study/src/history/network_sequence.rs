@@ -21,14 +21,14 @@ use headstart_sim::workload::Opener;
 use headstart_sim::workload::replay::{From, Replay};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::history::Record;
-use headstart_units::{Bytes, Rate, Ratio, Span, Time};
+use headstart_units::{Bytes, Ratio, Time};
 
 use super::application::{FIRST_SCREEN, SESSION, first_screen, session};
-use super::drift::drift;
+use super::drift::{Drift, drift};
 use super::flow_events::{FlowEvents, Start};
 use super::networks::{NetworkPath, Rates, SCENES};
 use super::trace_folder::TraceFolder;
-use super::{RecordParams, Records, history_of, last_record};
+use super::{RecordParams, Records, history_of, last_record, record_of};
 use crate::carrier::{Detail, Run};
 use crate::setup::{SchemeMix, Setup, TESTED, reference};
 use crate::study::{Case, Declared, Measure, Measured, Study, percent};
@@ -141,11 +141,8 @@ impl NetworkSequence {
                         let seed = seed.child(&format!("visit {visit}"));
                         let record = match options.records.records {
                             Records::Previous => left,
-                            Records::Drawn => {
-                                let drift = drift(seed);
-                                Some(record_of(&here, drift.rate, drift.rtt))
-                            }
-                            Records::Exact => Some(record_of(&here, 1.0, 1.0)),
+                            Records::Drawn => Some(record_of(&here, drift(seed))),
+                            Records::Exact => Some(record_of(&here, Drift { rate: 1.0, rtt: 1.0 })),
                         };
                         let (visit, after) = run_visit(&here, tested, record, options.responses, seed)?;
                         left = after.or(left);
@@ -171,17 +168,6 @@ fn means_of(visits: &[Visit]) -> Visit {
 /// Time of a visit's first screen.
 fn screen_of(visit: &Visit) -> f64 {
     visit.iter().find(|(name, _)| name == "aft").map_or(f64::NAN, |(_, value)| *value)
-}
-
-/// Record that a connection would have made of the scene before it drifted.
-fn record_of(setup: &Setup, rate: f64, rtt: f64) -> Record {
-    let tcp = setup.tcp();
-    let payload = tcp.mss.get() as f64 / (tcp.mss + tcp.header).get() as f64;
-    let btl_bw = setup.bottleneck().as_bytes_per_sec() as f64 * payload / rate;
-    let btl_bw = Rate::from_bytes_per_sec(btl_bw as u64);
-    let rt_prop = Span::from_micros((setup.rtt().as_secs_f64() / rtt * 1e6) as u64);
-    let window = btl_bw * rt_prop;
-    Record { btl_bw, rt_prop, window, ..Record::default() }
 }
 
 fn run_visit(

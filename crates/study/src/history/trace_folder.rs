@@ -2,10 +2,6 @@
 
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::Arc;
-
-use headstart_host::{read_at_most, without_mark};
-use headstart_net::{Trace, trace};
 
 use crate::options::TraceFile;
 
@@ -36,11 +32,7 @@ impl FromStr for TraceFolder {
             .iter()
             .map(|path| {
                 let name = path.display().to_string();
-                let bytes = read_at_most(path, trace::MAX_BYTES);
-                let bytes = bytes.map_err(|error| format!("cannot read {name}: {error}"))?;
-                let bytes = without_mark(&bytes).map_err(|error| format!("{name}: {error}"))?;
-                let trace = Trace::from_bytes(bytes).map_err(|error| format!("{name}: {error}"))?;
-                Ok(TraceFile { name, trace: Arc::new(trace) })
+                name.parse().map_err(|error| format!("{name}: {error}"))
             })
             .collect::<Result<_, String>>()?;
         if traces.is_empty() {

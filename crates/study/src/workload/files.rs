@@ -1,12 +1,11 @@
 //! Flow sizes and arrivals from the user's CSV files. `docs/data.md` defines the formats.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read as _;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use headstart_host::without_mark;
+use headstart_host::read_text_at_most;
 use headstart_sim::sizes::Sizes;
 use headstart_units::hash::{FNV128, fnv128};
 use headstart_units::{Bytes, Span, Time};
@@ -21,7 +20,7 @@ const MAX_BYTES: u64 = 1_000_000_000_000;
 const LATEST: f64 = 1e6;
 
 struct Cap {
-    bytes: u64,
+    bytes: usize,
     lines: usize,
 }
 
@@ -89,20 +88,8 @@ impl FromStr for ArrivalFile {
 
 /// A file's text and hash; reading stops at the cap.
 fn read(name: &str, cap: &Cap) -> Result<(String, u128), String> {
-    let mut bytes = vec![];
-    let file = File::open(name).map_err(|error| format!("{name}: cannot read it: {error}"))?;
-    let limit = cap.bytes + 1;
-    file.take(limit).read_to_end(&mut bytes).map_err(|error| format!("{name}: cannot read it: {error}"))?;
-    if bytes.len() as u64 == limit {
-        return Err(format!("{name}: found more than {} bytes, expected at most that", cap.bytes));
-    }
-    let hash = fnv128(FNV128, bytes.iter().copied());
-    let bytes = without_mark(&bytes).map_err(|error| format!("{name}: {error}"))?;
-    let text = String::from_utf8(bytes.to_vec()).map_err(|error| {
-        let line =
-            error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
-        format!("{name}, line {}: found bytes that are no UTF-8, expected text", line + 1)
-    })?;
+    let text = read_text_at_most(Path::new(name), cap.bytes).map_err(|error| format!("{name}: {error}"))?;
+    let hash = fnv128(FNV128, text.bytes());
     Ok((text, hash))
 }
 
