@@ -65,7 +65,7 @@ _UNITS = {
     "_s": ("ns", 10**9),
 }
 # Options whose values contain commas: a list of them is separated by semicolons in a sweep.
-_WITH_COMMAS = {"schemes", "burst_loss", "rcp_gains", "policer", "flows", "plan"}
+_WITH_COMMAS = {"schemes", "burst_loss", "policer", "flows", "plan"}
 # Steps of units: a double is taken for the nearest multiple of one.
 _STEPS = {"bit/s": "1", "ns": "1", "%": "0.0001"}
 # Their own names end as if in a unit: as a number they are shares.

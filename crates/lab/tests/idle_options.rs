@@ -125,11 +125,6 @@ fn the_reason_holds_where_one_of_two_conditions_is_met() {
             "--router-extras none",
             "without --routers extreme and a scheme that",
         ),
-        (
-            "--routers rcp --schemes iw10",
-            "--rcp-gains 80%,10%",
-            "without --routers rcp and a scheme that asks",
-        ),
         ("--pages archive2014 --size internet", "--cap 30kB", "without flows of a distribution of sizes"),
     ] {
         if !is_built(race) {

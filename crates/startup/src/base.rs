@@ -25,10 +25,6 @@ pub enum Kind {
     CubicLinux,
     /// CUBIC that emulates two connections, as Google QUIC's does.
     CubicPair,
-    /// Google QUIC's CUBIC, for one connection.
-    CubicGoogle,
-    /// Google QUIC's CUBIC that emulates two connections, as its default is.
-    CubicGooglePair,
 }
 
 /// A base controller, independent of the start-up scheme before it.
@@ -59,8 +55,6 @@ impl Base {
             Kind::Cubic => Self::Cubic(Cubic::new(mss, cubic::Constants::ONE)),
             Kind::CubicLinux => Self::Cubic(Cubic::linux(mss)),
             Kind::CubicPair => Self::Cubic(Cubic::new(mss, cubic::Constants::TWO)),
-            Kind::CubicGoogle => Self::Cubic(Cubic::google(mss, cubic::Constants::ONE)),
-            Kind::CubicGooglePair => Self::Cubic(Cubic::google(mss, cubic::Constants::TWO)),
         }
     }
 

@@ -63,8 +63,6 @@ pub static DEPENDENCIES: &[Dependency] = &[
         "--router-extras none", ["--routers target --schemes quick-start", "--routers extreme --schemes quick-start --rate 90mbit --rtt 90ms --size internet"]),
     row("router-assumed-rate", "without --routers and a scheme that asks them", |setup| asks_routers(setup) && setup.path.routers != RouterName::None,
         "--router-assumed-rate 1mbit", ["--schemes quick-start", "--routers target --schemes quick-start"]),
-    row("rcp-gains", "without --routers rcp and a scheme that asks them", |setup| asks_routers(setup) && setup.path.routers == RouterName::Rcp,
-        "--rcp-gains 80%,10%", ["--routers target --schemes quick-start", "--routers rcp --schemes rcp"]),
     row("crypto", "outside of the QUIC stack in virtual time", |setup| setup.carrier().selection() == (Environment::Simulator, TransportName::Quic),
         "--crypto null", ["", "--transport quic"]),
     row("detection", MODEL, is_model, "--detection rfc6675", ["--transport quic", ""]),

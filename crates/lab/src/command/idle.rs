@@ -40,7 +40,6 @@ pub fn of_link(args: &LinkArgs) -> Vec<Rule> {
         ("trace-offset", "without --trace or --up-trace", is_traced),
         ("reorder", "without --jitter", !path.jitter.is_zero()),
         ("up-reorder", "without --up-jitter", !up.up_jitter.is_zero()),
-        ("rcp-gains", "without --routers rcp", path.routers == RouterName::Rcp),
         ("router-extras", "without --routers extreme", path.routers == RouterName::Extreme),
         ("router-assumed-rate", "without --routers", path.routers != RouterName::None),
     ];

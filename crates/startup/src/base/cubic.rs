@@ -7,14 +7,6 @@
 //! Reno-friendly estimate is that of N flows (the formula of RFC 9438 §4.3 for a sum of N windows).
 //! The cubic function itself is unchanged.
 //!
-//! Google QUIC's own code ([`Kind::CubicGoogle`](super::Kind)) differs further (QUICHE's
-//! `cubic_bytes.cc` and `tcp_cubic_sender_bytes.cc`, the behaviour in own words). The window is the
-//! value of the cubic one minimum RTT ahead, without steps towards it. It grows by half of the
-//! acknowledged bytes at most. If the window was not the limit, the epoch begins anew. The
-//! Reno-friendly estimate counts in its own windows and keeps its alpha. A maximum counts as not
-//! reached only where the window is a segment below it; a timeout halves the threshold and clears
-//! the maximum.
-//!
 //! # Deviations
 //!
 //! - §4.6 cuts the flight size or, with growth limited as in §5.8, the window; here the window.
@@ -80,15 +72,7 @@ pub struct Cubic {
     /// The window just before the last cut, for the Reno-friendly estimate (cwnd_prior).
     prior_window: Bytes,
     epoch: Option<Epoch>,
-    flavour: Flavour,
-}
-
-/// Whose CUBIC it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flavour {
-    Text,
-    Linux,
-    Google,
+    is_linux: bool,
 }
 
 /// A stretch of avoidance between two congestion events.
@@ -115,20 +99,12 @@ impl Cubic {
             w_max: Bytes::ZERO,
             prior_window: Bytes::ZERO,
             epoch: None,
-            flavour: Flavour::Text,
+            is_linux: false,
         }
     }
 
     pub(super) fn linux(mss: Bytes) -> Self {
-        Self { flavour: Flavour::Linux, ..Self::new(mss, Constants::ONE) }
-    }
-
-    pub(super) fn google(mss: Bytes, shares: Constants) -> Self {
-        Self { flavour: Flavour::Google, ..Self::new(mss, shares) }
-    }
-
-    fn is_linux(&self) -> bool {
-        self.flavour == Flavour::Linux
+        Self { is_linux: true, ..Self::new(mss, Constants::ONE) }
     }
 
     pub(super) fn take_over(&mut self, from: &HandOver) {
@@ -144,9 +120,6 @@ impl Cubic {
     #[inline]
     pub(super) fn on_ack(&mut self, ack: &Ack) {
         if ack.in_recovery || !ack.is_window_limited {
-            if self.flavour == Flavour::Google && !ack.in_recovery {
-                self.epoch = None;
-            }
             return;
         }
         if self.window.get() != self.fine_window >> FINE {
@@ -162,16 +135,13 @@ impl Cubic {
                 return;
             }
         }
-        match self.flavour {
-            Flavour::Google => self.avoid_as_google(ack, acked),
-            Flavour::Text | Flavour::Linux => self.avoid(ack, acked),
-        }
+        self.avoid(ack, acked);
     }
 
     /// RFC 9438 §4.2 to §4.5.
     fn avoid(&mut self, ack: &Ack, acked: Bytes) {
         let (window, w_max, mss) = (self.window, self.w_max, self.mss);
-        let is_linux = self.is_linux();
+        let is_linux = self.is_linux;
         let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, window, w_max, mss));
 
         // §4.3: Reno's window at this time.
@@ -201,18 +171,6 @@ impl Cubic {
         self.window = Bytes::new(self.fine_window >> FINE);
     }
 
-    /// Google's: to the value of the curves, by half of what was acknowledged at most.
-    fn avoid_as_google(&mut self, ack: &Ack, acked: Bytes) {
-        let (window, w_max, mss) = (self.window, self.w_max, self.mss);
-        let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, window, w_max, mss));
-        let estimate = (epoch.fine_estimate >> FINE).max(1);
-        epoch.fine_estimate += self.shares.alpha.of((acked.get() << FINE) * mss.get() / estimate);
-        let elapsed = ack.now.since(epoch.began) + ack.rtt.min;
-        let target = epoch.cubic(elapsed, mss).min(window + acked / 2);
-        let target = target.max(Bytes::new(epoch.fine_estimate >> FINE));
-        self.set_window(target.max(window));
-    }
-
     pub(super) fn on_congestion(&mut self, signal: &Congestion) {
         if signal.opens_episode {
             self.record_maximum();
@@ -225,12 +183,9 @@ impl Cubic {
         // RFC 9438 §4.8; RFC 5681 §3.1: a repeated timeout of a segment keeps the threshold.
         if timeout.consecutive == 1 {
             self.record_maximum();
-            self.ssthresh = match self.flavour {
-                Flavour::Google => (self.prior_window / 2).max(self.mss * MINIMUM_SEGMENTS),
-                Flavour::Text | Flavour::Linux => self.cut(),
-            };
+            self.ssthresh = self.cut();
         }
-        if self.flavour != Flavour::Text {
+        if self.is_linux {
             self.w_max = Bytes::ZERO;
         }
         self.set_window(self.mss * LOSS_SEGMENTS);
@@ -243,15 +198,14 @@ impl Cubic {
 
     /// `window` itself; for Linux, which counts in segments, rounded down to whole ones.
     fn counted(&self, window: Bytes) -> Bytes {
-        if self.is_linux() { self.mss * (window.get() / self.mss.get().max(1)) } else { window }
+        if self.is_linux { self.mss * (window.get() / self.mss.get().max(1)) } else { window }
     }
 
     /// RFC 9438 §4.7.
     fn record_maximum(&mut self) {
         let window = self.counted(self.window);
         self.prior_window = window;
-        let reached = if self.flavour == Flavour::Google { window + self.mss } else { window };
-        self.w_max = match reached < self.w_max {
+        self.w_max = match window < self.w_max {
             true => self.counted(window * self.shares.fast_convergence),
             false => window,
         };
@@ -411,50 +365,6 @@ mod tests {
             after_a_round(Cubic::linux(mss), true),
             after_a_round(Cubic::new(mss, Constants::ONE), true)
         );
-    }
-
-    #[test]
-    fn as_google_has_it_the_window_follows_the_curve_by_half_of_what_is_acknowledged() {
-        let grown = |mut cubic: Cubic, millis: u64| {
-            cubic.take_over(&HandOver::avoiding(MSS * 1000));
-            cubic.on_congestion(&lost(Time::ZERO, MSS));
-            let before = cubic.window;
-            cubic.on_ack(&acked(Time::ZERO, MSS));
-            cubic.on_ack(&acked(Time::from_millis(millis), MSS * 10));
-            (cubic.window - before).get()
-        };
-        // The curve of 1000 segments is 22 further on after two seconds and a smallest RTT.
-        assert_eq!(
-            grown(Cubic::google(MSS, Constants::ONE), 2000),
-            500 + 5_000,
-            "half of 1 and of 10 segments"
-        );
-        let text = grown(Cubic::new(MSS, Constants::ONE), 2000);
-        assert!(text < 2_500, "a hundredth of the way there for each hundredth of the window: {text}");
-    }
-
-    #[test]
-    fn as_google_has_it_an_epoch_ends_where_the_application_limits() {
-        let after = |mut cubic: Cubic| {
-            cubic.take_over(&HandOver::avoiding(MSS * 1000));
-            cubic.on_congestion(&lost(Time::ZERO, MSS));
-            cubic.on_ack(&acked(Time::ZERO, MSS));
-            cubic.on_ack(&Ack { is_window_limited: false, ..acked(Time::from_millis(8000), MSS) });
-            let before = cubic.window;
-            cubic.on_ack(&acked(Time::from_millis(8000), MSS * 100));
-            (cubic.window - before).get()
-        };
-        let (google, text) =
-            (after(Cubic::google(MSS, Constants::ONE)), after(Cubic::new(MSS, Constants::ONE)));
-        assert!(google < 15_000 && text > 40_000, "{google} from the beginning, {text} from where it was");
-    }
-
-    #[test]
-    fn as_google_has_it_a_timeout_halves_and_forgets() {
-        let mut cubic = Cubic::google(MSS, Constants::TWO);
-        cubic.take_over(&HandOver::avoiding(MSS * 10));
-        cubic.on_timeout(&timed_out(Time::ZERO));
-        assert_eq!((cubic.window, cubic.ssthresh, cubic.w_max), (MSS, MSS * 5, Bytes::ZERO));
     }
 
     #[test]

@@ -17,8 +17,6 @@ pub const BASES: &[Choice<Kind>] = &[
     ("cubic", Kind::Cubic, "RFC 9438"),
     ("cubic-linux", Kind::CubicLinux, "RFC 9438, with the deviations of Linux"),
     ("cubic-pair", Kind::CubicPair, "CUBIC that emulates two connections, as Google QUIC's does"),
-    ("cubic-google", Kind::CubicGoogle, "Google QUIC's CUBIC in its other details, for one connection"),
-    ("cubic-google-pair", Kind::CubicGooglePair, "The same for two connections, its default"),
     ("reno|newreno", Kind::Reno, "RFC 5681"),
     ("reno-linux", Kind::RenoLinux, "RFC 5681 in whole segments, as in Linux"),
 ];

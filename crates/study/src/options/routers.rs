@@ -50,9 +50,6 @@ pub struct RouterOptions {
     /// Link rates that routers assume [default: the actual rates]
     #[arg(long, value_name = "RATE")]
     pub router_assumed_rate: Option<Rate>,
-    /// RCP: the gains of the spare capacity and of the queue, ALPHA,BETA [default: 40 %,22.6 %]
-    #[arg(long, value_name = "GAINS")]
-    pub rcp_gains: Option<GainsName>,
 }
 
 impl Default for RouterOptions {
@@ -69,12 +66,7 @@ impl RouterOptions {
         let threshold = self.router_share.unwrap_or(Ratio::percent(90));
         let algorithm = match routers {
             RouterName::None => return None,
-            RouterName::Rcp => {
-                let defaults = rcp::Params::new(rate);
-                let GainsName { alpha, beta } =
-                    self.rcp_gains.unwrap_or(GainsName { alpha: defaults.alpha, beta: defaults.beta });
-                return Some(RouterPlan::Rcp(rcp::Params { alpha, beta, ..defaults }));
-            }
+            RouterName::Rcp => return Some(RouterPlan::Rcp(rcp::Params::new(rate))),
             RouterName::Share => {
                 Algorithm::Share { alloc_rate: self.router_share.unwrap_or(Ratio::percent(50)) }
             }
@@ -155,25 +147,6 @@ impl FromStr for MeasureName {
     }
 }
 
-/// RCP's gains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GainsName {
-    /// Of the spare capacity.
-    pub alpha: Ratio,
-    /// Of the queue.
-    pub beta: Ratio,
-}
-
-impl FromStr for GainsName {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || format!("found `{text}`, expected two shares, as `40 %,22.6 %`");
-        let (alpha, beta) = text.split_once(',').ok_or_else(expected)?;
-        let read = |share: &str| share.trim().parse::<Ratio>().map_err(|_| expected());
-        Ok(Self { alpha: read(alpha)?, beta: read(beta)? })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,21 +157,6 @@ mod tests {
         assert!(matches!("average:5%".parse(), Ok(MeasureName::Average(_))));
         for text in ["", "peak", "peak:0", "peak:1001", "average:0%", "average:101%", "average:5", "mean:5"] {
             let error = text.parse::<MeasureName>().expect_err(text);
-            assert!(error.contains(&format!("found `{text}`")) && error.contains("expected"), "{error}");
-        }
-    }
-
-    #[test]
-    fn gains_are_two_shares() {
-        let gains = "10 %, 100 %".parse::<GainsName>().expect("two shares");
-        assert_eq!((gains.alpha.of(1_000), gains.beta.of(1_000)), (100, 1_000));
-        let options = RouterOptions { rcp_gains: Some(gains), ..RouterOptions::default() };
-        let rate = Rate::from_mbit_per_sec(10);
-        let router = options.router(RouterName::Rcp, rate);
-        assert!(matches!(router, Some(RouterPlan::Rcp(_))));
-        assert_ne!(router, RouterOptions::default().router(RouterName::Rcp, rate));
-        for text in ["", "10 %", "10 %,", "0.1,1", "10 %,20 %,30 %"] {
-            let error = text.parse::<GainsName>().expect_err(text);
             assert!(error.contains(&format!("found `{text}`")) && error.contains("expected"), "{error}");
         }
     }

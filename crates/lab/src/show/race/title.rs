@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_has_no_effect_is_not_in_the_title() {
-        let line = "--schemes iw10 --history 100 --trace-offset 5s --long-size 3MB --rcp-gains 80%,10%";
+        let line = "--schemes iw10 --history 100 --trace-offset 5s --long-size 3MB --router-share 10%";
         assert_eq!(of(line), of(""));
     }
 

@@ -8,8 +8,7 @@
 //!   and 1622 kB for the top 1000);
 //! - J. Charzinski, "Traffic properties, client side cachability and CDN usage of popular web
 //!   sites", MMB 2010 (quoted there). Front pages of 500 sites with an empty cache take 64.7
-//!   requests to 7.6 hosts and 507 kB on average. With a warm cache they take 16.1 requests to 5.5
-//!   hosts and 98.5 kB.
+//!   requests and 507 kB on average.
 //!
 //! Of each we take the means, and shapes on which published crawls agree. The number of objects is
 //! log-normal with a standard deviation of 0.7 of its logarithm. Sizes are log-normal with 1.5:
@@ -29,10 +28,6 @@ pub enum PageStatistics {
     Archive2014,
     /// Charzinski 2010, empty cache: 64.7 objects, 507 kB; one server.
     Survey2010,
-    /// Charzinski 2010, warm cache: 16.1 objects, 98.5 kB; one server.
-    Cached2010,
-    /// As `archive2014`, from 7.6 hosts on average (Charzinski 2010), with own connections.
-    Hosts2014,
 }
 
 /// Pages in a population (Halfback §4.4).
@@ -44,13 +39,11 @@ const SIZES_SPREAD: f64 = 1.5;
 const SMALLEST: f64 = 200.0;
 
 impl PageStatistics {
-    /// Mean objects, mean bytes, and mean hosts of a page.
-    fn means(self) -> (f64, f64, f64) {
+    /// Mean objects and mean bytes of a page.
+    fn means(self) -> (f64, f64) {
         match self {
-            Self::Archive2014 => (90.0, 1_612_000.0, 1.0),
-            Self::Survey2010 => (64.7, 507_000.0, 1.0),
-            Self::Cached2010 => (16.1, 98_500.0, 1.0),
-            Self::Hosts2014 => (90.0, 1_612_000.0, 7.6),
+            Self::Archive2014 => (90.0, 1_612_000.0),
+            Self::Survey2010 => (64.7, 507_000.0),
         }
     }
 }
@@ -58,37 +51,22 @@ impl PageStatistics {
 /// A hundred pages.
 #[must_use]
 pub fn draw(statistics: PageStatistics) -> Vec<Vec<Object>> {
-    let (objects, bytes, hosts) = statistics.means();
+    let (objects, bytes) = statistics.means();
     let seed = Seed(2015).child("front pages");
-    let (mut counts, mut sizes, mut places) = (
-        Random::new(seed.child("counts")),
-        Random::new(seed.child("sizes")),
-        Random::new(seed.child("hosts")),
-    );
+    let (mut counts, mut sizes) = (Random::new(seed.child("counts")), Random::new(seed.child("sizes")));
     let shapes: Vec<f64> = (0..PAGES).map(|_| libm::exp(OBJECTS_SPREAD * normal(&mut counts))).collect();
     let scale = objects * PAGES as f64 / shapes.iter().sum::<f64>();
-    let pages: Vec<Vec<(u16, f64)>> = shapes
+    let pages: Vec<Vec<f64>> = shapes
         .iter()
         .map(|shape| {
             let count = libm::round(shape * scale).max(2.0) as usize;
-            // Larger pages draw on more hosts; the first has half of the objects and the document.
-            let hosts = libm::round(1.0 + (hosts - 1.0) * count as f64 / objects).max(1.0) as u64;
-            (0..count)
-                .map(|number| {
-                    let is_own = number == 0 || hosts == 1 || places.below(2) == 0;
-                    let origin = if is_own { 0 } else { 1 + places.below(hosts - 1) as u16 };
-                    (origin, libm::exp(SIZES_SPREAD * normal(&mut sizes)))
-                })
-                .collect()
+            (0..count).map(|_| libm::exp(SIZES_SPREAD * normal(&mut sizes))).collect()
         })
         .collect();
-    let total: f64 = pages.iter().flatten().map(|(_, size)| size).sum();
+    let total: f64 = pages.iter().flatten().sum();
     let scale = bytes * PAGES as f64 / total;
-    let object = |(origin, size): &(u16, f64)| Object {
-        origin: *origin,
-        bytes: Bytes::new((size * scale).max(SMALLEST) as u64),
-        leads: false,
-    };
+    let object =
+        |size: &f64| Object { bytes: Bytes::new((size * scale).max(SMALLEST) as u64), ..Object::default() };
     pages.iter().map(|page| page.iter().map(object).collect()).collect()
 }
 
@@ -104,12 +82,10 @@ mod tests {
 
     #[test]
     fn a_hundred_pages_have_the_means_of_their_source() {
-        for statistics in
-            [PageStatistics::Archive2014, PageStatistics::Survey2010, PageStatistics::Cached2010]
-        {
+        for statistics in [PageStatistics::Archive2014, PageStatistics::Survey2010] {
             let pages = draw(statistics);
             assert_eq!(pages.len(), 100);
-            let (objects, bytes, _) = statistics.means();
+            let (objects, bytes) = statistics.means();
             let count = pages.iter().map(Vec::len).sum::<usize>() as f64 / 100.0;
             assert!((count / objects - 1.0).abs() < 0.02, "{statistics:?}: {count} objects");
             let mean = pages.iter().flatten().map(|object| object.bytes.get()).sum::<u64>() as f64 / 100.0;
@@ -125,15 +101,5 @@ mod tests {
         let median = sizes[sizes.len() / 2];
         assert!(median < 10_000, "the median is {median} bytes");
         assert!(sizes[sizes.len() - 1] > 300_000);
-    }
-
-    #[test]
-    fn the_number_of_hosts_matches_the_source() {
-        let pages = draw(PageStatistics::Hosts2014);
-        let hosts =
-            |page: &Vec<Object>| page.iter().map(|object| object.origin).max().unwrap_or(0) as usize + 1;
-        let mean = pages.iter().map(hosts).sum::<usize>() as f64 / 100.0;
-        assert!((6.8..8.4).contains(&mean), "{mean} hosts");
-        assert!(pages.iter().all(|page| page[0].origin == 0));
     }
 }
