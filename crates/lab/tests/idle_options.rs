@@ -111,11 +111,6 @@ fn the_reason_holds_where_one_of_two_conditions_is_met() {
             "without --attack in the simulator's TCP model",
         ),
         (
-            "--transport quic --detection udt",
-            "--loss-reports once",
-            "without --detection udt in the simulator's TCP",
-        ),
-        (
             "--routers target --schemes iw10",
             "--router-share 10%",
             "without --routers share, target or extreme and a",

@@ -16,4 +16,3 @@ pub mod udt;
 pub use config::{DelayedAck, Detection, ImmediateAck, Pacing, Probe, TcpConfig};
 pub use receiver::Receiver;
 pub use sender::Sender;
-pub use udt::{Reports, Udt};

@@ -67,7 +67,7 @@ fn a_segment_is_not_sent_again_within_a_round_trip_of_its_copy() {
 
 #[test]
 fn what_a_lost_copy_leaves_missing_is_still_repaired() {
-    for detection in [Detection::Rfc6675, Detection::Udt(headstart_sim::tcp::Udt::default())] {
+    for detection in [Detection::Rfc6675, Detection::Udt] {
         let report = run(detection, true).report.expect("a flow");
         assert_eq!(report.read, Bytes::new(100_000));
     }

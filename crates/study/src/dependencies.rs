@@ -4,7 +4,7 @@ use headstart_net::QueueDiscipline;
 use headstart_sim::tcp::Pacing;
 use headstart_startup::catalogue::{Entry, Needs};
 
-use crate::options::{AttackName, DetectionName, Environment, RouterName, SizeName, TransportName};
+use crate::options::{AttackName, Environment, RouterName, SizeName, TransportName};
 use crate::setup::Setup;
 
 /// An option, and the runs in which it takes effect.
@@ -66,8 +66,6 @@ pub static DEPENDENCIES: &[Dependency] = &[
     row("crypto", "outside of the QUIC stack in virtual time", |setup| setup.carrier().selection() == (Environment::Simulator, TransportName::Quic),
         "--crypto null", ["", "--transport quic"]),
     row("detection", MODEL, is_model, "--detection rfc6675", ["--transport quic", ""]),
-    row("loss-reports", "without --detection udt in the simulator's TCP model", |setup| is_model(setup) && setup.transport.detection == DetectionName::Udt,
-        "--loss-reports once", ["", "--detection udt"]),
     row("handshakes", MODEL, is_model, "--handshakes 2", ["--transport quic", ""]),
     row("probe", MODEL, is_model, "--probe none", ["--transport quic", "--schemes iw10"]),
     row("acks", MODEL, is_model, "--acks linux", ["--transport quic", ""]),

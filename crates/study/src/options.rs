@@ -36,8 +36,7 @@ pub use path::UpOptions;
 pub use presets::PathPreset;
 pub use routers::RouterOptions;
 pub use values::{
-    Buffer, Burst, FetchName, HopLink, IpOptions, ReportsName, Rtts, SchemeName, SchemeNames, SizeName,
-    TraceFile,
+    Buffer, Burst, FetchName, HopLink, IpOptions, Rtts, SchemeName, SchemeNames, SizeName, TraceFile,
 };
 
 /// A group of options, each with its declared default.
@@ -174,12 +173,6 @@ pub struct TransportOptions {
     /// Loss detection of the sender
     #[arg(long, default_value = "rack", value_name = "NAME")]
     pub detection: DetectionName,
-    /// With `udt`: when losses are reported. After a time: `round-trips` (4 RTT + RTTVAR + 10 ms)
-    /// or `once`; `+periodic`: the first time too; `+back`: timeouts re-send received data.
-    /// `+window`: it limits; `+unrepeated`: never the same packet twice; `+span`: the window of new
-    /// data counts from the first packet missing
-    #[arg(long, default_value = "round-trips+periodic+back", value_name = "WHEN")]
-    pub loss_reports: ReportsName,
     /// Round trips of the handshake; UDT takes 2
     #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = whole(1..=4_u8))]
     pub handshakes: u8,

@@ -321,7 +321,7 @@ impl Setup {
             detection: match options.detection {
                 DetectionName::Rack => Detection::Rack,
                 DetectionName::Rfc6675 | DetectionName::Rfc6675Copies => Detection::Rfc6675,
-                DetectionName::Udt => Detection::Udt(options.loss_reports.0),
+                DetectionName::Udt => Detection::Udt,
             },
             copies_count: options.detection == DetectionName::Rfc6675Copies,
             handshakes: options.handshakes,

@@ -2,8 +2,6 @@
 
 use headstart_units::{Bytes, Span};
 
-use super::udt::Udt;
-
 /// Loss detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detection {
@@ -14,7 +12,7 @@ pub enum Detection {
     /// RFC 6675: three segments delivered beyond; a lost retransmission waits for the timeout.
     Rfc6675,
     /// UDT's loss list, as the Halfback paper describes its transport: see [`super::udt`].
-    Udt(Udt),
+    Udt,
 }
 
 /// Probes before the retransmission timeout, when acks stop arriving.

@@ -44,7 +44,6 @@ use self::probing::Probing as _;
 use self::recovery::Recovery as _;
 use super::config::{Detection, Pacing, Probe, TcpConfig};
 use super::prr::Prr;
-use super::udt::Udt;
 use crate::packet::{Acknowledgement, Ecn, Label, Stamp};
 use crate::record::{Counts, Recorder, SenderEvent};
 use crate::ring::Ring;

@@ -20,9 +20,10 @@
 //!  timeout: everything from the first missing segment on, received or not
 //! ```
 //!
-//! One parameter set for all figures (bold, the default), chosen among the rows below as the
-//! closest to the capacities of HB Figure 12. That figure is no independent evidence for it. The
-//! rows come from separate short runs (rule 1 of `docs/definitions.md`, Reno, 1 s minimum timeout).
+//! One parameter set for all figures (bold), chosen among the rows below as the closest to the
+//! capacities of HB Figure 12. That figure is no independent evidence for it. The rows come from
+//! separate short runs (rule 1 of `docs/definitions.md`, Reno, 1 s minimum timeout); the model has
+//! the first set only.
 //! HB has TCP 90, TCP-10 85, JumpStart 50, Halfback 70, forward 35:
 //!
 //! | reports | acks | TCP | TCP-10 | JumpStart | Halfback | forward |
@@ -61,8 +62,7 @@
 //! - UDT's timeout restarts at any packet of the peer; here at progress, and it backs off, as in
 //!   RFC 6298.
 //! - UD §6 counts the window from the first missing packet on; here from the bytes in flight, since
-//!   HB §4.1 has "Selective ACK". [`Udt::spans`] is UD's way; its effect is in the notes of HB's
-//!   figures 6, 10, 13 and 15.
+//!   HB §4.1 has "Selective ACK". The notes of HB's figures 10 and 13 have the effect.
 //!
 //! # Limits
 //!
@@ -72,62 +72,14 @@
 use headstart_startup::Rtt;
 use headstart_units::Span;
 
-/// Condition for the repetition of a report of a packet that is still missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reports {
-    /// Always after this time.
-    Every(Span),
-    /// After 4 RTT + RTTVAR + [`SYNCHRONISATION`].
-    RoundTrips,
-    /// Never.
-    Once,
-}
-
 /// UDT's synchronisation time (UD §4).
 pub const SYNCHRONISATION: Span = Span::from_millis(10);
 
-/// UDT's loss recovery; the defaults are explained above.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Udt {
-    /// Condition for the repetition of a report.
-    pub reports: Reports,
-    /// The first report waits for the interval too.
-    pub is_periodic: bool,
-    /// Reported segments are limited by window and pacer as everything else.
-    pub asks_window: bool,
-    /// A timeout sends everything again that is not acknowledged cumulatively, received or not.
-    pub goes_back: bool,
-    /// Retransmissions are reported again while they are missing; else a lost retransmission waits
-    /// for the timeout, as in HB §4.2.3.
-    pub repeats: bool,
-    /// The window counts from the first segment that is missing, received or not: UD's sender
-    /// compares it with the unacknowledged data, and an ack names the first missing segment only.
-    pub spans: bool,
-}
-
-impl Default for Udt {
-    fn default() -> Self {
-        Self {
-            reports: Reports::RoundTrips,
-            is_periodic: true,
-            asks_window: false,
-            goes_back: true,
-            repeats: true,
-            spans: false,
-        }
-    }
-}
-
-impl Reports {
-    /// The time to the next report, on a path of this round-trip time.
-    #[must_use]
-    pub fn interval(self, rtt: &Rtt) -> Option<Span> {
-        match self {
-            Self::Every(interval) => Some(interval),
-            Self::RoundTrips => Some(rtt.smoothed * 4 + rtt.variation + SYNCHRONISATION),
-            Self::Once => None,
-        }
-    }
+/// The time to the next report, on a path of this round-trip time: 4 RTT + RTTVAR +
+/// [`SYNCHRONISATION`].
+#[must_use]
+pub fn interval(rtt: &Rtt) -> Span {
+    rtt.smoothed * 4 + rtt.variation + SYNCHRONISATION
 }
 
 #[cfg(test)]
@@ -135,16 +87,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_are_those_of_the_sources() {
+    fn the_interval_is_that_of_the_source() {
         let mut rtt = Rtt::default();
         rtt.update(Span::from_millis(60));
-        for (reports, expected) in [
-            (Reports::Every(Span::from_millis(15)), Some(15)),
-            // 4 x 60 + 30 + 10: the variation begins at half of the first sample.
-            (Reports::RoundTrips, Some(280)),
-            (Reports::Once, None),
-        ] {
-            assert_eq!(reports.interval(&rtt), expected.map(Span::from_millis), "{reports:?}");
-        }
+        // 4 x 60 + 30 + 10: the variation begins at half of the first sample.
+        assert_eq!(interval(&rtt), Span::from_millis(280));
     }
 }

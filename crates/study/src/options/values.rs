@@ -8,7 +8,6 @@ use std::sync::Arc;
 use headstart_host::{read_at_most, without_mark};
 use headstart_net::option_filter::{self, Action};
 use headstart_net::{Limit, Trace, trace};
-use headstart_sim::tcp::{Reports, Udt};
 use headstart_sim::workload::page::Fetch;
 use headstart_startup::catalogue::Entry;
 use headstart_startup::parameters::{is_same_name, split_list};
@@ -273,47 +272,6 @@ impl FromStr for FetchName {
     }
 }
 
-/// Schedule of loss reports, as in UDT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReportsName(pub Udt);
-
-impl FromStr for ReportsName {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut udt = Udt {
-            reports: Reports::Once,
-            is_periodic: false,
-            asks_window: false,
-            goes_back: false,
-            repeats: true,
-            spans: false,
-        };
-        for part in text.split('+') {
-            match part {
-                "round-trips" => udt.reports = Reports::RoundTrips,
-                "once" => udt.reports = Reports::Once,
-                "periodic" => udt.is_periodic = true,
-                "window" => udt.asks_window = true,
-                "back" => udt.goes_back = true,
-                "unrepeated" => udt.repeats = false,
-                "span" => udt.spans = true,
-                _ => match part.parse::<Span>() {
-                    Ok(interval) if interval >= Span::from_millis(1) => {
-                        udt.reports = Reports::Every(interval)
-                    }
-                    _ => {
-                        return Err(format!(
-                            "found `{text}`, expected a time of at least 1 ms, `round-trips` or `once`, and any of \
-                             `+periodic`, `+window`, `+back`, `+unrepeated`, `+span`"
-                        ));
-                    }
-                },
-            }
-        }
-        Ok(Self(udt))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -348,8 +306,6 @@ mod tests {
             "1%,0".parse::<Burst>().map(|_| ()).expect_err("no burst"),
             "persistent:0".parse::<FetchName>().map(|_| ()).expect_err("no connection"),
             "0 B".parse::<SizeName>().map(|_| ()).expect_err("nothing"),
-            "often".parse::<ReportsName>().map(|_| ()).expect_err("no time"),
-            "1 us".parse::<ReportsName>().map(|_| ()).expect_err("an endless loop"),
             "60ms,70ms".parse::<Rtts>().map(|_| ()).expect_err("no plus"),
         ] {
             assert!(error.contains("expected"), "{error}");

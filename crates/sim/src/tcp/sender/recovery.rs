@@ -6,6 +6,7 @@ mod udt;
 
 use rack::Rack;
 use rfc6675::Rfc6675;
+use udt::Udt;
 
 use super::sending::NextPacket;
 use super::*;
@@ -33,12 +34,6 @@ pub(super) trait Recovery: Copy {
         false
     }
 
-    /// Bytes that count against the window when this packet is to leave.
-    #[inline]
-    fn outstanding(self, sender: &Sender, _: NextPacket) -> Bytes {
-        sender.in_flight
-    }
-
     /// The retransmission timer expired: everything in flight is lost.
     #[inline]
     fn on_timeout(self, _: &mut Sender) {}
@@ -55,7 +50,10 @@ macro_rules! each {
                 let $strategy = Rfc6675;
                 $call
             }
-            Detection::Udt($strategy) => $call,
+            Detection::Udt => {
+                let $strategy = Udt;
+                $call
+            }
         }
     };
 }
@@ -76,10 +74,6 @@ impl Recovery for Detection {
     #[inline]
     fn is_free(self, choice: NextPacket) -> bool {
         each!(self, it => it.is_free(choice))
-    }
-    #[inline]
-    fn outstanding(self, sender: &Sender, choice: NextPacket) -> Bytes {
-        each!(self, it => it.outstanding(sender, choice))
     }
     #[inline]
     fn on_timeout(self, sender: &mut Sender) {

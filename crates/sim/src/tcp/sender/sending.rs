@@ -88,7 +88,7 @@ impl Sender {
         };
         let bytes = Bytes::new(u64::from(payload));
         let is_free = self.probe_due || config.detection.is_free(choice);
-        let outstanding = config.detection.outstanding(self, choice);
+        let outstanding = self.in_flight;
         if !is_free && outstanding + bytes > window && !outstanding.is_zero() {
             self.limited_below = self.flights.end();
             return None;

@@ -1,22 +1,24 @@
-//! Loss detection by the receiver's reports, as [`Udt`] describes it.
+//! Loss detection by the receiver's reports, as [`crate::tcp::udt`] describes it.
 
 use super::*;
+use crate::tcp::udt::interval;
+
+#[derive(Clone, Copy)]
+pub(super) struct Udt;
 
 impl Recovery for Udt {
     /// A loss report names the segments that three others overtook; it is repeated while one is
     /// missing.
     #[cold]
     fn detect(self, sender: &mut Sender, now: Time, recorder: &mut impl Recorder) -> Losses {
-        let mut losses =
-            if self.is_periodic { Losses::default() } else { Rfc6675.detect(sender, now, recorder) };
+        let mut losses = Losses::default();
         let overtaken = sender.highest[DUP_THRESH as usize - 1].saturating_sub(1);
-        let known = if self.is_periodic { overtaken } else { sender.judged.min(sender.highest[0]) };
-        let range = sender.segments.base()..known.max(sender.segments.base());
+        let range = sender.segments.base()..overtaken.max(sender.segments.base());
         if range.clone().all(|number| sender.segments[number].is(DELIVERED)) {
             sender.reorder_at = Time::NEVER;
             return losses;
         }
-        let Some(interval) = self.reports.interval(&sender.rtt) else { return losses };
+        let interval = interval(&sender.rtt);
         if sender.reorder_at == Time::NEVER {
             sender.reorder_at = now + interval;
         }
@@ -27,12 +29,8 @@ impl Recovery for Udt {
         for number in range {
             let segment = sender.segments[number];
             if segment.is(IN_FLIGHT) && sender.copy_out_until(now, number).is_none() {
-                let is_known = segment.is(RETRANSMITTED);
                 let lost = sender.counts.lost;
-                if is_known && !self.repeats {
-                    continue;
-                }
-                if is_known {
+                if segment.is(RETRANSMITTED) {
                     sender.lose(now, segment.transmission, &mut Losses::default(), recorder);
                     sender.counts.lost = lost;
                 } else {
@@ -49,20 +47,12 @@ impl Recovery for Udt {
 
     /// The loss list is limited by neither window nor pacer.
     fn is_free(self, choice: NextPacket) -> bool {
-        !self.asks_window && matches!(choice, NextPacket::Retransmission(_))
+        matches!(choice, NextPacket::Retransmission(_))
     }
 
-    fn outstanding(self, sender: &Sender, choice: NextPacket) -> Bytes {
-        match choice {
-            NextPacket::New(_) if self.spans => Bytes::new(sender.sent - sender.acknowledged),
-            _ => sender.in_flight,
-        }
-    }
-
+    /// Everything is sent again that is not acknowledged cumulatively, received or not.
     fn on_timeout(self, sender: &mut Sender) {
-        if self.goes_back {
-            sender.back = sender.segments.base()..sender.segments.end();
-        }
+        sender.back = sender.segments.base()..sender.segments.end();
     }
 }
 
