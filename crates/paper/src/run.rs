@@ -127,9 +127,8 @@ pub fn run(
         .collect())
 }
 
-/// Times a run of each figure, of those of middle work, announces the cost of all that are left, and
-/// runs them. A run takes the more time the more its work is, among those of its figure. Timed runs
-/// are kept like any other.
+/// Times a run of each figure, one of middle work, announces the cost of all that are left, and runs
+/// them. Within a figure a run takes as much longer as its work is more. Timed runs are kept.
 fn run_estimated(
     store: &JobStore,
     jobs: &[KeyedJob<Job>],

@@ -24,7 +24,7 @@ use crate::quantity::{Quantity, Resamples, Scope, UNKNOWN, check_scheme};
 use headstart_report::figure::HeatMap;
 use headstart_report::statistics::Interval;
 
-/// What a claim is about.
+/// Subject of a claim.
 #[derive(Clone, Debug)]
 pub(super) enum Form {
     /// The quantity.

@@ -150,7 +150,7 @@ impl Draft {
             let is_second = self.times[place].replace(time).is_some();
             return if is_early || is_second { Err("data before each time") } else { Ok(0) };
         }
-        let Some(size @ 1..=MAX_UNIT_BYTES) = numbers.iter().take(3).last().copied() else {
+        let Some(size @ 1..=MAX_UNIT_BYTES) = numbers.iter().take(3).next_back().copied() else {
             return Err("a size of at least 1 and at most 2^32 bytes");
         };
         let time = self.times[place].take();
