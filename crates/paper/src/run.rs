@@ -127,8 +127,8 @@ pub fn run(
         .collect())
 }
 
-/// Times a run of each figure, one of middle work, announces the cost of all that are left, and runs
-/// them. Within a figure a run takes as much longer as its work is more. Timed runs are kept.
+/// Times a run of each figure, one of middle work, announces the cost of what is left, and runs
+/// it. Within a figure a run takes as much longer as its work is more. Timed runs are kept.
 fn run_estimated(
     store: &JobStore,
     jobs: &[KeyedJob<Job>],
