@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures costs of sweeps over several processes: the figures of docs/scale.md.
 
-    HEADSTART=target/release/headstart tools/measure-sweep.py flows|shards|workers|points
+    HEADSTART=target/release/headstart tools/measure-sweep.py flows|workers|points
 
 Runs with an interpreter that has the package `headstart`, Dask and Ray. Times are processor time
 of all processes that a measurement starts, unless they are by the clock. Ray's daemons do not let
@@ -67,22 +67,6 @@ GRID = {"load": "5%..50%:5%", "rtt": "10ms..100ms:10ms", "schemes": "iw10,halfba
 GRID |= {"repeats": "2", "threads": "1"}
 
 
-def shards():
-    """Efficiency of shards: the time of one process over that of the slowest of N, times N."""
-    line = ["sweep", *(f"--{name}={value}" for name, value in GRID.items()), "--out", "s"]
-    with tempfile.TemporaryDirectory() as folder:
-        alone = cost(tempfile.mkdtemp(dir=folder), HEADSTART, *line)
-        print(f"one process: {alone:.2f} s")
-        for count in (2, 16):
-            at = tempfile.mkdtemp(dir=folder)
-            each = [cost(at, HEADSTART, *line, "--shard", f"{number}/{count}") for number in range(1, count + 1)]
-            merge = cost(at, HEADSTART, "merge", "s")
-            print(
-                f"{count} shards: {sum(each):.2f} s in all, {max(each):.2f} s the slowest, {merge:.2f} s to merge:"
-                f" efficiency {alone / (count * max(each)):.2f}, of the time in all {alone / (sum(each) + merge):.2f}"
-            )
-
-
 EXECUTORS = {
     "none": "executor = None",
     "processes": "from concurrent.futures import ProcessPoolExecutor\nexecutor = ProcessPoolExecutor(WORKERS)",
@@ -113,7 +97,7 @@ def write(script, setup):
 
 
 def workers():
-    """Processor time of the sweep of `shards` by an executor, over that of one process."""
+    """Processor time of a sweep by an executor, over that of one process."""
     with tempfile.TemporaryDirectory() as folder:
         script = pathlib.Path(folder) / "sweep.py"
         for name, count in [("none", 1), *((name, count) for name in ("processes", "dask") for count in (1, 2, 4))]:
@@ -157,5 +141,5 @@ def points():
 
 if __name__ == "__main__":
     began = time.monotonic()
-    {"flows": flows, "shards": shards, "workers": workers, "points": points}[sys.argv[1]]()
+    {"flows": flows, "workers": workers, "points": points}[sys.argv[1]]()
     print(f"{time.monotonic() - began:.0f} s by the clock")

@@ -71,7 +71,7 @@ _STEPS = {"bit/s": "1", "ns": "1", "%": "0.0001"}
 # Their own names end as if in a unit: as a number they are shares.
 _SHARES = {"long_share", "router_share"}
 # A call has results where the command has files and output.
-_NOT_HERE = {"out", "format", "sort", "save_plan", "qlog", "help", "shard"}
+_NOT_HERE = {"out", "format", "sort", "save_plan", "qlog", "help"}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ mod history;
 #[cfg(feature = "network")]
 mod idle;
 mod layout;
-mod merge;
 mod not_built;
 mod paths;
 mod plan;
@@ -58,7 +57,6 @@ use explore::ExploreArgs;
 use get::GetArgs;
 #[cfg(feature = "fleet")]
 use history::HistoryArgs;
-use merge::MergeArgs;
 #[cfg(not(feature = "explore"))]
 use not_built::NotBuilt as ExploreArgs;
 #[cfg(not(feature = "fleet"))]
@@ -105,12 +103,6 @@ enum Command {
     /// For example: headstart sweep --load 5%,25%,50% --rtt 20ms,60ms --schemes iw10,jump-start
     #[command(allow_negative_numbers = true, after_long_help = examples::SWEEP)]
     Sweep(SweepArgs),
-    /// Join the shards of a sweep
-    ///
-    /// Of `sweep --shard`, run on several machines: writes what the sweep in one process writes,
-    /// byte for byte. Run it with the same build, where the sweep's input files are.
-    #[command(after_long_help = examples::MERGE)]
-    Merge(MergeArgs),
     /// One flow in detail: sends, acks, losses, window
     #[command(allow_negative_numbers = true, after_long_help = examples::TRACE)]
     Trace(TraceArgs),
@@ -312,7 +304,6 @@ pub fn main() -> ExitCode {
     ended(match parsed.command {
         Command::Race(args) => race::run(args, &asked),
         Command::Sweep(_) => Ok(()),
-        Command::Merge(args) => merge::run(&args),
         Command::Trace(args) => trace::run(args, &asked),
         #[cfg(feature = "explore")]
         Command::Explore(args) => explore::run(&args, &words),

@@ -42,7 +42,6 @@ pub mod flows;
 pub mod link;
 pub mod measures;
 pub mod race;
-pub mod shard;
 pub mod show;
 pub mod sweep;
 pub mod verdict;

@@ -153,23 +153,6 @@ impl JobStore {
         self.state().results.remove(key);
     }
 
-    /// Identifies the program whose results it has.
-    #[must_use]
-    pub fn program(&self) -> &str {
-        &self.program
-    }
-
-    /// Takes over the results that another folder has of this program, except those already here.
-    ///
-    /// # Errors
-    /// If that folder cannot be read, or a result cannot be written.
-    pub fn take_over(&self, folder: Folder) -> Result<(), OutputError> {
-        let other = Self::of_program(folder, self.program.clone())?;
-        let results = std::mem::take(&mut other.state().results);
-        let mut new = results.iter().filter(|(key, _)| !self.contains(key));
-        new.try_for_each(|(key, result)| self.insert(key, result))
-    }
-
     /// Number of results taken from an earlier run.
     #[must_use]
     pub fn reused_count(&self) -> usize {

@@ -16,8 +16,8 @@ use headstart_study::study::plain;
 use serde_json::value::RawValue;
 
 use super::{
-    Cli, Command, Line, format, merge, race as racing, read, reproduce as reproducing, sweep as sweeping,
-    terminal, trace as tracing, words,
+    Cli, Command, Line, format, race as racing, read, reproduce as reproducing, sweep as sweeping, terminal,
+    trace as tracing, words,
 };
 use crate::conditions::{self, conditions};
 use crate::errors::{Refuse as _, one_line};
@@ -147,11 +147,10 @@ pub struct PointTask {
 /// unless they say how many.
 ///
 /// # Errors
-/// If an option is refused, or cannot be divided among processes.
+/// If an option is refused.
 pub fn points(options: &[String]) -> Result<Vec<PointTask>> {
     let (Line { asked, .. }, _) = line("sweep", options)?;
     let sweeping::Prepared { points, .. } = sweeping::prepare(&asked)?;
-    merge::check_divisible(&points).or_refuse()?;
     let task = |(point, setup): (Point, Setup)| {
         let mut options = point.arguments;
         if setup.run.threads.is_none() {

@@ -41,13 +41,6 @@ Examples:
   headstart sweep --load 5%..50%:5% --rtt 10ms..50ms:20ms           ranges, with their step
   headstart sweep --transport tcp,quic --load 10%,50%";
 
-/// Of `merge`.
-pub const MERGE: &str = "\
-Examples:
-  headstart sweep --shard 1/2 --load 5%,25%,50% --out s   on one machine
-  headstart sweep --shard 2/2 --load 5%,25%,50% --out s   on another
-  headstart merge s                                       joins s.shards into s";
-
 /// Of `trace`.
 pub const TRACE: &str = "\
 Examples:

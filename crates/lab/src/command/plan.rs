@@ -62,7 +62,7 @@ impl ExperimentOptions {
 }
 
 /// Options about plans, or for one call only.
-const NOT_IN_PLANS: [&str; 5] = ["plan", "save-plan", "out", "shard", "help"];
+const NOT_IN_PLANS: [&str; 4] = ["plan", "save-plan", "out", "help"];
 
 /// The words of the plan among the typed ones, without the options that are typed too.
 ///

@@ -9,7 +9,6 @@ use headstart_report::rows::{self, RowFile};
 use headstart_study::dependencies::idle;
 
 use super::format::{self, Format};
-use super::merge;
 use super::plan::{self, ExperimentOptions};
 use super::terminal::{self, command_line, print, print_table};
 use crate::conditions::ConditionColumns;
@@ -20,7 +19,6 @@ use crate::output::Folder;
 use crate::progress::{Progress, Work};
 use crate::race;
 use crate::setup::Setup;
-use crate::shard::{self, Shard};
 use crate::show::sweep::{MAX_CROSSINGS, Sweep};
 use crate::sweep::{self, Point};
 
@@ -32,9 +30,6 @@ pub struct SweepArgs {
     /// Write every flow as a row, as .csv or .parquet: docs/data.md has the columns
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub flows: Option<RowFile>,
-    /// Run only this share of the points, such as 3/16, in FOLDER.shards; `merge` joins all
-    #[arg(long, value_name = "K/N", conflicts_with = "flows", help_heading = "Run")]
-    pub shard: Option<Shard>,
     /// Folder for report.html, sweep.csv, sweep.json and seeds.csv
     #[arg(long, default_value = "headstart-sweep", value_name = "FOLDER", help_heading = "Output")]
     pub out: PathBuf,
@@ -69,27 +64,21 @@ pub struct Prepared {
     pub flows: Option<RowFile>,
     /// Notes on options that change nothing at any point.
     pub notes: Vec<String>,
-    /// The share of the points that is wanted.
-    pub shard: Option<Shard>,
     /// Folder of the results.
     pub out: PathBuf,
     format: Format,
     estimate: Estimate,
 }
 
-/// Reads and checks every point of a sweep, or of the share that is wanted.
+/// Reads and checks every point of a sweep.
 ///
 /// # Errors
 /// If an option or the size of the sweep is refused.
 pub fn prepare(words: &[String]) -> Result<Prepared> {
     let prepared = prepare_any_size(words)?;
     let is_allowed = prepared.points.iter().any(|(_, setup)| setup.run.large);
-    // The plan of a shard is checked as a whole, its cost by what it runs.
-    let estimate = prepared.shard.map_or(prepared.estimate, |shard| {
-        estimate(shard::points(shard, &prepared.points).map(|(_, setup)| setup))
-    });
-    estimate.check(is_allowed).or_refuse()?;
-    Ok(Prepared { estimate, ..prepared })
+    prepared.estimate.check(is_allowed).or_refuse()?;
+    Ok(prepared)
 }
 
 /// Memory of a point with its rows of the tables, in bytes.
@@ -112,7 +101,6 @@ pub fn prepare_any_size(words: &[String]) -> Result<Prepared> {
     for (point, args) in parse_points(words)? {
         prepared.out = args.out;
         prepared.flows = args.flows;
-        prepared.shard = args.shard;
         prepared.format = args.format;
         let setup = args.experiment.setup().or_refuse()?;
         prepared.points.push((point, setup));
@@ -172,19 +160,9 @@ pub fn run(words: &[String]) -> Result<()> {
     for note in &prepared.notes {
         eprintln!("headstart: {note}");
     }
-    if let Some(shard) = prepared.shard {
-        return merge::run_shard(shard, &prepared);
-    }
-    let store = JobStore::open(Folder::open(&prepared.out).or_refuse()?.of_command("sweep").or_refuse()?)?;
-    run_in(prepared, store, &command_line())
-}
-
-/// Races every point that is not in the store, and writes one table of all.
-///
-/// # Errors
-/// If a run fails, or a file cannot be written.
-pub fn run_in(prepared: Prepared, store: JobStore, command: &str) -> Result<()> {
-    let Prepared { points, flows, format, estimate, .. } = prepared;
+    let Prepared { points, flows, format, estimate, out, .. } = prepared;
+    let store = JobStore::open(Folder::open(&out).or_refuse()?.of_command("sweep").or_refuse()?)?;
+    let command = &command_line();
     let mut flows = Flows::open(flows.as_ref(), &points[0].1, &store).or_refuse()?;
     terminal::install_interrupt_notice(&store);
     eprintln!("headstart: {estimate}");

@@ -9,7 +9,6 @@ mod data;
 mod determinism;
 mod kept;
 mod race;
-mod shards;
 
 /// An empty folder for one test of a module.
 fn folder(module: &str, name: &str) -> PathBuf {
