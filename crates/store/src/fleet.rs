@@ -18,9 +18,6 @@
 //! | `PREFIX{PEER}` | a record, the 64 bytes of [`crate::slot`] | [`Options::lifetime`] |
 //! | `PREFIX{PEER}:lease` | number of the host that starts from it | [`Options::lease`] |
 //!
-//! The braces keep both keys in one slot of a cluster (Redis Cluster Specification, Hash tags).
-//! Every request has the keys of one peer alone, and goes to the node that has its slot.
-//!
 //! The newest record wins, whichever host writes last. A record that misled a start is replaced by
 //! an empty one, which all hosts refuse to start from. A host that finds a lease of another one
 //! counts that as one more connection that is open beside it: the record is shared, as between
@@ -30,9 +27,7 @@
 //!
 //! While the server is away, slow or full, starts go on from the local table; [`Counters`] says so.
 //! Writes wait, one for each peer and [`Options::capacity`] at most; peers that are looked up are
-//! not queued. A server that comes back empty gets a peer's record when it is looked up next. Where
-//! only some nodes of a cluster are away, that is so for their peers alone. A node that does not
-//! answer delays the others' answers once, by [`Options::timeout`]: it is tried again beside them.
+//! not queued. A server that comes back empty gets a peer's record when it is looked up next.
 //!
 //! # Limits
 //!
@@ -41,13 +36,9 @@
 //!   takes one as well.
 //! - The credit of a peer ([`Revision`]) is adjusted by each host for itself; the larger one is
 //!   kept where two meet.
-//! - While a slot moves from one node of a cluster to another, its peers are looked up without
-//!   their lease.
 
 mod address;
-mod cluster;
 mod link;
-mod node;
 mod worker;
 
 use core::net::IpAddr;

@@ -53,9 +53,8 @@ pub struct ServeArgs {
     /// Start-up scheme of connections, by the names of `headstart schemes`
     #[arg(long, default_value = "headstart", value_name = "NAME", value_parser = choice)]
     pub scheme: Choice,
-    /// File of path records, or valkey://HOST:PORT/ for those of a fleet, or
-    /// valkey+cluster://HOST:PORT,HOST:PORT/ (docs/fleet.md); without it, they are kept in memory
-    /// until the server ends
+    /// File of path records, or valkey://HOST:PORT/ for those of a fleet (docs/fleet.md); without
+    /// it, they are kept in memory until the server ends
     #[arg(long, value_name = "FILE|URL")]
     pub history: Option<HistoryLocation>,
     /// Your own certificate chain (PEM), read again on SIGHUP [default: a self-signed one, made on

@@ -109,7 +109,7 @@ enum HistoryCommand {
     /// of this machine.
     #[cfg(feature = "fleet")]
     Share {
-        /// valkey://HOST:PORT/ or valkey+cluster://HOST:PORT,HOST:PORT/
+        /// Such as valkey://HOST:PORT/
         #[arg(value_name = "URL")]
         server: headstart_store::fleet::Address,
     },

@@ -5,12 +5,10 @@ use core::net::IpAddr;
 use core::time::Duration;
 
 use headstart_startup::history::Record;
-use redis::{Cmd, Value};
+use redis::{Cmd, Connection, FromRedisValue, Value};
 
 use super::Options;
 use super::address::Address;
-use super::cluster::Cluster;
-use super::node::Node;
 use crate::slot::{self, Slot};
 
 /// Shortest lease: a look-up and a handshake on a machine that is busy.
@@ -68,8 +66,6 @@ impl core::error::Error for LinkError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     None,
-    /// The node that would have it is away.
-    Away,
     /// The value is no record of that peer.
     Damaged,
     Record {
@@ -86,36 +82,17 @@ pub(super) enum Answer {
 pub(super) struct Answers {
     /// In the order of the peers that were asked for.
     pub records: Vec<Answer>,
-    /// Peers whose record was not written.
+    /// Peers whose record the server refused.
     pub unwritten: Vec<IpAddr>,
     /// Writes to keys that hold no text: of somebody else.
     pub damaged: u64,
-    /// Writes of `unwritten` that the server refused: the node of the others is away.
-    pub refused: u64,
-    /// Its reason.
+    /// The reason why they were not.
     pub full: Option<String>,
-}
-
-/// A command about a peer.
-pub(super) struct Request {
-    pub peer: IpAddr,
-    pub command: Cmd,
-    /// The same for one key, where a cluster cannot have both at once.
-    pub instead: Option<Cmd>,
-}
-
-/// The server's answer to a request, or the reason why the peer's node has none.
-pub(super) type Reply = Result<Value, LinkError>;
-
-/// A server, or a cluster of them.
-enum Way {
-    One(Box<Node>),
-    Cluster(Box<Cluster>),
 }
 
 /// A connection to the server.
 pub struct Remote {
-    way: Way,
+    connection: Connection,
     prefix: String,
     shown: String,
     scripts: Scripts,
@@ -127,19 +104,12 @@ impl fmt::Debug for Remote {
     }
 }
 
-/// Names of the scripts on the server: their hashes, the same on every node of a cluster.
-#[derive(Clone, Debug)]
-pub(super) struct Scripts {
+/// Names of the scripts on the server: their hashes.
+#[derive(Debug, Default)]
+struct Scripts {
     look_up: String,
     write: String,
     remove: String,
-}
-
-impl Scripts {
-    pub fn load(node: &mut Node) -> Result<Self, LinkError> {
-        let mut load = |script: &str| node.ask(redis::cmd("SCRIPT").arg("LOAD").arg(script));
-        Ok(Self { look_up: load(LOOK_UP)?, write: load(WRITE)?, remove: load(REMOVE)? })
-    }
 }
 
 impl Remote {
@@ -147,46 +117,42 @@ impl Remote {
     /// later answer.
     ///
     /// # Errors
-    /// If the server is away, does not answer, or refuses name, password or commands. Of a cluster,
-    /// if that is so for all nodes.
+    /// If the server is away, does not answer, or refuses name, password or commands.
     pub fn connect(address: &Address, timeout: Duration) -> Result<Self, LinkError> {
-        let (way, scripts) = if address.is_cluster {
-            let (cluster, scripts) = Cluster::connect(address, timeout)?;
-            (Way::Cluster(Box::new(cluster)), scripts)
-        } else {
-            let client = address.clients.first().ok_or_else(|| LinkError(format!("{address}: no server")))?;
-            let (mut node, scripts) = Node::connect(client, &address.to_string(), timeout)?;
-            // A part of the peers would pass for all. A user who may not ask is told by MOVED.
-            let told: Result<String, _> = node.ask(redis::cmd("INFO").arg("cluster"));
-            if told.is_ok_and(|told| told.contains("cluster_enabled:1")) {
-                return Err(is_of_a_cluster(&address.to_string()));
-            }
-            (Way::One(Box::new(node)), scripts)
-        };
-        Ok(Self { way, prefix: address.prefix.clone(), shown: address.to_string(), scripts })
+        let shown = address.to_string();
+        let failed = |error: redis::RedisError| failure(&shown, &error);
+        let connection = address.client.get_connection_with_timeout(timeout).map_err(failed)?;
+        connection.set_read_timeout(Some(timeout)).map_err(failed)?;
+        connection.set_write_timeout(Some(timeout)).map_err(failed)?;
+        let (prefix, scripts) = (address.prefix.clone(), Scripts::default());
+        let mut remote = Self { connection, prefix, shown, scripts };
+        let mut load = |script: &str| remote.ask(redis::cmd("SCRIPT").arg("LOAD").arg(script));
+        remote.scripts = Scripts { look_up: load(LOOK_UP)?, write: load(WRITE)?, remove: load(REMOVE)? };
+        // It has a part of the peers. A user who may not ask is told by MOVED.
+        let told: Result<String, _> = remote.ask(redis::cmd("INFO").arg("cluster"));
+        if told.is_ok_and(|told| told.contains("cluster_enabled:1")) {
+            return Err(remote.is_of_a_cluster());
+        }
+        Ok(remote)
     }
 
-    /// Nodes of a cluster that are away.
-    pub(super) fn missing(&self) -> Option<String> {
-        match &self.way {
-            Way::One(_) => None,
-            Way::Cluster(cluster) => cluster.missing(),
-        }
+    /// One command and its answer.
+    fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, LinkError> {
+        command.query(&mut self.connection).map_err(|error| failure(&self.shown, &error))
     }
 
     fn key(&self, peer: IpAddr) -> String {
         format!("{}{{{peer}}}", self.prefix)
     }
 
-    /// The replies in order.
-    fn query(&mut self, requests: &[Request]) -> Result<Vec<Reply>, LinkError> {
-        match &mut self.way {
-            Way::Cluster(cluster) => cluster.query(requests),
-            Way::One(node) => {
-                node.send(requests.iter().map(|request| &request.command))?;
-                requests.iter().map(|_| node.receive().map(Ok)).collect()
-            }
-        }
+    /// The replies in order; the server's errors are values.
+    // Not the pipeline of `redis`: it waits for every answer, even after the first one that did not
+    // come in time.
+    fn query(&mut self, commands: &[Cmd]) -> Result<Vec<Value>, LinkError> {
+        let failed = |error: redis::RedisError| failure(&self.shown, &error);
+        let packed: Vec<u8> = commands.iter().flat_map(Cmd::get_packed_command).collect();
+        self.connection.send_packed_command(&packed).map_err(failed)?;
+        commands.iter().map(|_| self.connection.recv_response().map_err(failed)).collect()
     }
 
     /// Looks peers up for `host` and writes records, in one go.
@@ -197,7 +163,7 @@ impl Remote {
         writes: &[(IpAddr, Record)],
         options: &Options,
     ) -> Result<Answers, LinkError> {
-        let mut requests = Vec::with_capacity(wanted.len() + writes.len());
+        let mut commands = Vec::with_capacity(wanted.len() + writes.len());
         for peer in wanted {
             let key = self.key(*peer);
             let lease = format!("{key}:lease");
@@ -205,22 +171,17 @@ impl Remote {
             command.arg(&self.scripts.look_up).arg(2).arg(&key).arg(lease);
             let longest = millis(options.lease);
             command.arg(host).arg(millis(SHORTEST_LEASE).min(longest)).arg(longest);
-            requests.push(Request { peer: *peer, command, instead: Some(get(&key)) });
+            commands.push(command);
         }
-        requests.extend(self.writes(writes, options.lifetime));
-        let mut replies = self.query(&requests)?.into_iter();
+        commands.extend(self.writes(writes, options.lifetime));
+        let mut replies = self.query(&commands)?.into_iter();
         let mut answers = Answers::default();
         for peer in wanted {
             let answer = match replies.next() {
-                Some(Ok(Value::Array(parts))) => answer(*peer, &parts),
-                // Without its lease, while its slot moves.
-                Some(Ok(Value::Nil)) => Answer::None,
-                Some(Ok(bytes @ Value::BulkString(_))) => {
-                    answer(*peer, &[bytes, Value::Int(0), Value::Int(1)])
+                Some(Value::Array(parts)) => answer(*peer, &parts),
+                Some(Value::ServerError(error)) if !is_of_another_type(&error) => {
+                    return Err(self.unexpected(&error));
                 }
-                Some(Ok(Value::ServerError(error))) if is_of_another_type(&error) => Answer::Damaged,
-                Some(Ok(Value::ServerError(error))) => return Err(self.unexpected(&error)),
-                Some(Err(_)) => Answer::Away,
                 _ => Answer::Damaged,
             };
             answers.records.push(answer);
@@ -228,76 +189,64 @@ impl Remote {
         for (peer, _) in writes {
             match replies.next() {
                 // Somebody else's key is left as it is, and does not keep the others waiting.
-                Some(Ok(Value::ServerError(error))) if is_of_another_type(&error) => answers.damaged += 1,
-                Some(Ok(Value::ServerError(error))) => {
+                Some(Value::ServerError(error)) if is_of_another_type(&error) => answers.damaged += 1,
+                Some(Value::ServerError(error)) => {
                     if !matches!(error.code(), "OOM" | "READONLY" | "MISCONF") {
                         return Err(self.unexpected(&error));
                     }
                     answers.unwritten.push(*peer);
-                    answers.refused += 1;
                     answers.full = Some(format!("{}: {error:?}", self.shown));
                 }
-                Some(Err(_)) => answers.unwritten.push(*peer),
                 _ => {}
             }
         }
         Ok(answers)
     }
 
+    fn is_of_a_cluster(&self) -> LinkError {
+        LinkError(format!("{}: found a node of a cluster, expected a server of its own", self.shown))
+    }
+
     fn unexpected(&self, error: &redis::ServerError) -> LinkError {
         match error.code() {
-            "MOVED" | "ASK" => is_of_a_cluster(&self.shown),
+            "MOVED" | "ASK" => self.is_of_a_cluster(),
             code => LinkError(format!("{}: {code} {}", self.shown, error.details().unwrap_or(""))),
         }
     }
 
-    fn writes(&self, writes: &[(IpAddr, Record)], lifetime: Duration) -> Vec<Request> {
-        let request = |(peer, record): &(IpAddr, Record)| {
+    fn writes(&self, writes: &[(IpAddr, Record)], lifetime: Duration) -> Vec<Cmd> {
+        let command = |(peer, record): &(IpAddr, Record)| {
             let mut command = redis::cmd("EVALSHA");
             command.arg(&self.scripts.write).arg(1).arg(self.key(*peer));
             command.arg(&slot::emit(*peer, record)[..]).arg(millis(lifetime));
-            Request { peer: *peer, command, instead: None }
+            command
         };
-        writes.iter().map(request).collect()
+        writes.iter().map(command).collect()
     }
 
     /// All records on the server, in no order, some hundred at a time: what is not a record is
     /// counted. A record that is written meanwhile may be missing or come twice.
     ///
     /// # Errors
-    /// If the server cannot be asked; of a cluster, if any node cannot.
+    /// If the server cannot be asked.
     pub fn records(&mut self, each: &mut dyn FnMut(IpAddr, Record)) -> Result<u64, LinkError> {
-        let nodes = match &mut self.way {
-            Way::One(_) => 1,
-            Way::Cluster(cluster) => cluster.serving()?,
-        };
-        let mut damaged = 0;
-        for number in 0..nodes {
-            damaged += self.records_of(number, each)?;
-        }
-        Ok(damaged)
-    }
-
-    fn records_of(&mut self, number: usize, each: &mut dyn FnMut(IpAddr, Record)) -> Result<u64, LinkError> {
         let (mut cursor, mut damaged) = (0_u64, 0);
         loop {
             let mut scan = redis::cmd("SCAN");
             scan.arg(cursor).arg("MATCH").arg(format!("{}{{*}}", self.prefix)).arg("COUNT").arg(LISTED);
-            let (next, keys): (u64, Vec<String>) = match &mut self.way {
-                Way::One(node) => node.ask(&scan)?,
-                Way::Cluster(cluster) => cluster.node(number)?.ask(&scan)?,
-            };
-            // Not MGET: the keys may be in several slots of a cluster.
-            let mut requests = vec![];
+            let (next, keys): (u64, Vec<String>) = self.ask(&scan)?;
+            let (mut peers, mut commands) = (vec![], vec![]);
             for key in &keys {
                 match key[self.prefix.len()..].trim_matches(['{', '}']).parse() {
-                    Ok(peer) => requests.push(Request { peer, command: get(key), instead: None }),
+                    Ok(peer) => {
+                        peers.push(peer);
+                        commands.push(redis::cmd("GET").arg(key).take());
+                    }
                     Err(_) => damaged += 1,
                 }
             }
-            let replies = self.query(&requests)?;
-            for (Request { peer, .. }, reply) in requests.iter().zip(replies) {
-                match reply? {
+            for (peer, reply) in peers.iter().zip(self.query(&commands)?) {
+                match reply {
                     // It has expired since.
                     Value::Nil => {}
                     Value::BulkString(bytes) => match parse(*peer, &bytes) {
@@ -320,8 +269,8 @@ impl Remote {
     /// If the server refuses one, or cannot be reached; others may be written.
     pub fn put(&mut self, records: &[(IpAddr, Record)], lifetime: Duration) -> Result<(), LinkError> {
         for part in records.chunks(LISTED) {
-            let requests = self.writes(part, lifetime);
-            self.check(&requests)?;
+            let commands = self.writes(part, lifetime);
+            self.check(&commands)?;
         }
         Ok(())
     }
@@ -332,21 +281,21 @@ impl Remote {
     /// If the server refuses, or cannot be reached; others may be removed.
     pub fn remove(&mut self, records: &[(IpAddr, Record)]) -> Result<(), LinkError> {
         for part in records.chunks(LISTED) {
-            let request = |(peer, record): &(IpAddr, Record)| {
+            let command = |(peer, record): &(IpAddr, Record)| {
                 let mut command = redis::cmd("EVALSHA");
                 command.arg(&self.scripts.remove).arg(1).arg(self.key(*peer));
                 command.arg(&slot::emit(*peer, record)[..]);
-                Request { peer: *peer, command, instead: None }
+                command
             };
-            let requests: Vec<Request> = part.iter().map(request).collect();
-            self.check(&requests)?;
+            let commands: Vec<Cmd> = part.iter().map(command).collect();
+            self.check(&commands)?;
         }
         Ok(())
     }
 
-    fn check(&mut self, requests: &[Request]) -> Result<(), LinkError> {
-        for reply in self.query(requests)? {
-            if let Value::ServerError(error) = reply? {
+    fn check(&mut self, commands: &[Cmd]) -> Result<(), LinkError> {
+        for reply in self.query(commands)? {
+            if let Value::ServerError(error) = reply {
                 return Err(self.unexpected(&error));
             }
         }
@@ -354,21 +303,17 @@ impl Remote {
     }
 }
 
-fn is_of_a_cluster(shown: &str) -> LinkError {
-    LinkError(format!(
-        "{shown}: found a node of a cluster, expected an address as `valkey+cluster://HOST:PORT/`"
-    ))
+/// A system says of a server that hangs: "resource temporarily unavailable".
+fn failure(shown: &str, error: &redis::RedisError) -> LinkError {
+    if error.is_timeout() {
+        return LinkError(format!("{shown}: found no answer in time, expected one"));
+    }
+    LinkError(format!("{shown}: {error}"))
 }
 
 /// The key holds a list or another structure: an answer of the server, or of its script.
 fn is_of_another_type(error: &redis::ServerError) -> bool {
     error.code() == "WRONGTYPE" || error.details().is_some_and(|details| details.contains("WRONGTYPE"))
-}
-
-fn get(key: &str) -> Cmd {
-    let mut command = redis::cmd("GET");
-    command.arg(key);
-    command
 }
 
 fn millis(time: Duration) -> u64 {
@@ -395,5 +340,21 @@ fn parse(peer: IpAddr, bytes: &[u8]) -> Option<Record> {
     match slot::parse(bytes.try_into().ok()?) {
         Slot::Used(found, record) if found == peer => Some(record),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_hangs_is_named_as_one() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("redis://{}/", listener.local_addr().expect("bound"));
+        let address = url.parse().expect("an address");
+        let error = Remote::connect(&address, Duration::from_millis(50)).expect_err("no answer");
+        assert_eq!(error.0, format!("{url}: found no answer in time, expected one"));
     }
 }

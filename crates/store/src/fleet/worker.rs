@@ -28,9 +28,6 @@ const SWEEP: Duration = Duration::from_millis(500);
 /// First pause after a failure; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Time after which nodes of a cluster that are away are looked for, if nothing else is to do.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
-
 /// Wait for what need not happen.
 const FOREVER: Duration = Duration::from_secs(3600);
 
@@ -42,8 +39,6 @@ pub enum State {
     Away,
     /// It answers.
     Up,
-    /// A part of a cluster's nodes answers; peers of the others are as if it were away.
-    Part,
     /// It answers, and refuses writes: out of memory, or read-only.
     Full,
 }
@@ -97,12 +92,7 @@ impl Counters {
             "server",
             "gauge",
             "State of the history server.",
-            &[
-                ("up", is(State::Up)),
-                ("part", is(State::Part)),
-                ("full", is(State::Full)),
-                ("away", is(State::Away)),
-            ],
+            &[("up", is(State::Up)), ("full", is(State::Full)), ("away", is(State::Away))],
         );
         family(
             "lookups_total",
@@ -155,7 +145,7 @@ struct Queue {
     /// Until then the table of leases is not searched for those that are over.
     swept: Option<Deadline>,
     changed: HashMap<IpAddr, Change, RandomState>,
-    /// Those that the server refused, or whose node is away: none of them is before another one.
+    /// Those that the server refused: none of them is before another one.
     parked: HashMap<IpAddr, Change, RandomState>,
     /// Until then they are not tried again.
     parked_until: Option<Deadline>,
@@ -164,8 +154,6 @@ struct Queue {
     /// When the writes that wait are due.
     due: Option<Deadline>,
     is_away: bool,
-    /// Some nodes of a cluster are away.
-    is_part: bool,
     hurries: bool,
     stops: bool,
 }
@@ -197,7 +185,7 @@ impl Queue {
         true
     }
 
-    /// Keeps a change for later: a server that is full or away stays so for a while.
+    /// Keeps a change for later: a server that is full stays so for a while.
     fn park(&mut self, peer: IpAddr, change: Change, options: &Options) -> bool {
         // There is no later.
         if self.stops || self.unwritten() >= options.capacity {
@@ -358,21 +346,15 @@ impl Shared {
 
     fn connect(&self, address: &Address) -> Result<Remote, LinkError> {
         let remote = Remote::connect(address, self.options.timeout)?;
-        let missing = remote.missing();
-        let mut queue = locked(&self.queue);
-        (queue.is_away, queue.is_part) = (false, missing.is_some());
-        drop(queue);
+        locked(&self.queue).is_away = false;
         let mut counters = locked(&self.counters);
-        counters.state = if missing.is_some() { State::Part } else { State::Up };
-        counters.last_error = missing;
+        (counters.state, counters.last_error) = (State::Up, None);
         Ok(remote)
     }
 
-    /// Waits for work, which may be none while nodes are away. None if it is time to stop and
-    /// nothing waits.
+    /// Waits for work. None if it is time to stop and nothing waits.
     fn next_batch(&self) -> Option<Batch> {
         let mut queue = locked(&self.queue);
-        let look_again = Deadline::after(LOOK_AGAIN);
         loop {
             if queue.parked_until.is_some_and(|until| until.left().is_none()) {
                 queue.unpark();
@@ -386,8 +368,7 @@ impl Shared {
                 return None;
             }
             queue.hurries = false;
-            let may_look = if queue.is_part { look_again.left() } else { Some(FOREVER) };
-            let Some(mut wait) = may_look else { break };
+            let mut wait = FOREVER;
             for deadline in [queue.due, queue.parked_until] {
                 wait = wait.min(deadline.and_then(Deadline::left).unwrap_or(FOREVER));
             }
@@ -419,18 +400,16 @@ impl Shared {
             })
             .collect();
         let answered = remote.exchange(self.host, &batch.wanted, &writes, &self.options);
-        let missing = remote.missing();
-        let is_part = missing.is_some();
         let mut unwritten = HashSet::with_hasher(RandomState::new());
         if let Ok(answers) = &answered {
             for (peer, answer) in batch.wanted.iter().zip(&answers.records) {
                 self.take(*peer, answer);
             }
             unwritten.extend(answers.unwritten.iter().copied());
-            self.count(answers, writes.len(), missing);
+            self.count(answers, writes.len());
         }
         let mut queue = locked(&self.queue);
-        (queue.writing, queue.is_part) = (0, is_part);
+        queue.writing = 0;
         for peer in &batch.wanted {
             queue.pending.remove(peer);
         }
@@ -452,23 +431,16 @@ impl Shared {
         answered.map(drop)
     }
 
-    fn count(&self, answers: &Answers, writes: usize, missing: Option<String>) {
-        let skipped = answers.records.iter().filter(|answer| **answer == Answer::Away).count();
+    fn count(&self, answers: &Answers, writes: usize) {
         let mut counters = locked(&self.counters);
-        counters.asked += (answers.records.len() - skipped) as u64;
-        counters.skipped += skipped as u64;
-        counters.refused += answers.refused;
+        counters.asked += answers.records.len() as u64;
+        counters.refused += answers.unwritten.len() as u64;
         counters.damaged += answers.damaged;
         counters.written += (writes - answers.unwritten.len()) as u64 - answers.damaged;
-        let before = counters.state;
+        // Only a write can tell that it is full no more.
         if let Some(reason) = &answers.full {
             (counters.state, counters.last_error) = (State::Full, Some(reason.clone()));
-        } else if before == State::Full && writes == 0 {
-            // Only a write can tell.
-        } else if missing.is_some() {
-            counters.failures += u64::from(before != State::Part);
-            (counters.state, counters.last_error) = (State::Part, missing);
-        } else if writes > 0 || before == State::Part {
+        } else if writes > 0 {
             (counters.state, counters.last_error) = (State::Up, None);
         }
     }
@@ -483,7 +455,6 @@ impl Shared {
                     self.mark_written(peer);
                 }
             }
-            Answer::Away => {}
             Answer::Damaged => locked(&self.counters).damaged += 1,
             Answer::Record { record, lease, is_ours } => {
                 let record = not_from_the_future(*record, unix_now());

@@ -1,6 +1,5 @@
 //! One history for several hosts, against a real server: found, away, killed, hung, full.
 
-mod cluster;
 #[path = "../common/mod.rs"]
 mod common;
 mod server;
@@ -361,17 +360,21 @@ fn addresses_that_cannot_be_are_refused_with_what_is_expected() {
         ("valkey://localhost/?speed=9", "password-file"),
         ("valkey://localhost/?prefix={", "prefix"),
         ("valkeys://localhost/?key=/dev/null", "both or none"),
-        ("valkey://one:6379,other:6379/", "valkey+cluster://"),
-        ("valkey+cluster://user:secret@one,other/1", "a cluster has only one"),
-        ("valkey+cluster://user:x/secret@one/", "a cluster has only one"),
-        ("valkey+cluster://one:port,other/", "valkey://localhost:6379/"),
-        ("valkey+cluster://one,,other/", "valkey://localhost:6379/"),
-        ("valkey+cluster+unix:///socket", "valkey://localhost:6379/"),
+        ("valkey://one:6379,other:6379/", "found several servers"),
+        ("valkey+cluster://user:secret@one,other/", "one server, such as `valkey://localhost:6379/`"),
         ("valkey://localhost/?password-file=/nowhere", "/nowhere"),
     ] {
         let refused = text.parse::<Address>().expect_err(text).to_string();
         assert!(refused.contains(expected) && !refused.contains("secret"), "{text}: {refused}");
     }
+}
+
+#[test]
+fn a_node_of_a_cluster_is_refused() {
+    let Some(server) = server(&["--cluster-enabled", "yes"]) else { return };
+    let address = server.url().parse().expect("an address");
+    let error = Remote::connect(&address, TIMEOUT).expect_err("it has a part of the peers").to_string();
+    assert!(error.contains("found a node of a cluster, expected a server of its own"), "{error}");
 }
 
 #[test]

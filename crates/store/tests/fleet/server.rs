@@ -11,9 +11,6 @@ use std::time::{Duration, Instant};
 /// Test timeout, generous for a loaded host.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Stands for a free port among options.
-pub const FREE_PORT: &str = "FREE PORT";
-
 /// The server's program, if one is installed.
 pub fn program() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
@@ -45,11 +42,7 @@ impl Server {
         let free = || TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port").port();
         for _ in 0..20 {
             let port = free();
-            let filled_in = |text: &&str| match *text {
-                FREE_PORT => free().to_string(),
-                text => text.to_owned(),
-            };
-            let mut options: Vec<String> = options.iter().map(filled_in).collect();
+            let mut options: Vec<String> = options.iter().map(|text| (*text).to_owned()).collect();
             let (plain, tls) = if over_tls { (0, port) } else { (port, 0) };
             options.extend(["--port".into(), plain.to_string()]);
             if over_tls {
@@ -123,28 +116,9 @@ impl Server {
             .expect("a line of that name")
     }
 
-    /// The value of an option that it was started with.
-    pub fn option(&self, name: &str) -> &str {
-        let at = self.options.iter().position(|option| option == name).expect("an option of that name");
-        &self.options[at + 1]
-    }
-
-    /// Errors with that code that it has answered with.
-    pub fn errors(&self, code: &str) -> u64 {
-        let name = format!("errorstat_{code}:count=");
-        let told = self.answer("INFO errorstats cluster");
-        let mut told = told.take_while(|line| !line.starts_with("cluster_enabled"));
-        told.find_map(|line| line.strip_prefix(&name)?.trim_end().parse().ok()).unwrap_or(0)
-    }
-
     /// One command as text; the first line of the answer.
     pub fn command(&self, text: &str) -> String {
         self.answer(text).next().expect("an answer").trim_end().to_owned()
-    }
-
-    /// One command as text, whose answer is a string of one line.
-    pub fn text(&self, command: &str) -> String {
-        self.answer(command).nth(1).expect("an answer").trim_end().to_owned()
     }
 }
 
