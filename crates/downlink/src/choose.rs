@@ -4,13 +4,9 @@
 //! 2. **Past.** A transport achieved this through this very network, to real servers: it includes
 //!    every link in between, and no other host can forge it. It may be too low, if no transfer
 //!    needed more, which does no harm.
-//! 3. **Gateway.** It reports its access line, without the traffic that shares it or a bottleneck
-//!    behind it, and some gateways answer with a constant. Only its share for payload counts
-//!    ([`crate::estimate::line_share`]). A port's speed is a bound, not a line rate.
-//! 4. **Wi-Fi and Ethernet** are the links between this host and the gateway: bounds. The smallest
-//!    of them caps 2 and 3 (BS §3.1: "depending on the WiFi and access speed, the WiFi can be the
-//!    bottleneck"). It is never used alone: a gigabit link before a line of 16 Mbit/s would be a
-//!    hint sixty times too high. BS §4.1 measures the cost of a factor of 4.
+//! 3. **Ethernet** is the link between this host and the gateway: a bound, which caps 2. It is
+//!    never used alone: a gigabit link before a line of 16 Mbit/s would be a hint sixty times too
+//!    high. BS §4.1 measures the cost of a factor of 4.
 
 use core::fmt;
 

@@ -12,17 +12,13 @@ pub enum Source {
     Explicit,
     /// The largest rate seen on this network.
     Past,
-    /// The home gateway.
-    Gateway,
-    /// The Wi-Fi interface.
-    Wifi,
     /// The Ethernet link.
     Ethernet,
 }
 
 impl Source {
     /// All sources, in order of priority.
-    pub const ALL: [Self; 5] = [Self::Explicit, Self::Past, Self::Gateway, Self::Wifi, Self::Ethernet];
+    pub const ALL: [Self; 3] = [Self::Explicit, Self::Past, Self::Ethernet];
 
     /// The name in tables and records.
     #[must_use]
@@ -30,8 +26,6 @@ impl Source {
         match self {
             Self::Explicit => "explicit",
             Self::Past => "past",
-            Self::Gateway => "gateway",
-            Self::Wifi => "wifi",
             Self::Ethernet => "ethernet",
         }
     }
@@ -50,8 +44,6 @@ pub enum Meaning {
     Explicit,
     /// A rate achieved by a transport.
     Measured,
-    /// The rate of the access line.
-    Line,
     /// An upper bound.
     Bound,
 }
@@ -61,7 +53,6 @@ impl fmt::Display for Meaning {
         f.pad(match self {
             Self::Explicit => "told",
             Self::Measured => "measured",
-            Self::Line => "line rate",
             Self::Bound => "upper bound",
         })
     }
@@ -91,8 +82,6 @@ pub enum Unavailable {
     Absent(String),
     /// Its answer was rejected.
     Refused(String),
-    /// The query failed.
-    Failed(String),
 }
 
 impl fmt::Display for Unavailable {
@@ -100,7 +89,6 @@ impl fmt::Display for Unavailable {
         match self {
             Self::Absent(reason) => f.write_str(reason),
             Self::Refused(reason) => write!(f, "not believed: {reason}"),
-            Self::Failed(reason) => write!(f, "failed: {reason}"),
         }
     }
 }
@@ -113,26 +101,6 @@ pub struct Answer {
     /// Its estimate.
     pub outcome: Result<Estimate, Unavailable>,
 }
-
-/// Share of a line's rate that arrives as payload.
-///
-/// The rate of a digital subscriber line counts the frames (or ATM cells) of the line. There, 1492
-/// bytes of IP take 32 ATM cells of 53 bytes, a share of 0.85 for payload. Packet mode has 0.93.
-/// The smaller is used, for no source reports the mode. Other lines are provisioned in Ethernet
-/// frames: 1448 bytes of payload take 1538 on the wire.
-#[must_use]
-pub const fn line_share(access: Access) -> Ratio {
-    match access {
-        Access::Dsl => Ratio::percent(85),
-        Access::ThreeG | Access::Lte => Ratio::percent(75),
-        Access::Ethernet | Access::Cable | Access::Wifi | Access::Unknown => Ratio::percent(94),
-    }
-}
-
-/// Share of a radio's bit rate that arrives: half. Preambles, acknowledgements, contention and the
-/// other direction share the channel (BS §3.1: from the bit rate "an approximate bandwidth can be
-/// derived").
-pub const WIFI_SHARE: Ratio = Ratio::percent(50);
 
 /// Share of an Ethernet link's speed that arrives: 1448 of 1538 bytes.
 pub const ETHERNET_SHARE: Ratio = Ratio::percent(94);
@@ -150,15 +118,4 @@ pub fn plausible(rate: Rate) -> Result<Rate, String> {
         return Ok(rate);
     }
     Err(format!("found a rate of {rate}, expected {MIN_RATE} to {MAX_RATE}"))
-}
-
-/// A peer's text for display: truncated, without control characters.
-#[must_use]
-pub fn quoted(text: &str) -> String {
-    const LONGEST: usize = 60;
-    let mut short: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
-    if text.chars().nth(LONGEST).is_some() {
-        short.push_str("...");
-    }
-    format!("`{short}`")
 }

@@ -9,15 +9,13 @@
 //! |---|---|---|
 //! | [`survey`] | an explicit value | the user's |
 //! | [`past`] | the largest rate seen on this network | measured end to end |
-//! | [`gateway`] | the home gateway, by UPnP IGD and TR-064 | the access line's rate |
-//! | [`wifi`] | the radio's bit rate, by nl80211 | an upper bound: the link in between |
 //! | [`ethernet`] | the link's speed | an upper bound: the link in between |
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`estimate`] | estimates, and each kind's share that a transport can expect |
 //! | [`mod@choose`] | priority of the sources |
-//! | [`network`] | identity of the network: interface, gateway, hardware address, name |
+//! | [`network`] | identity of the network: interface, gateway, hardware address |
 //! | [`machine`] | the system files that are read, under a root that tests replace |
 //!
 //! ```no_run
@@ -32,25 +30,22 @@
 //!
 //! # Deviations
 //!
-//! - BS §3.1 would query Wi-Fi's modulation index; here the bit rate that the kernel gets from it.
-//! - BS §3.1: mobile access (LTE) cannot be estimated with the interfaces of systems. Nor is it
-//!   here; a past maximum still can.
-//!   past maximum still can.
+//! - BS §3.1 would also query the home gateway (UPnP, TR-064) and Wi-Fi's modulation index. The
+//!   former reports what it likes, the latter bounds the line at most: neither was ever compared
+//!   with a real line.
 //!
 //! # Limits
 //!
 //! - Networks are distinguished by their IPv4 default route, or else by the interface's name.
-//! - Linux only: the files under `/proc` and `/sys`, and nl80211.
+//! - Linux only: the files under `/proc` and `/sys`.
 
 pub mod choose;
 pub mod estimate;
 pub mod ethernet;
-pub mod gateway;
 pub mod machine;
 pub mod network;
 pub mod past;
 pub mod survey;
-pub mod wifi;
 
 pub use choose::{Choice, NoChoice, choose};
 pub use estimate::{Answer, Estimate, Meaning, Source, Unavailable};

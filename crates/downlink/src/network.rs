@@ -2,8 +2,8 @@
 //!
 //! The same interface connects to many networks. A network is recognised by its gateway: of all
 //! properties visible without privileges, the gateway's hardware address distinguishes networks
-//! best. A radio network's name is added, for an access point may be replaced. Without either, the
-//! identity is the interface and the gateway's address, which many homes share.
+//! best. Without it, the identity is the interface and the gateway's address, which many homes
+//! share.
 
 use std::net::Ipv4Addr;
 
@@ -33,33 +33,26 @@ pub struct Network {
     pub gateway: Option<Ipv4Addr>,
     /// The gateway's hardware address.
     pub hardware_address: Option<String>,
-    /// The radio network's name.
-    pub ssid: Option<String>,
 }
 
 impl Network {
-    /// Reads the system's state; `None` without a default route. `ssid` is left to the caller,
-    /// since no file has it.
+    /// Reads the system's state; `None` without a default route.
     #[must_use]
     pub fn find(machine: &Machine) -> Option<Self> {
         let route = machine.default_route()?;
         let hardware_address =
             route.gateway.and_then(|gateway| machine.hardware_address(gateway, &route.interface));
         let kind = kind(machine, &route.interface);
-        Some(Self { interface: route.interface, kind, gateway: route.gateway, hardware_address, ssid: None })
+        Some(Self { interface: route.interface, kind, gateway: route.gateway, hardware_address })
     }
 
     /// Key under which its observations are stored.
     #[must_use]
     pub fn key(&self) -> String {
-        let place = match (&self.hardware_address, self.gateway) {
+        match (&self.hardware_address, self.gateway) {
             (Some(hardware), _) => format!("gateway {hardware}"),
             (None, Some(gateway)) => format!("{} via {gateway}", self.interface),
             (None, None) => self.interface.clone(),
-        };
-        match &self.ssid {
-            Some(ssid) => format!("{place} wifi {ssid}"),
-            None => place,
         }
     }
 }

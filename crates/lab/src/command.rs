@@ -122,7 +122,7 @@ enum Command {
     /// Estimates of this machine's downlink
     ///
     /// Queries every estimator: a value that you give, the largest rate seen on this network, the
-    /// home gateway (UPnP, TR-064), the radio, the wire. Needs no privilege.
+    /// wire. Needs no privilege.
     #[command(allow_negative_numbers = true, after_long_help = examples::DOWNLINK)]
     Downlink(DownlinkArgs),
     /// Put a program behind a path of links and queues

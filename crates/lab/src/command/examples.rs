@@ -86,7 +86,7 @@ pub const DOWNLINK: &str = "\
 Examples:
   headstart downlink                                    who says what
   headstart downlink --rate 50mbit --access dsl         you know better
-  headstart downlink --format json --timeout 500ms      for a program";
+  headstart downlink --format json                      for a program";
 
 /// Of `link`.
 pub const LINK: &str = "\
