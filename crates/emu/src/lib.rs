@@ -19,13 +19,11 @@
 //! | [`lateness`] | lateness of departures, and its tolerance |
 //! | [`log`] | one line for each arrival, departure and drop |
 //! | [`record`] | reads that log |
-//! | [`capture`] | both sides as pcapng |
 //! | [`signals`] | waits for Ctrl-C, a child or a time limit |
 //! | [`clock`] | the only place that reads the clock |
 
 pub mod address;
 mod background;
-pub mod capture;
 pub mod clock;
 pub mod device;
 pub mod error;

@@ -15,7 +15,6 @@ use headstart_net::{Direction, Packet as _, PacketCounts};
 use headstart_units::{Span, Time};
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::capture::{Capture, Side};
 use crate::clock::Clock;
 use crate::error::RelayError;
 use crate::lateness::{self, Lateness, Tolerance};
@@ -121,8 +120,6 @@ pub struct Summary {
     pub is_valid: bool,
     /// Log lines dropped because the disk was too slow.
     pub log_left_out: u64,
-    /// Packets missing from the capture, for the same reason.
-    pub capture_left_out: u64,
 }
 
 struct DirectionState {
@@ -139,7 +136,6 @@ pub struct Relay<E> {
     down: DirectionState,
     clock: Clock,
     log: Option<Log>,
-    capture: Option<Capture>,
     settings: Settings,
     outcomes: Vec<PacketOutcome<Packet>>,
 }
@@ -234,29 +230,13 @@ impl<E: Ends> Relay<E> {
             lateness: Lateness::default(),
             dropped: 0,
         };
-        Self {
-            ends,
-            up: state(up),
-            down: state(down),
-            clock,
-            log: None,
-            capture: None,
-            settings,
-            outcomes: vec![],
-        }
+        Self { ends, up: state(up), down: state(down), clock, log: None, settings, outcomes: vec![] }
     }
 
     /// Logs every event.
     #[must_use]
     pub fn with_log(mut self, log: Option<Log>) -> Self {
         self.log = log;
-        self
-    }
-
-    /// Captures every packet on both sides.
-    #[must_use]
-    pub fn with_capture(mut self, capture: Option<Capture>) -> Self {
-        self.capture = capture;
         self
     }
 
@@ -309,10 +289,6 @@ impl<E: Ends> Relay<E> {
             summary.log_left_out = log.left_out();
             log.finish()?;
         }
-        if let Some(capture) = self.capture.take() {
-            summary.capture_left_out = capture.left_out();
-            capture.finish()?;
-        }
         Ok(summary)
     }
 
@@ -329,9 +305,6 @@ impl<E: Ends> Relay<E> {
             let (now, number) = (packet.arrived, state.summary.arrived);
             packet.number = number;
             state.summary.arrived += 1;
-            if let Some(capture) = &mut self.capture {
-                capture.add(now, Side::entrance(direction), packet.bytes());
-            }
             let (bytes, header) = (packet.size().get() as u32, packet.header);
             state.path.arrive(now, packet, &mut self.outcomes);
             let (queue_packets, queue_bytes) = state.path.queue(now);
@@ -375,9 +348,6 @@ impl<E: Ends> Relay<E> {
                     let at = self.clock.now();
                     match result {
                         Ok(()) => {
-                            if let Some(capture) = &mut self.capture {
-                                capture.add(at, Side::exit(direction), packet.bytes());
-                            }
                             state.lateness.record(due, at);
                             state.summary.sent += 1;
                             state.summary.sent_bytes += packet.size().get();
@@ -419,9 +389,8 @@ impl<E: Ends> Relay<E> {
         let tolerance = self.settings.tolerance;
         let is_valid = up.lateness.is_within(tolerance) && down.lateness.is_within(tolerance);
         let log_left_out = self.log.as_ref().map_or(0, Log::left_out);
-        let capture_left_out = self.capture.as_ref().map_or(0, Capture::left_out);
         let lasted = self.clock.now().since(Time::ZERO);
-        Summary { lasted, up, down, real_time, is_valid, log_left_out, capture_left_out }
+        Summary { lasted, up, down, real_time, is_valid, log_left_out }
     }
 }
 

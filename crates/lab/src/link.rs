@@ -87,9 +87,6 @@ pub struct HowOptions {
     /// Write a line for each arrival, departure and drop to this file
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Write arriving and leaving packets at both ends to this file, as pcapng
-    #[arg(long, value_name = "FILE", conflicts_with = "udp")]
-    pub pcap: Option<PathBuf>,
     /// End after this time [default: when the command ends, or with Ctrl-C]
     #[arg(long, value_name = "TIME", value_parser = at_least(Span::from_millis(1)))]
     pub duration: Option<Span>,

@@ -526,8 +526,7 @@ fn blackout(place: &Place) -> Outcome {
 fn account(place: &Place) -> Outcome {
     let file = place.folder.join("log");
     let mut link = place.link_as_nobody("--rate 25mbit --rtt 50ms --buffer 10p --loss 2%");
-    let capture = place.folder.join("capture");
-    link.arg("--log").arg(&file).arg("--pcap").arg(&capture).args(["--serve", &place.serve(), "--"]);
+    link.arg("--log").arg(&file).args(["--serve", &place.serve(), "--"]);
     number(link.arg(&place.this).args(["fetch", "$HEADSTART_OUTSIDE", "8000"]))?;
     let text = std::fs::read_to_string(&file).map_err(|error| error.to_string())?;
     for way in ["up", "down"] {
@@ -556,10 +555,6 @@ fn account(place: &Place) -> Outcome {
         })?;
     }
     ensure(text.contains(",drop,"), || "nothing was dropped".to_owned())?;
-    let capture = std::fs::read(&capture).map_err(|error| error.to_string())?;
-    ensure(capture.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) && capture.len() > PAGE, || {
-        format!("a capture of {} bytes", capture.len())
-    })?;
     let figures = place.folder.join("figures");
     let drawn =
         Command::new(&place.headstart).arg("show-link").arg(&file).arg("--out").arg(&figures).output();

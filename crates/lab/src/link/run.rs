@@ -8,7 +8,6 @@ use std::process::{Child, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result, anyhow, bail};
 use headstart_emu::address::{Block, beside};
-use headstart_emu::capture::Capture;
 use headstart_emu::clock::Clock;
 use headstart_emu::device::{self, Device};
 use headstart_emu::gateway::Gateway;
@@ -90,15 +89,6 @@ fn log(args: &LinkArgs, plan: &PathPlan, clock: &Clock, command_line: &str) -> R
     }
     let log = Log::new(BufWriter::with_capacity(1 << 20, file), &header);
     log.map(Some).with_context(|| format!("--log {}", path.display()))
-}
-
-fn capture(args: &LinkArgs, clock: &Clock) -> Result<Option<Capture>> {
-    let Some(path) = &args.how.pcap else { return Ok(None) };
-    let name = || format!("--pcap {}", path.display());
-    let file = File::create(path).with_context(name).or_refuse()?;
-    Capture::new(BufWriter::with_capacity(1 << 20, file), clock.began_at_unix_nanos)
-        .map(Some)
-        .with_context(name)
 }
 
 /// Draws a log.
@@ -199,7 +189,7 @@ fn run_command(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<E
         .with_gateway(gateway);
     let [up, down] = Direction::BOTH.map(|direction| Path::of(plan, direction, Seed(args.how.seed)));
     let relay = Relay::new(ends, up, down, clock, settings(args));
-    let handle = relay.with_log(log).with_capture(capture(args, &clock)?).start(stop)?;
+    let handle = relay.with_log(log).start(stop)?;
 
     let mut server = None;
     if let FarEnd::Program(end) = outside {

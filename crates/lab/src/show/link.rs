@@ -65,10 +65,6 @@ pub fn summary(summary: &Summary, tolerance: Tolerance) -> String {
     if summary.log_left_out > 0 {
         let _ = writeln!(text, "The log lacks {} lines: the disk was too slow.", summary.log_left_out);
     }
-    if summary.capture_left_out > 0 {
-        let _ =
-            writeln!(text, "The capture lacks {} packets: the disk was too slow.", summary.capture_left_out);
-    }
     let priority = if summary.real_time { "real-time" } else { "ordinary" };
     if summary.is_valid {
         let _ =
