@@ -173,35 +173,6 @@ fn sighup_reads_the_certificate_again() {
     assert!(is_trusted_with(&new));
 }
 
-/// As logrotate does it: the file is renamed, and nothing more is written to it after the signal.
-#[test]
-#[cfg(unix)]
-fn sighup_opens_the_access_log_again() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let [file, former] = ["access.log", "access.log.1"].map(|name| folder.path().join(name));
-    let name = file.to_str().expect("a plain path");
-    let mut server =
-        Server::start(&["--access-log", name, "--access-log-format", "timed", "--metrics", "127.0.0.1:0"]);
-    let page = server.page("bytes/1000");
-    assert!(headstart(&["get", &page, "--insecure"]).status.success());
-    std::fs::rename(&file, &former).expect("a log");
-    let process = server.child.id().to_string();
-    assert!(Command::new("kill").args(["-HUP", &process]).status().expect("kill runs").success());
-    let mut told = server.told.by_ref().lines().map_while(Result::ok);
-    told.find(|line| line.contains("certificate")).expect("an answer");
-    assert!(headstart(&["get", &page, "--insecure"]).status.success());
-    assert!(Command::new("kill").args(["-TERM", &process]).status().expect("kill runs").success());
-    assert!(server.child.wait().expect("it ends").success());
-    for log in [&file, &former] {
-        let text = std::fs::read_to_string(log).expect("a log");
-        assert_eq!(text.lines().count(), 1, "{text}");
-        assert!(
-            text.contains("\"GET /bytes/1000 HTTP/3.0\" 200 1000 ") && text.ends_with(" headstart\n"),
-            "{text}"
-        );
-    }
-}
-
 /// The manager's socket is stood in for by one of the test.
 #[test]
 #[cfg(unix)]

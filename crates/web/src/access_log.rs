@@ -1,4 +1,4 @@
-//! A line for each request, in the formats of Apache's logs.
+//! A line for each request, in the Combined Log Format of Apache.
 //!
 //! A thread of its own writes. Connections only put entries into a bounded queue, and never wait:
 //! while the file cannot keep up, entries are dropped and counted.
@@ -8,7 +8,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
@@ -21,43 +20,8 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Frame;
 use http_body_util::BodyExt;
 use httpdate::HttpDate;
-use tokio::time::Instant;
 
 use crate::site::{Body, Site};
-
-/// Fields of a line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// Peer, time, request, status, bytes: the Common Log Format.
-    Common,
-    /// With referrer and user agent.
-    #[default]
-    Combined,
-    /// With the request's time in seconds and the start-up scheme behind them.
-    Timed,
-}
-
-impl FromStr for Format {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "common" => Ok(Self::Common),
-            "combined" => Ok(Self::Combined),
-            "timed" => Ok(Self::Timed),
-            _ => Err(format!("found `{text}`, expected common, combined or timed")),
-        }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Common => "common",
-            Self::Combined => "combined",
-            Self::Timed => "timed",
-        })
-    }
-}
 
 /// Destination of the lines.
 #[derive(Debug)]
@@ -91,7 +55,6 @@ pub struct AccessLog {
 #[derive(Debug)]
 enum Message {
     Entry(Box<Entry>),
-    Reopen,
     End(std::sync::mpsc::Sender<()>),
 }
 
@@ -107,8 +70,6 @@ struct Entry {
     bytes: u64,
     referrer: Option<Vec<u8>>,
     agent: Option<Vec<u8>>,
-    took: Duration,
-    scheme: Option<String>,
 }
 
 impl AccessLog {
@@ -117,22 +78,16 @@ impl AccessLog {
     /// # Errors
     ///
     /// If the file cannot be opened or the thread cannot start.
-    pub fn open(destination: Destination, format: Format) -> io::Result<Self> {
+    pub fn open(destination: Destination) -> io::Result<Self> {
         let dropped = Arc::new(AtomicU64::new(0));
         let output = match destination {
             Destination::Stream(stream) => Output::Stream(stream),
             Destination::File(path) => Output::File { file: append_to(&path)?, path, is_lost: false },
         };
         let (queue, entries) = sync_channel(QUEUE);
-        let writer = Writer { output, format, dropped: Arc::clone(&dropped) };
+        let writer = Writer { output, dropped: Arc::clone(&dropped) };
         std::thread::Builder::new().name("access log".into()).spawn(move || writer.run(&entries))?;
         Ok(Self { queue, dropped })
-    }
-
-    /// Opens the file again, for instance after it was rotated.
-    pub fn reopen(&self) {
-        // A full queue makes no difference: the writer compares file and path before each batch.
-        let _ = self.queue.try_send(Message::Reopen);
     }
 
     /// Waits until everything so far is written, or for `limit`; the log ends.
@@ -177,11 +132,9 @@ pub(crate) async fn answer<B>(
     log: Option<&AccessLog>,
     peer: SocketAddr,
     version: Version,
-    scheme: Option<&str>,
     request: Request<B>,
 ) -> Response<Body> {
     let Some(log) = log else { return site.answer(peer.ip(), request).await };
-    let begun = Instant::now();
     let mut entry = Entry {
         peer: peer.ip().to_canonical(),
         at: Duration::from_nanos(unix_now().as_nanos()),
@@ -192,12 +145,10 @@ pub(crate) async fn answer<B>(
         bytes: 0,
         referrer: field(request.headers(), &REFERER),
         agent: field(request.headers(), &USER_AGENT),
-        took: Duration::ZERO,
-        scheme: scheme.map(str::to_owned),
     };
     let answer = site.answer(peer.ip(), request).await;
     entry.status = answer.status();
-    let mut logged = Logged { entry: Some(entry), begun, log: log.clone() };
+    let mut logged = Logged { entry: Some(entry), log: log.clone() };
     answer.map(|body| body.inspect_frame(move |frame| logged.count(frame)).boxed_unsync())
 }
 
@@ -219,7 +170,6 @@ fn field(headers: &HeaderMap, name: &HeaderName) -> Option<Vec<u8>> {
 /// Puts the entry into the log at the end of the answer's body.
 struct Logged {
     entry: Option<Entry>,
-    begun: Instant,
     log: AccessLog,
 }
 
@@ -234,8 +184,7 @@ impl Logged {
 
 impl Drop for Logged {
     fn drop(&mut self) {
-        if let Some(mut entry) = self.entry.take() {
-            entry.took = self.begun.elapsed();
+        if let Some(entry) = self.entry.take() {
             self.log.put(entry);
         }
     }
@@ -243,7 +192,6 @@ impl Drop for Logged {
 
 struct Writer {
     output: Output,
-    format: Format,
     dropped: Arc<AtomicU64>,
 }
 
@@ -259,21 +207,19 @@ impl Writer {
     fn run(mut self, entries: &Receiver<Message>) {
         while let Ok(first) = entries.recv() {
             let (mut text, mut lines, mut end) = (String::new(), 0, None);
-            let mut must_reopen = false;
             for message in std::iter::once(first).chain(entries.try_iter()) {
                 match message {
                     Message::Entry(entry) => {
-                        entry.write(self.format, &mut text);
+                        entry.write(&mut text);
                         lines += 1;
                     }
-                    Message::Reopen => must_reopen = true,
                     Message::End(done) => end = Some(done),
                 }
                 if lines >= BATCH || end.is_some() {
                     break;
                 }
             }
-            self.output.follow(must_reopen);
+            self.output.follow();
             if self.output.write(text.as_bytes()).is_err() {
                 self.dropped.fetch_add(lines as u64, Ordering::Relaxed);
             }
@@ -288,14 +234,14 @@ impl Writer {
 impl Output {
     /// Opens the file again if its path leads elsewhere now. If that fails, the former goes on, and
     /// the reason is told once.
-    fn follow(&mut self, must_reopen: bool) {
+    fn follow(&mut self) {
         if let Self::File { path, file, is_lost } = self
-            && (must_reopen || is_elsewhere(path, file))
+            && is_elsewhere(path, file)
         {
             match append_to(path) {
                 Ok(opened) => (*file, *is_lost) = (opened, false),
                 Err(error) => {
-                    if must_reopen || !std::mem::replace(is_lost, true) {
+                    if !std::mem::replace(is_lost, true) {
                         let path = path.display();
                         tracing::warn!(%path, %error, "the access log cannot be reopened: lines go to the former file");
                     }
@@ -334,7 +280,7 @@ fn is_elsewhere(_: &Path, _: &File) -> bool {
 }
 
 impl Entry {
-    fn write(&self, format: Format, text: &mut String) {
+    fn write(&self, text: &mut String) {
         let _ = write!(text, "{} - - [{}] \"", self.peer, date(self.at));
         quote(self.method.as_bytes(), text);
         text.push(' ');
@@ -346,16 +292,10 @@ impl Entry {
                 let _ = write!(text, "{bytes}");
             }
         }
-        if format != Format::Common {
-            for value in [&self.referrer, &self.agent] {
-                text.push_str(" \"");
-                quote(value.as_deref().unwrap_or(b"-"), text);
-                text.push('"');
-            }
-        }
-        if format == Format::Timed {
-            let scheme = self.scheme.as_deref().unwrap_or("-");
-            let _ = write!(text, " {:.6} {scheme}", self.took.as_secs_f64());
+        for value in [&self.referrer, &self.agent] {
+            text.push_str(" \"");
+            quote(value.as_deref().unwrap_or(b"-"), text);
+            text.push('"');
         }
         text.push('\n');
     }
@@ -401,30 +341,25 @@ mod tests {
             bytes: 2326,
             referrer: None,
             agent: Some(b"curl/8".to_vec()),
-            took: Duration::from_micros(1_500),
-            scheme: Some("wise-start".into()),
         }
     }
 
-    fn line(entry: &Entry, format: Format) -> String {
+    fn line(entry: &Entry) -> String {
         let mut text = String::new();
-        entry.write(format, &mut text);
+        entry.write(&mut text);
         text
     }
 
     #[test]
-    fn the_formats_are_those_of_apache() {
+    fn the_format_is_that_of_apache() {
         let common = "192.0.2.7 - - [10/Oct/2000:13:55:36 +0000] \"GET /a?b=c HTTP/3.0\" 200 2326";
-        assert_eq!(line(&entry(), Format::Common), format!("{common}\n"));
-        assert_eq!(line(&entry(), Format::Combined), format!("{common} \"-\" \"curl/8\"\n"));
-        let timed = format!("{common} \"-\" \"curl/8\" 0.001500 wise-start\n");
-        assert_eq!(line(&entry(), Format::Timed), timed);
+        assert_eq!(line(&entry()), format!("{common} \"-\" \"curl/8\"\n"));
     }
 
     #[test]
     fn a_client_cannot_end_a_field_or_begin_a_line() {
         let agent = b"x\" 200 1\n10.0.0.1 - - \\ \x1b[31m\xff\r".to_vec();
-        let text = line(&Entry { agent: Some(agent), bytes: 0, ..entry() }, Format::Combined);
+        let text = line(&Entry { agent: Some(agent), bytes: 0, ..entry() });
         assert_eq!(text.matches('\n').count(), 1);
         assert!(
             text.ends_with(" 200 - \"-\" \"x\\\" 200 1\\x0a10.0.0.1 - - \\\\ \\x1b[31m\\xff\\x0d\"\n"),
@@ -461,7 +396,7 @@ mod tests {
     #[test]
     fn a_log_that_is_stuck_loses_lines_and_delays_no_request() {
         let (release, waits) = channel();
-        let log = AccessLog::open(Destination::Stream(Box::new(Stuck(waits))), Format::Combined);
+        let log = AccessLog::open(Destination::Stream(Box::new(Stuck(waits))));
         let log = log.expect("a thread");
         for _ in 0..QUEUE + BATCH + 10 {
             log.put(entry());

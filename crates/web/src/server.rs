@@ -347,8 +347,7 @@ impl<S: Session> Exchange<S> {
         }
         let is_head = request.method() == Method::HEAD;
         let (log, peer) = (self.access_log.as_ref(), self.remote);
-        let answer =
-            access_log::answer(&self.site, log, peer, Version::HTTP_3, self.session.scheme(), request);
+        let answer = access_log::answer(&self.site, log, peer, Version::HTTP_3, request);
         let (head, body) = answer.await.into_parts();
         let mut head = Response::from_parts(head, ());
         if self.names_scheme

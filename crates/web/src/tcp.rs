@@ -146,8 +146,7 @@ impl Service {
             let (site, alt_svc) = (Arc::clone(&self.site), self.alt_svc.clone());
             let (log, version) = (self.access_log.clone(), request.version());
             async move {
-                let mut answer =
-                    access_log::answer(&site, log.as_ref(), remote, version, None, request).await;
+                let mut answer = access_log::answer(&site, log.as_ref(), remote, version, request).await;
                 answer.headers_mut().insert(ALT_SVC, alt_svc);
                 Ok::<_, Infallible>(answer)
             }

@@ -17,7 +17,7 @@ use headstart_startup::parameters::split_list;
 use headstart_store::fleet::{self, Address, AddressError, Fleet};
 use headstart_store::{History, Options};
 use headstart_units::{Rate, Ratio, Span};
-use headstart_web::access_log::{AccessLog, Destination, Format};
+use headstart_web::access_log::{AccessLog, Destination};
 use headstart_web::identity::{self, CurrentIdentity, Identity};
 use headstart_web::open::ServerSettings;
 use headstart_web::places::ConnectionCounters;
@@ -135,13 +135,10 @@ pub struct OperationOptions {
     /// Counters for Prometheus at http://ADDRESS:PORT/metrics
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub metrics: Option<SocketAddr>,
-    /// Write a line for each request into this file, or `-` for standard output; opened again when
-    /// it was renamed, and on SIGHUP
+    /// Write a line for each request into this file, or `-` for standard output, in the Combined
+    /// Log Format; opened again when it was renamed
     #[arg(long, value_name = "FILE|-")]
     pub access_log: Option<PathBuf>,
-    /// Fields of these lines: common, combined, or timed (with seconds and scheme)
-    #[arg(long, default_value_t, value_name = "FORMAT", requires = "access_log")]
-    pub access_log_format: Format,
     /// Write a qlog of every connection into this folder
     #[arg(long, value_name = "FOLDER")]
     pub qlog: Option<PathBuf>,
@@ -291,8 +288,7 @@ async fn run(args: ServeArgs) -> Result<()> {
     #[cfg(unix)]
     // If no handler can be set, SIGHUP ends the process as it does by default.
     if let Ok(hang_up) = signal(SignalKind::hangup()) {
-        let (args, identity, access_log) = (args.clone(), Arc::clone(&identity), access_log.clone());
-        tasks.spawn(reload(hang_up, args, identity, access_log, shutdown.clone()));
+        tasks.spawn(reload(hang_up, args.clone(), Arc::clone(&identity), shutdown.clone()));
     }
     if let Some(listener) = listener {
         let tls = tcp::tls(&identity)?;
@@ -447,14 +443,13 @@ fn notify_manager(states: &[NotifyState<'_>]) {
     }
 }
 
-/// Opens the access log and reads certificate and key again at each SIGHUP. A pair that cannot be
+/// Reads certificate and key again at each SIGHUP. A pair that cannot be
 /// used changes nothing.
 #[cfg(unix)]
 async fn reload(
     mut hang_up: Signal,
     args: ServeArgs,
     current: Arc<CurrentIdentity>,
-    access_log: Option<AccessLog>,
     shutdown: CancellationToken,
 ) {
     loop {
@@ -464,9 +459,6 @@ async fn reload(
         }
         if let Ok(now) = NotifyState::monotonic_usec_now() {
             notify_manager(&[NotifyState::Reloading, now]);
-        }
-        if let Some(log) = &access_log {
-            log.reopen();
         }
         let renewed = open_identity(&args)
             .and_then(|identity| current.replace(&identity).with_context(|| no_pair(&args)));
@@ -557,7 +549,7 @@ fn open_access_log(options: &OperationOptions) -> Result<Option<AccessLog>> {
         Some("-") => Destination::Stream(Box::new(std::io::stdout())),
         _ => Destination::File(file.clone()),
     };
-    let log = AccessLog::open(destination, options.access_log_format);
+    let log = AccessLog::open(destination);
     Ok(Some(log.with_context(|| format!("--access-log {}", file.display()))?))
 }
 

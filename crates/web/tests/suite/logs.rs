@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::common::{folder, start, until};
-use headstart_web::access_log::{AccessLog, Destination, Format};
+use headstart_web::access_log::{AccessLog, Destination};
 use headstart_web::server::ServerConfig;
 
 fn lines(file: &Path) -> Vec<String> {
@@ -22,7 +22,7 @@ fn without_time(line: &str) -> String {
 async fn each_request_has_a_line_and_a_renamed_file_is_left_for_a_new_one() {
     let logs = tempfile::tempdir().expect("a folder");
     let (file, former) = (logs.path().join("access.log"), logs.path().join("access.log.1"));
-    let log = AccessLog::open(Destination::File(file.clone()), Format::Combined).expect("a file");
+    let log = AccessLog::open(Destination::File(file.clone())).expect("a file");
     let server_config = ServerConfig { access_log: Some(log.clone()), ..ServerConfig::default() };
     let server = start(server_config, folder).await;
 
