@@ -14,7 +14,7 @@
 use std::fmt::Debug;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use headstart_host::locked;
 use headstart_startup::history::{
@@ -85,32 +85,42 @@ pub struct Sharded {
     shards: Vec<Mutex<MemoryStore<RandomState>>>,
 }
 
-/// More shards than a host has cores that serve connections.
-const SHARDS: usize = 64;
+/// Enough that the cores of a large server rarely want the same.
+const SHARDS: usize = 16;
+/// Below this many peers there is one shard: a small table forgets exactly the least recently used.
+const MIN_SHARDED_CAPACITY: usize = 4096;
 
 impl Sharded {
-    /// A store for about `capacity` peers; each shard holds its part, so that a few may be evicted
-    /// early.
+    /// A store for `capacity` peers; each shard holds its part, so that a few may be evicted early.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        let shards = SHARDS.min(capacity.max(1));
-        let share = capacity.div_ceil(shards);
+        let count = if capacity < MIN_SHARDED_CAPACITY { 1 } else { SHARDS };
         // One key for all parts: the prefix of a peer has its credit at the same place for each.
         let (contacts, hasher) = (FirstContacts::by_prefix(), RandomState::new());
-        let shard = |_| Mutex::new(MemoryStore::shard(share, hasher.clone(), contacts.clone()));
-        Self { hasher: RandomState::new(), shards: (0..shards).map(shard).collect() }
+        let shard = |number| {
+            // The first take what does not divide evenly, so that the sum is what was asked for.
+            let capacity = capacity / count + usize::from(number < capacity % count);
+            Mutex::new(MemoryStore::shard(capacity, hasher.clone(), contacts.clone()))
+        };
+        Self { hasher: RandomState::new(), shards: (0..count).map(shard).collect() }
     }
 
-    fn shard(&self, peer: IpAddr) -> &Mutex<MemoryStore<RandomState>> {
+    /// The shard of a peer, however its address is written.
+    pub fn shard(&self, peer: IpAddr) -> MutexGuard<'_, MemoryStore<RandomState>> {
         let hash = self.hasher.hash_one(peer.to_canonical());
         // The remainder is below the number of shards, which is a usize.
-        &self.shards[(hash % self.shards.len() as u64) as usize]
+        locked(&self.shards[(hash % self.shards.len() as u64) as usize])
+    }
+
+    /// All shards, one after the other.
+    pub fn shards(&self) -> impl Iterator<Item = MutexGuard<'_, MemoryStore<RandomState>>> {
+        self.shards.iter().map(locked)
     }
 
     /// Number of peers stored.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shards.iter().map(|shard| locked(shard).len()).sum()
+        self.shards().map(|shard| shard.len()).sum()
     }
 
     /// True if nothing is stored.
@@ -121,9 +131,7 @@ impl Sharded {
 
     /// Removes all records (RFC 9959 calls for this after a change of configuration).
     pub fn flush(&self) {
-        for shard in &self.shards {
-            locked(shard).flush();
-        }
+        self.shards().for_each(|mut shard| shard.flush());
     }
 }
 
@@ -136,30 +144,27 @@ impl Default for Sharded {
 
 impl Store for Sharded {
     fn open(&self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
-        history::Store::open(&mut *locked(self.shard(peer)), peer)
+        history::Store::open(&mut *self.shard(peer), peer)
     }
 
     fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
-        let shard = self.shard(lease.peer());
-        history::Store::reserve(&mut *locked(shard), lease, plan);
+        history::Store::reserve(&mut *self.shard(lease.peer()), lease, plan);
     }
 
     fn release(&self, lease: &mut Lease, revision: &Revision) {
-        let shard = self.shard(lease.peer());
-        history::Store::release(&mut *locked(shard), lease, revision);
+        history::Store::release(&mut *self.shard(lease.peer()), lease, revision);
     }
 
     fn suspend(&self, lease: &mut Lease) {
-        history::Store::suspend(&mut *locked(self.shard(lease.peer())), lease);
+        history::Store::suspend(&mut *self.shard(lease.peer()), lease);
     }
 
     fn resume(&self, lease: &mut Lease) -> u32 {
-        history::Store::resume(&mut *locked(self.shard(lease.peer())), lease)
+        history::Store::resume(&mut *self.shard(lease.peer()), lease)
     }
 
     fn close(&self, lease: Lease, outcome: RecordUpdate) {
-        let shard = self.shard(lease.peer());
-        history::Store::close(&mut *locked(shard), lease, outcome);
+        history::Store::close(&mut *self.shard(lease.peer()), lease, outcome);
     }
 }
 
@@ -222,7 +227,7 @@ mod tests {
 
     #[test]
     fn first_contacts_of_a_prefix_share_one_credit_in_all_shards() {
-        let store = Sharded::new(1000);
+        let store = Sharded::new(10_000);
         let credit = |peer: IpAddr| {
             let (_, mut lease) = store.open(peer);
             let mut credit = None;
@@ -245,12 +250,12 @@ mod tests {
 
     #[test]
     fn the_store_stays_within_its_capacity() {
-        let store = Sharded::new(1000);
-        for number in 0..20_000 {
+        let store = Sharded::new(10_000);
+        for number in 0..40_000 {
             let (_, lease) = store.open(peer(number));
             store.close(lease, RecordUpdate::Replace(record(1)));
         }
-        assert!((900..=1024).contains(&store.len()), "{}", store.len());
+        assert!((9_000..=10_000).contains(&store.len()), "{}", store.len());
         store.flush();
         assert!(store.is_empty());
     }

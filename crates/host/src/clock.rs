@@ -72,10 +72,4 @@ impl Deadline {
         let left = self.0.saturating_duration_since(now);
         (!left.is_zero()).then_some(left)
     }
-
-    /// The earlier of this deadline and `wait` from now.
-    #[must_use]
-    pub fn or_after(self, wait: Duration) -> Self {
-        Self(self.0.min(Self::after(wait).0))
-    }
 }

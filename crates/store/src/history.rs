@@ -1,7 +1,6 @@
-//! The shards, the leases, and the thread that writes what changed.
+//! The table, its leases, and the thread that writes what changed.
 
 use core::fmt;
-use core::hash::BuildHasher;
 use core::net::IpAddr;
 use core::time::Duration;
 use std::hash::RandomState;
@@ -11,11 +10,10 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use hashbrown::HashSet;
-use headstart_adapter::Store as TransportStore;
+use headstart_adapter::{Sharded, Store};
 use headstart_host::{locked, unix_now};
 use headstart_startup::history::{
-    Counters, FirstContacts, Lease, MemoryStore, Record, RecordUpdate, Revision, SharedCredit, SharedRecord,
-    Store, StoreChange,
+    Counters, Lease, MemoryStore, Record, RecordUpdate, Revision, SharedCredit, SharedRecord, StoreChange,
 };
 use headstart_units::Bytes;
 
@@ -41,11 +39,6 @@ impl Default for Options {
     }
 }
 
-/// Below this many peers there is one shard: a small table forgets exactly the least recently used.
-const MIN_SHARDED_CAPACITY: usize = 4096;
-/// Enough that the cores of a large server rarely want the same.
-const SHARDS: usize = 16;
-
 /// A whole host's history, to be cloned into everything that needs it. The last clone writes what
 /// is left and waits for it.
 #[derive(Clone, Debug)]
@@ -61,19 +54,13 @@ struct Owner {
 }
 
 struct Shared {
-    shards: Box<[Mutex<Shard>]>,
-    hasher: RandomState,
+    table: Sharded,
+    changed: Mutex<ChangedPeers>,
     file: Option<Mutex<RecordFile>>,
     sync: bool,
     last_error: Mutex<Option<String>>,
     stop: Mutex<bool>,
     stopped: Condvar,
-}
-
-#[derive(Debug)]
-struct Shard {
-    table: MemoryStore<RandomState>,
-    changed: ChangedPeers,
 }
 
 /// Whose slots are out of date.
@@ -123,7 +110,7 @@ impl History {
         let Opened { mut file, records, mut loaded } = RecordFile::open(path, unix_now())?;
         let table = Shared::new(options.capacity, None, options.sync);
         for (peer, record) in records {
-            let changed = locked(table.shard(peer)).table.restore(peer, record);
+            let changed = table.table.shard(peer).restore(peer, record);
             if let Some(peer) = changed.removed {
                 loaded.evicted += 1;
                 loaded.records -= 1;
@@ -145,12 +132,11 @@ impl History {
 
     fn change(&self, peer: IpAddr, change: impl FnOnce(&mut MemoryStore<RandomState>) -> StoreChange) {
         let shared = &self.owner.shared;
-        let mut shard = locked(shared.shard(peer));
-        let Shard { table, changed: changed_peers } = &mut *shard;
-        let changed = change(table);
+        let changed = change(&mut shared.table.shard(peer));
         if shared.file.is_some() {
-            changed_peers.mark(changed.removed);
-            changed_peers.mark(changed.written);
+            let mut peers = locked(&shared.changed);
+            peers.mark(changed.removed);
+            peers.mark(changed.written);
         }
     }
 
@@ -162,8 +148,7 @@ impl History {
     /// All records, in no order.
     #[must_use]
     pub fn records(&self) -> Vec<(IpAddr, Record)> {
-        let shards = self.owner.shared.shards.iter();
-        shards.flat_map(|shard| locked(shard).table.records().collect::<Vec<_>>()).collect()
+        self.owner.shared.records()
     }
 
     /// Removes a peer's record, if there is one.
@@ -175,7 +160,7 @@ impl History {
     /// Record of a peer, without marking it as used.
     #[must_use]
     pub fn peek(&self, peer: IpAddr) -> Option<Record> {
-        locked(self.owner.shared.shard(peer)).table.peek(peer)
+        self.owner.shared.table.shard(peer).peek(peer)
     }
 
     /// Writes now what is waiting to be written.
@@ -196,7 +181,7 @@ impl History {
     /// Peers remembered now.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.owner.shared.shards.iter().map(|shard| locked(shard).table.len()).sum()
+        self.owner.shared.table.len()
     }
 
     /// True if there is no record.
@@ -208,8 +193,8 @@ impl History {
     /// Hits, misses and evictions so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        self.owner.shared.shards.iter().fold(Counters::default(), |sum, shard| {
-            let Counters { hits, misses, evictions } = locked(shard).table.counters();
+        self.owner.shared.table.shards().fold(Counters::default(), |sum, shard| {
+            let Counters { hits, misses, evictions } = shard.counters();
             Counters {
                 hits: sum.hits + hits,
                 misses: sum.misses + misses,
@@ -223,9 +208,8 @@ impl History {
     pub fn bytes_per_entry(&self) -> usize {
         let shared = &self.owner.shared;
         let directory = shared.file.as_ref().map_or(0, |file| locked(file).directory_bytes());
-        let tables = shared.shards.iter().map(|shard| locked(shard));
-        let total =
-            tables.fold(directory, |sum, shard| sum + shard.table.bytes_per_entry() * shard.table.len());
+        let tables = shared.table.shards();
+        let total = tables.fold(directory, |sum, shard| sum + shard.bytes_per_entry() * shard.len());
         total.checked_div(self.len()).unwrap_or(0)
     }
 
@@ -236,30 +220,25 @@ impl History {
     }
 }
 
-impl TransportStore for History {
+impl Store for History {
     fn open(&self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
-        let shard = self.owner.shared.shard(peer);
-        locked(shard).table.open(peer)
+        self.owner.shared.table.open(peer)
     }
 
     fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
-        let shard = self.owner.shared.shard(lease.peer());
-        locked(shard).table.reserve(lease, plan);
+        self.owner.shared.table.reserve(lease, plan);
     }
 
     fn release(&self, lease: &mut Lease, revision: &Revision) {
-        let peer = lease.peer();
-        self.change(peer, |table| table.settle_flight(lease, revision));
+        self.change(lease.peer(), |table| table.settle_flight(lease, revision));
     }
 
     fn suspend(&self, lease: &mut Lease) {
-        let shard = self.owner.shared.shard(lease.peer());
-        locked(shard).table.suspend(lease);
+        self.owner.shared.table.suspend(lease);
     }
 
     fn resume(&self, lease: &mut Lease) -> u32 {
-        let shard = self.owner.shared.shard(lease.peer());
-        locked(shard).table.resume(lease)
+        self.owner.shared.table.resume(lease)
     }
 
     fn close(&self, lease: Lease, outcome: RecordUpdate) {
@@ -280,19 +259,10 @@ impl Drop for Owner {
 
 impl Shared {
     fn new(capacity: usize, file: Option<Mutex<RecordFile>>, sync: bool) -> Self {
-        let count = if capacity < MIN_SHARDED_CAPACITY { 1 } else { SHARDS };
-        // One key for all parts: the prefix of a peer has its credit at the same place for each.
-        let (contacts, hasher) = (FirstContacts::by_prefix(), RandomState::new());
-        let shard = |number| {
-            // The first take what does not divide evenly, so that the sum is what was asked for.
-            let capacity = capacity / count + usize::from(number < capacity % count);
-            let table = MemoryStore::shard(capacity, hasher.clone(), contacts.clone());
-            let changed = ChangedPeers { peers: HashSet::default(), all: false, limit: capacity.max(1024) };
-            Mutex::new(Shard { table, changed })
-        };
+        let changed = ChangedPeers { peers: HashSet::default(), all: false, limit: capacity.max(1024) };
         Self {
-            shards: (0..count).map(shard).collect(),
-            hasher: RandomState::new(),
+            table: Sharded::new(capacity),
+            changed: Mutex::new(changed),
             file,
             sync,
             last_error: Mutex::new(None),
@@ -301,10 +271,8 @@ impl Shared {
         }
     }
 
-    /// The shard of an address, however it is written.
-    fn shard(&self, peer: IpAddr) -> &Mutex<Shard> {
-        let hash = self.hasher.hash_one(peer.to_canonical()) as usize;
-        &self.shards[hash % self.shards.len()]
+    fn records(&self) -> Vec<(IpAddr, Record)> {
+        self.table.shards().flat_map(|shard| shard.records().collect::<Vec<_>>()).collect()
     }
 
     fn write_until_stopped(&self, interval: Duration) {
@@ -334,40 +302,30 @@ impl Shared {
     }
 
     fn write(&self, file: &mut RecordFile) -> io::Result<()> {
-        let mut anything = false;
-        for shard in &self.shards {
-            let batch = Self::take_changes(shard, || {
-                file.peers().filter(|peer| core::ptr::eq(self.shard(*peer), shard)).collect()
-            });
-            anything |= !batch.is_empty();
-            if let Err(error) = apply(file, &batch) {
-                locked(shard).changed.mark_all();
-                return Err(error);
-            }
-        }
-        if anything && self.sync {
-            // Changes that may not have reached the disk are written again at the next interval.
-            file.sync()
-                .inspect_err(|_| self.shards.iter().for_each(|shard| locked(shard).changed.mark_all()))?;
-        }
-        Ok(())
+        let batch = self.take_changes(file);
+        let written = apply(file, &batch).and_then(|()| match self.sync && !batch.is_empty() {
+            true => file.sync(),
+            false => Ok(()),
+        });
+        // Changes that may not have reached the disk are written again at the next interval.
+        written.inspect_err(|_| locked(&self.changed).mark_all())
     }
 
-    /// Whose slots to write, with what is to be in them; `known` is who has one.
-    fn take_changes(
-        shard: &Mutex<Shard>,
-        known: impl FnOnce() -> Vec<IpAddr>,
-    ) -> Vec<(IpAddr, Option<Record>)> {
-        let mut shard = locked(shard);
-        let Shard { table, changed } = &mut *shard;
-        let peers = core::mem::take(&mut changed.peers);
-        if core::mem::take(&mut changed.all) {
-            let removed = known().into_iter().filter(|peer| table.peek(*peer).is_none());
-            let mut batch: Vec<_> = removed.map(|peer| (peer, None)).collect();
-            batch.extend(table.records().map(|(peer, record)| (peer, Some(record))));
+    /// Whose slots to write, with what is to be in them. A change that is not marked yet is
+    /// written at the next interval.
+    fn take_changes(&self, file: &RecordFile) -> Vec<(IpAddr, Option<Record>)> {
+        let (peers, all) = {
+            let mut changed = locked(&self.changed);
+            (core::mem::take(&mut changed.peers), core::mem::take(&mut changed.all))
+        };
+        let now = |peer| (peer, self.table.shard(peer).peek(peer));
+        if all {
+            let removed = file.peers().map(now).filter(|(_, record)| record.is_none());
+            let mut batch: Vec<_> = removed.collect();
+            batch.extend(self.records().into_iter().map(|(peer, record)| (peer, Some(record))));
             return batch;
         }
-        let mut batch: Vec<_> = peers.into_iter().map(|peer| (peer, table.peek(peer))).collect();
+        let mut batch: Vec<_> = peers.into_iter().map(now).collect();
         // Removals first: they free slots for insertions.
         batch.sort_by_key(|(_, record)| record.is_some());
         batch
@@ -383,6 +341,6 @@ fn apply(file: &mut RecordFile, batch: &[(IpAddr, Option<Record>)]) -> io::Resul
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("shards", &self.shards.len()).field("file", &self.file).finish()
+        f.debug_struct("Shared").field("table", &self.table).field("file", &self.file).finish()
     }
 }

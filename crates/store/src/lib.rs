@@ -35,7 +35,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`history`] | [`History`]: the shards, the leases, the thread that writes |
+//! | [`history`] | [`History`]: the table, its leases, the thread that writes |
 //! | [`mod@file`] | the file: lock, header, slots, what is refused and what is repaired |
 //! | [`slot`] | one record as 64 bytes with a checksum |
 //! | [`error`] | the reasons why a file is refused |
