@@ -57,12 +57,14 @@ struct FiguresText {
 /// With line, key, found and expected.
 pub fn read(text: &str, plan: &Plan) -> Result<Vec<Drawing>> {
     let figures = from_toml::<FiguresText>(text)?.figure;
-    figures
-        .into_iter()
-        .flat_map(FigureText::each)
-        .enumerate()
-        .map(|(number, figure)| Drawing::read(figure, plan).with_context(|| format!("figure {}", number + 1)))
-        .collect()
+    let mut drawings = vec![];
+    for (number, figure) in figures.into_iter().enumerate() {
+        let place = || format!("figure {}", number + 1);
+        for one in figure.each(plan).with_context(place)? {
+            drawings.push(Drawing::read(one, plan).with_context(place)?);
+        }
+    }
+    Ok(drawings)
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -90,13 +92,22 @@ struct FigureText {
 }
 
 impl FigureText {
-    /// The figure, or one for each value of the first option of `each`.
-    fn each(mut self) -> Vec<Self> {
-        let Some((option, values)) = std::mem::take(&mut self.each).pop_first() else { return vec![self] };
+    /// The figure, or one for each value of the option in `each`.
+    fn each(mut self, plan: &Plan) -> Result<Vec<Self>> {
+        let mut each = std::mem::take(&mut self.each);
+        let Some((option, values)) = each.pop_first() else { return Ok(vec![self]) };
+        ensure!(
+            each.is_empty() && !values.is_empty() && plan.axes.iter().any(|(name, _)| *name == option),
+            "each: found `{option}` with {} values and {} more options, expected one option that the plan sweeps, \
+             with its values",
+            values.len(),
+            each.len()
+        );
         let at = |value: toml::Value| {
             let mut one = self.clone();
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let plain = text.replace(|c: char| !c.is_ascii_alphanumeric(), "").to_ascii_lowercase();
+            let plain = text.replace('.', "-").replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "");
+            let plain = plain.to_ascii_lowercase();
             one.name = format!("{}-{plain}", one.name);
             one.caption = format!("{} Here: {}.", one.caption, legend_text(&(option.clone(), text)));
             for quantity in one.value.iter_mut().chain(one.curves.iter_mut().map(|curve| &mut curve.value)) {
@@ -104,7 +115,7 @@ impl FigureText {
             }
             one
         };
-        values.into_iter().map(at).collect()
+        Ok(values.into_iter().map(at).collect())
     }
 }
 

@@ -46,7 +46,7 @@
 //! - A look-up that is followed by no measurement moves a peer up in memory, not in the file: after
 //!   a restart peers are ordered by when they were last measured.
 //! - After a restart peers are in other shards. A table that was full then evicts the oldest of
-//!   shards that are above their capacity, less than one record in a hundred.
+//!   shards that are above their capacity: of 65 536 records less than one in a hundred.
 //! - It keeps no connection's lease over a restart: there are no connections then.
 
 pub mod error;

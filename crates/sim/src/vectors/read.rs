@@ -61,7 +61,8 @@ pub fn from_bytes(text: &[u8]) -> Result<Vec<Vector>, VectorError> {
         let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
         let Some(keyword) = words.next().filter(|word| !word.starts_with(b"#")) else { continue };
         let wrong = |expected: &str| VectorError { line, found: shown(text), expected: expected.to_owned() };
-        let numbers: Option<Vec<u64>> = words.take(6).map(number).collect();
+        let words: Vec<&[u8]> = words.take(6).collect();
+        let numbers: Option<Vec<u64>> = words.iter().copied().map(number).collect();
         let is_concurrent = keyword == b"CONC";
         if is_concurrent || keyword == b"SEQ" {
             vectors.extend(draft.take().map(|draft: Draft| draft.finish(line)).transpose()?);
@@ -72,10 +73,12 @@ pub fn from_bytes(text: &[u8]) -> Result<Vec<Vector>, VectorError> {
             continue;
         }
         let Some(draft) = &mut draft else { return Err(wrong("a connection: SEQ or CONC")) };
-        // Window, round-trip time and loss of the path on which it was recorded.
-        if !matches!(keyword, b"w" | b"r" | b"l") {
-            units += draft.add(keyword, numbers.as_deref().unwrap_or_default()).map_err(wrong)?;
+        let numbers = numbers.as_deref().unwrap_or_default();
+        units += match keyword {
+            b"w" | b"r" | b"l" => draft.pass_over(keyword, &words, numbers),
+            _ => draft.add(keyword, numbers),
         }
+        .map_err(wrong)?;
         if units > MAX_UNITS {
             return Err(wrong("fewer data units: 2^24 at most"));
         }
@@ -130,6 +133,24 @@ impl Draft {
         }
     }
 
+    /// Checks window, round-trip time or loss of the recorded path. A replay has its own.
+    fn pass_over(&self, keyword: &[u8], words: &[&[u8]], numbers: &[u64]) -> Result<usize, &'static str> {
+        let is_share = |word: &&[u8]| {
+            let share = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok());
+            share.is_some_and(|share: f64| (0.0..=1.0).contains(&share))
+        };
+        let is_fine = match keyword {
+            b"w" => numbers.len() == 2,
+            b"r" => matches!(numbers, [0..=MAX_MICROS]),
+            _ => words.len() == 2 && words.iter().all(is_share),
+        };
+        match (self.vector.units.is_empty(), is_fine) {
+            (false, _) => Err("w, r and l before the data"),
+            (true, false) => Err("w with two windows, r with a time in us, l with two shares from 0 to 1"),
+            (true, true) => Ok(0),
+        }
+    }
+
     /// Takes a line of data or a time; the number of units that it adds.
     fn add(&mut self, keyword: &[u8], numbers: &[u64]) -> Result<usize, &'static str> {
         let Vector { is_concurrent, units, .. } = &mut self.vector;
@@ -150,8 +171,9 @@ impl Draft {
             let is_second = self.times[place].replace(time).is_some();
             return if is_early || is_second { Err("data before each time") } else { Ok(0) };
         }
-        let Some(size @ 1..=MAX_UNIT_BYTES) = numbers.iter().take(3).next_back().copied() else {
-            return Err("a size of at least 1 and at most 2^32 bytes");
+        let size = match *numbers {
+            [size] | [_, size] | [_, _, size] if (1..=MAX_UNIT_BYTES).contains(&size) => size,
+            _ => return Err("a size of at least 1 and at most 2^32 bytes"),
         };
         let time = self.times[place].take();
         let wait = match units.last() {
@@ -225,6 +247,11 @@ mod tests {
             ("SEQ 0 1\nt 1\n> 1\n",      "line 2: found `t 1`, expected data before each time"),
             ("SEQ 0 1\n> 1\nt 1\nt 1\n", "line 4: found `t 1`, expected data before each time"),
             ("SEQ 0 1\nc> 1\n",          "line 2: found `c> 1`, expected > or <"),
+            ("SEQ 0 1\n> 3 8 9 10\n",    "line 2: found `> 3 8 9 10`, expected a size"),
+            ("SEQ 0 1\nw garbage\n",     "line 2: found `w garbage`, expected w with two windows"),
+            ("SEQ 0 1\nr 1 2\n",         "line 2: found `r 1 2`, expected w with two windows"),
+            ("SEQ 0 1\nl 0.1 1.1\n",     "line 2: found `l 0.1 1.1`, expected w with two windows"),
+            ("SEQ 0 1\n> 1\nw 1 2\n",    "line 3: found `w 1 2`, expected w, r and l before the data"),
             ("SEQ 0 1\nI \u{7}\n",       "line 2: found `I ?`, expected > or <"),
             ("CONC 0 1 0\n> 1\n",        "line 2: found `> 1`, expected c> or c<"),
             ("CONC 0 1 0\nt> 1\nt> 1\n", "line 3: found `t> 1`, expected data before each time"),

@@ -74,7 +74,7 @@ fn a_report_is_repeated_and_a_timeout_goes_back() {
     again.sort_unstable();
     assert!(again.windows(2).any(|pair| pair[0] == pair[1]), "some of the burst was lost again");
     let report = events.report.expect("a flow");
-    assert_eq!(events.timeouts.is_empty(), report.duplicates == 0, "{report:?}");
+    assert!(!events.timeouts.is_empty() && report.duplicates > 0, "{report:?}");
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl FromStr for Address {
         };
         let (scheme, rest) = place.split_once("://").ok_or_else(|| refuse(&format!("`{shown}`")))?;
         if scheme.ends_with("+cluster") || is_list(rest) {
-            return Err(refuse(&format!("several servers in `{shown}`")));
+            return Err(refuse(&format!("a cluster or several servers in `{shown}`")));
         }
         // A fragment would switch off the check of the server's name.
         if !SCHEMES.contains(&scheme) || place.contains('#') {

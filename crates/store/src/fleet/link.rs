@@ -245,7 +245,9 @@ impl Remote {
                     Err(_) => damaged += 1,
                 }
             }
-            for (peer, reply) in peers.iter().zip(self.query(&commands)?) {
+            // The server refuses a request without commands.
+            let replies = if commands.is_empty() { vec![] } else { self.query(&commands)? };
+            for (peer, reply) in peers.iter().zip(replies) {
                 match reply {
                     // It has expired since.
                     Value::Nil => {}

@@ -329,6 +329,7 @@ fn a_command_reads_writes_and_prunes_what_hosts_share() {
     let Some(server) = server(&[]) else { return };
     let address: Address = server.url().parse().expect("an address");
     let mut remote = Remote::connect(&address, TIMEOUT).expect("it answers");
+    assert_eq!(remote.records(&mut |_, _| ()).expect("of an empty server"), 0);
     let all: Vec<(IpAddr, Record)> = (0..2500).map(|number| (peer(number), record(number.into()))).collect();
     remote.put(&all, Duration::from_secs(3600)).expect("written");
     assert_eq!(server.command("SET headstart:{nobody} 1"), "+OK");
@@ -360,7 +361,7 @@ fn addresses_that_cannot_be_are_refused_with_what_is_expected() {
         ("valkey://localhost/?speed=9", "password-file"),
         ("valkey://localhost/?prefix={", "prefix"),
         ("valkeys://localhost/?key=/dev/null", "both or none"),
-        ("valkey://one:6379,other:6379/", "found several servers"),
+        ("valkey://one:6379,other:6379/", "found a cluster or several servers"),
         ("valkey+cluster://user:secret@one,other/", "one server, such as `valkey://localhost:6379/`"),
         ("valkey://localhost/?password-file=/nowhere", "/nowhere"),
     ] {
