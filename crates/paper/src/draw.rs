@@ -538,6 +538,11 @@ mod tests {
         assert_eq!(drawings[1].caption, "Times. Here: load 20 %.");
         // TCP takes 500 at 20 % of load, with either seed.
         assert_eq!(drawings[1].data(&plan, &made_up(&plan), 0)[0].x.value, 500.0);
+        for each in ["{ load = [] }", "{ rtt = [\"60 ms\"] }", "{ load = [\"10 %\"], rtt = [\"60 ms\"] }"] {
+            let wrong = figure.replace("{ load = [\"10 %\", \"20 %\"] }", each);
+            let refused = format!("{:#}", read(&wrong, &plan).expect_err(each));
+            assert!(refused.contains("expected one option that the plan sweeps"), "{each}: {refused}");
+        }
     }
 
     #[test]

@@ -71,11 +71,11 @@ pub struct Case<'a> {
 /// A number that runs give, or a family of numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
-    /// Its name; that of a family, whose numbers are named by their place along x, is `name/...`.
+    /// Name of the number. `name/...` is a family, whose members end in their place along x.
     pub name: &'static str,
-    /// Its unit; empty for a count or a ratio.
+    /// Unit of the number; empty for a count or a ratio.
     pub unit: &'static str,
-    /// Its definition, and that of x.
+    /// Definition of the number, and of x in a family.
     pub definition: &'static str,
     /// Detail that it needs of a carrier.
     pub needs: Detail,

@@ -128,7 +128,7 @@ impl LinkPlan {
 
 /// A part of a path that is no link, as data. Its text is for logs and people.
 pub trait Part: fmt::Display {
-    /// Its name on a path, which names of drops, logs and errors have.
+    /// Name of the part on a path, as in logs and errors.
     const NAME: &'static str;
     /// Name of the seed of its draws: another one changes results.
     const SEED: &'static str = Self::NAME;
@@ -136,7 +136,7 @@ pub trait Part: fmt::Display {
     const OPTION: &'static str = Self::NAME;
     /// Crossing it decrements a packet's time to live.
     const HAS_ROUTER: bool = false;
-    /// It delivers some packets twice.
+    /// Some packets are delivered twice.
     const COPIES: bool = false;
     /// The element that packets cross.
     type Element<P>;
@@ -218,7 +218,7 @@ macro_rules! plans {
                 }
             }
 
-            /// It delivers some packets twice.
+            /// True if some packets are delivered twice.
             #[must_use]
             pub const fn copies(&self) -> bool {
                 match self {

@@ -51,10 +51,10 @@ impl fmt::Display for LinkPlan {
     }
 }
 
-/// The beginning of a change.
+/// Writes the time of a change, with a comma before it.
 ///
 /// # Errors
-/// Those of `f`.
+/// If `f` cannot be written to.
 pub fn at_time(f: &mut fmt::Formatter<'_>, at: Time) -> fmt::Result {
     write!(f, ", at {:.3} s ", at.as_secs_f64())
 }

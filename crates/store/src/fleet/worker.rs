@@ -145,7 +145,7 @@ struct Queue {
     /// Until then the table of leases is not searched for those that are over.
     swept: Option<Deadline>,
     changed: HashMap<IpAddr, Change, RandomState>,
-    /// Those that the server refused: none of them is before another one.
+    /// Changes that the server refused. They delay no others.
     parked: HashMap<IpAddr, Change, RandomState>,
     /// Until then they are not tried again.
     parked_until: Option<Deadline>,
