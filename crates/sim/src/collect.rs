@@ -315,6 +315,7 @@ impl Totals {
         mine.timeouts += counts.timeouts;
         mine.probes += counts.probes;
         mine.first_flight_lost += counts.first_flight_lost;
+        mine.ahead += counts.ahead;
     }
 }
 

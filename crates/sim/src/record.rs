@@ -72,6 +72,10 @@ pub struct Counts {
     pub probes: u64,
     /// Bytes of the first flight that were declared lost.
     pub first_flight_lost: u64,
+    /// Starts that were ahead of slow start ([`sent_by_slow_start`]).
+    ///
+    /// [`sent_by_slow_start`]: headstart_startup::sending::sent_by_slow_start
+    pub ahead: u64,
 }
 
 /// A recorder that records nothing.

@@ -18,6 +18,7 @@
 mod cached_controller;
 mod first_answer;
 mod ledger;
+mod measurement;
 mod moment;
 mod tally;
 
@@ -28,11 +29,12 @@ use headstart_units::{Bytes, Rate, Span, Time};
 pub use cached_controller::CachedController;
 pub use first_answer::FirstAnswer;
 pub use ledger::{Ledger, OpenPacket, Packet, ResolvedPacket};
+pub use measurement::{Measurement, sent_by_slow_start};
 pub use moment::{AckState, Delivered, Losses, Moment};
 pub use tally::Tally;
 
 use crate::event::Transmission;
-use crate::history::{FlightOutcome, Record, RecordUpdate};
+use crate::history::{Record, RecordUpdate};
 use crate::path::{PacketTrain, RateEstimator, Rtt, SendStamp};
 use crate::repair::Segments;
 use crate::trace::{SenderEvent, SenderTrace};
@@ -41,11 +43,6 @@ use crate::{Controller, Startup as _};
 /// Round trips after which a reduction is not undone: the stacks remember lost packets for two
 /// probe timeouts, which is about as long.
 const UNDO_ROUNDS: u64 = 4;
-/// Packets of a first flight that says nothing about a record (RFC 6928).
-const INITIAL_WINDOW: u64 = 10;
-/// A record is too fast if one in so many bytes of the flight made from it was lost. Random losses
-/// are rarer.
-const REFUTED_BY: u64 = 4;
 
 /// Packets delivered by one acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
@@ -192,6 +189,10 @@ impl Sender {
         let is_first_flight = !is_retransmission && offset < self.first_flight;
         self.ledger.push(number, bytes, &stamp, is_first_flight);
         self.tally.sent += bytes;
+        if self.tally.lost.is_zero() {
+            let slow_start = sent_by_slow_start(self.packet, self.tally.delivered);
+            self.tally.is_ahead |= self.tally.sent > slow_start;
+        }
         if is_first_flight {
             self.tally.first_flight += bytes;
         }
@@ -414,36 +415,19 @@ impl Sender {
         self.controller.scheme().record_update(self.measured(now, used))
     }
 
-    /// The path's record by this connection.
-    ///
-    /// A record is a delivery rate and a minimum RTT, never a window; only TCP-Cache, which is
-    /// nothing but a cached window, stores its window and threshold too. `None`: this connection
-    /// measured nothing, and the previous record stays. Application-limited samples measure the
-    /// application. A flow shorter than the bandwidth-delay product measures nothing, unless it
-    /// lost a quarter of a first flight beyond the initial window: then the record is too fast. A
-    /// sender that has not left slow start may have measured no more than its window: the packet
-    /// train of its first flight then counts, too.
+    /// The path's record by this connection; `None`: the previous record stays.
     fn measured(&self, now: Time, used: Option<&Record>) -> Option<Record> {
-        let (flight, lost) = (self.tally.first_flight, self.tally.first_flight_lost);
-        let is_refuted = flight > self.packet * INITIAL_WINDOW && lost * REFUTED_BY >= flight;
-        let has_filled = used.and_then(Record::bdp).is_none_or(|bdp| self.tally.delivered >= bdp);
-        if self.rate.fastest().is_app_limited || !(has_filled || is_refuted) {
-            return None;
-        }
-        let btl_bw = self.fastest?;
-        let is_growing = self.controller.is_slow_start() && self.tally.lost.is_zero();
-        let is_cache = self.controller.scheme().requirements().caches_window;
-        let outcome = if lost.is_zero() { FlightOutcome::Clean } else { FlightOutcome::Lossy };
-        Some(Record {
-            saved_at: now,
-            btl_bw: if is_growing { self.train.rate(self.packet, btl_bw) } else { btl_bw },
+        Measurement {
+            rate: &self.rate,
+            train: &self.train,
             rt_prop: self.rtt.min,
-            window: if is_cache { self.controller.allowance().window } else { Bytes::ZERO },
-            ssthresh: if is_cache { self.controller.ssthresh() } else { Bytes::MAX },
-            outcome,
-            credit: Bytes::ZERO,
-            handshake_excess: used.map_or(Span::ZERO, |record| record.handshake_excess),
-        })
+            controller: &self.controller,
+            packet: self.packet,
+            first_flight: self.tally.first_flight,
+            first_flight_lost: self.tally.first_flight_lost,
+            has_lost: !self.tally.lost.is_zero(),
+        }
+        .record(now, used)
     }
 
     /// Its state after an event. A transport that knows no backlog has nothing unsent.

@@ -193,6 +193,7 @@ fn counters(report: &StartReport, established_at: Time) -> ConnectionCounters {
             lost: tally.lost.get().div_ceil(packet),
             timeouts: tally.timeouts,
             first_flight_lost: tally.first_flight_lost.get(),
+            ahead: u64::from(tally.is_ahead),
             ..Counts::default()
         },
         phase: report.decision(),

@@ -33,9 +33,9 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
-use headstart_startup::path::{RateEstimator, SendStamp};
+use headstart_startup::path::{PacketTrain, RateEstimator, SendStamp};
 use headstart_startup::repair::{Repair, Segments};
-use headstart_startup::sending::{AckState, Delivered, Losses, Moment};
+use headstart_startup::sending::{AckState, Delivered, Losses, Measurement, Moment, sent_by_slow_start};
 use headstart_startup::{Controller, Prior, Progress, Rtt, Scheme, Startup as _, Transmission, base};
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -140,6 +140,9 @@ pub struct Sender {
     tail_probe: bool,
     rtt: Rtt,
     rate: RateEstimator,
+    train: PacketTrain,
+    /// The record that the connection began from.
+    used: Option<Record>,
 
     segments: Ring<Segment>,
     flights: Ring<SentSegment>,
@@ -222,6 +225,8 @@ impl Default for Sender {
             tail_probe: false,
             rtt: Rtt::default(),
             rate: RateEstimator::default(),
+            train: PacketTrain::default(),
+            used: None,
             segments: Ring::new(),
             flights: Ring::new(),
             in_flight: Bytes::ZERO,
@@ -349,6 +354,7 @@ impl Sender {
     /// The handshake is complete. The flow's size, if known, is in the prior.
     pub fn establish(&mut self, now: Time, prior: &Prior, recorder: &mut impl Recorder) {
         self.rtt.update(prior.handshake_rtt);
+        self.used = prior.history.map(|known| known.record);
         let plan = self.controller.establish(prior);
         self.repair = self.controller.scheme().repair();
         self.first_flight = plan.flight.get().min(self.written.max(prior.flow_size.map_or(0, Bytes::get)));
@@ -474,20 +480,35 @@ impl Sender {
         self.controller.scheme().record_update(self.measured(now, config))
     }
 
-    /// The path's record by this connection; `None` if no rate was measured.
+    /// The path's record by this connection; `None`: the previous record stays.
     fn measured(&self, now: Time, config: &TcpConfig) -> Option<Record> {
-        let lost = self.counts.first_flight_lost > 0;
-        let sample = if config.records_limited { self.rate.maximum() } else { self.rate.fastest() };
-        Some(Record {
-            saved_at: now,
-            btl_bw: sample.rate()?,
+        let first_flight_lost = Bytes::new(self.counts.first_flight_lost);
+        if config.records_limited {
+            return Some(Record {
+                saved_at: now,
+                btl_bw: self.rate.maximum().rate()?,
+                rt_prop: self.rtt.min,
+                window: self.controller.allowance().window,
+                ssthresh: self.controller.ssthresh(),
+                outcome: if first_flight_lost.is_zero() {
+                    FlightOutcome::Clean
+                } else {
+                    FlightOutcome::Lossy
+                },
+                ..Record::default()
+            });
+        }
+        Measurement {
+            rate: &self.rate,
+            train: &self.train,
             rt_prop: self.rtt.min,
-            window: self.controller.allowance().window,
-            ssthresh: self.controller.ssthresh(),
-            outcome: if lost { FlightOutcome::Lossy } else { FlightOutcome::Clean },
-            credit: Bytes::ZERO,
-            handshake_excess: Span::ZERO,
-        })
+            controller: &self.controller,
+            packet: config.mss,
+            first_flight: self.first_flight_sent(),
+            first_flight_lost,
+            has_lost: self.counts.lost > 0,
+        }
+        .record(now, self.used.as_ref())
     }
 
     /// The ECN field of its data.

@@ -156,6 +156,7 @@ impl Flow {
                 timeouts: report.tally.timeouts,
                 probes: 0,
                 first_flight_lost: report.tally.first_flight_lost.get(),
+                ahead: u64::from(report.tally.is_ahead),
             },
             phase: report.decision(),
         }

@@ -14,6 +14,9 @@ pub struct Tally {
     pub first_round: Bytes,
     /// Bytes of the first flight.
     pub first_flight: Bytes,
+    /// Before any loss it sent more than slow start would have
+    /// ([`sent_by_slow_start`](super::sent_by_slow_start)).
+    pub is_ahead: bool,
     /// Bytes declared lost.
     pub lost: Bytes,
     /// Bytes of the first flight declared lost.

@@ -67,6 +67,7 @@ impl Sender {
         if echo.is_marked && self.segments.base() >= self.cwr_until {
             self.cwr_until = self.segments.end();
             let mark = self.moment(now).mark(prior_in_flight, self.state == State::Open);
+            self.train.end();
             self.repair.on_congestion();
             self.controller.on_congestion(&mark);
         }
@@ -88,6 +89,7 @@ impl Sender {
             stamped: echo.stamp.rate(),
         };
         let event = self.moment(now).ack(&newly.data, &state);
+        self.train.on_ack(&event, config.mss);
         self.controller.on_ack(&event);
         if matches!(self.state, State::Recovery { .. }) && config.prr {
             let ssthresh = self.controller.allowance().window;

@@ -28,6 +28,7 @@ impl Sender {
             self.state == State::Open
         };
         let congestion = self.moment(now).loss(&losses, prior_in_flight, opens_episode);
+        self.train.end();
         self.controller.on_congestion(&congestion);
         self.repair.on_congestion();
         if opens_episode {
