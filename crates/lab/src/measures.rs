@@ -136,12 +136,12 @@ pub const MEASURES: &[Measure] = &[
     Measure { name: "bytes_sent_over_useful", about: "Payload bytes sent, all transmissions and copies, over payload bytes delivered once.", of: Of::Mean(overhead), shown: lower(8, "sent/useful", "", 2, 5) },
     Measure { name: "beside_mean_ms", about: "Mean completion time of the reference's flows beside the scheme.", of: Of::Seed(|it| number(it.beside(it.mixed))), shown: None },
     Measure { name: "reference_mean_ms", about: "The same of those flows where all are the reference; `harm` is the quotient.", of: Of::Seed(|it| number(it.beside(it.reference))), shown: None },
-    Measure { name: "harm", about: "In a run of its own every second flow is iw10: their mean completion time, over that of the same flows when everybody is iw10. Above 1 the scheme costs others time.", of: Of::Quotient(|it| (it.beside(it.mixed), it.beside(it.reference))), shown: lower(9, "harm", "", 3, 9) },
+    Measure { name: "harm", about: "In a run of its own every second flow is the reference (--reference), by default iw10: their mean completion time, over that of the same flows when everybody is the reference. Above 1 the scheme costs others time.", of: Of::Quotient(|it| (it.beside(it.mixed), it.beside(it.reference))), shown: lower(9, "harm", "", 3, 9) },
     Measure { name: "harm_low", about: "", of: Of::Whole(|it| number(it.measured["harm"].low)), shown: None },
     Measure { name: "harm_high", about: "", of: Of::Whole(|it| number(it.measured["harm"].high)), shown: None },
     Measure { name: "long_delivered_bytes", about: "Bytes that long flows delivered beside the scheme.", of: Of::Seed(|it| Value::Count(long(it.alone))), shown: None },
     Measure { name: "reference_long_delivered_bytes", about: "The same beside the reference.", of: Of::Seed(|it| Value::Count(long(it.reference))), shown: None },
-    Measure { name: "long_flow_share", about: "With --background: bytes delivered by long flows, over those delivered when the short ones are iw10.", of: Of::WholeQuotient(|it| (long(it.alone) as f64, long(it.reference) as f64)), shown: Some(Shown { place: 10, title: "long flows", unit: "", decimals: 2, priority: 8, better: Some(Better::Higher) }) },
+    Measure { name: "long_flow_share", about: "With --background: bytes delivered by long flows, over those delivered when the short ones are the reference.", of: Of::WholeQuotient(|it| (long(it.alone) as f64, long(it.reference) as f64)), shown: Some(Shown { place: 10, title: "long flows", unit: "", decimals: 2, priority: 8, better: Some(Better::Higher) }) },
     Measure { name: "flows", about: "Flows that began after the warm-up, all seeds together; of pages their connections.", of: Of::Count(|it| it.flows), shown: None },
     Measure { name: "unfinished", about: "Those of them that the end of the run cut off; they count with their age.", of: Of::Count(|it| it.unfinished), shown: None },
     Measure { name: "retransmissions", about: "Segments sent again, probes included, copies not.", of: Of::SenderCount(|it| it.counts.retransmissions), shown: None },
@@ -149,6 +149,7 @@ pub const MEASURES: &[Measure] = &[
     Measure { name: "timeouts", about: "Retransmission timeouts.", of: Of::SenderCount(|it| it.counts.timeouts), shown: None },
     Measure { name: "probes", about: "Probes sent because acks stopped coming.", of: Of::Whole(|it| counted(it.has_counts, it.totals.counts.probes)), shown: None },
     Measure { name: "duplicates", about: "Segments that arrived although they had arrived before.", of: Of::Whole(|it| Value::Count(it.totals.duplicates)), shown: None },
+    Measure { name: "ahead_percent", about: "Starts that were ahead of slow start, as a share of all, in per cent: before any loss a byte left that slow start from ten packets would have sent later. A flow within ten packets cannot be.", of: Of::Percent(|it| if it.alone.has_counts { it.totals().counts.ahead as f64 / it.totals().flows as f64 } else { f64::NAN }), shown: Some(Shown { place: 14, title: "ahead of slow start", unit: "%", decimals: 0, priority: 4, better: None }) },
     Measure { name: "history_hit_rate", about: "Starts that could draw on a record of their peer, as a share of all.", of: Of::Whole(|it| number(it.history_hits())), shown: None },
     Measure { name: "history_bytes_per_peer", about: "Memory of the history for each peer that it remembers.", of: Of::Whole(|it| Value::Count(it.history_bytes_per_peer as u64)), shown: None },
     Measure { name: "rate_requests", about: "Starts that requested a rate of routers.", of: Of::Whole(|it| Value::Count(it.totals.rate_requests)), shown: None },
@@ -295,7 +296,7 @@ mod tests {
         let table = |first, rows: Vec<_>, last: Vec<_>| [vec![own(first)], rows, last].concat();
         let race = rows(MEASURES.iter().filter(|it| !is_seed(it)));
         let seeds = rows(MEASURES.iter().filter(is_seed));
-        assert!(race.iter().any(|(_, about)| about.contains(&format!("everybody is {REFERENCE}."))));
+        assert!(race.iter().any(|(_, about)| about.contains(&format!("by default {REFERENCE}:"))));
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/data.md");
         let mut text = std::fs::read_to_string(path).expect("it is there");
         let is_written = std::env::var_os("HEADSTART_WRITE_DOCS").is_some();

@@ -1,9 +1,9 @@
 //! The race: all schemes on one path, and the cost of each to other flows.
 //!
 //! For every scheme and seed there are two runs with the same arrivals, sizes, peers and losses. In
-//! one every flow runs the scheme. In the other every second flow does, and the rest run slow start
-//! from ten segments. The delay of the rest, compared with a run of slow start only, is the
-//! scheme's *harm*.
+//! one every flow runs the scheme. In the other every second flow does, and the rest run the
+//! reference: slow start from ten segments, unless `--reference` names another. The delay of the
+//! rest, compared with a run of the reference only, is the scheme's *harm*.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -118,6 +118,8 @@ pub struct Race {
     pub scheme_results: Vec<SchemeResult>,
     /// Pages were fetched, so times are page response times.
     pub is_pages: bool,
+    /// The scheme that the others are compared with.
+    pub reference: &'static Entry,
     /// Serial number of the traced flow.
     pub traced_serial: u64,
     /// Number of seeds run.
@@ -263,6 +265,7 @@ pub fn summary(setup: &Setup, results: &[JobResult]) -> Race {
     Race {
         scheme_results,
         is_pages,
+        reference: setup.reference(),
         traced_serial,
         seeds: seeds.len(),
         empty_seeds,
@@ -290,7 +293,7 @@ pub fn entries(setup: &Setup) -> Vec<&'static Entry> {
             entries.push(entry);
         }
     }
-    // The kernel's own start is none of those that are compared by default.
+    // It may be none of those that are compared by default, as the kernel's own start.
     let reference = setup.reference();
     if wanted.is_empty() && entries.iter().all(|known| known.name != reference.name) {
         entries.insert(0, reference);

@@ -10,7 +10,6 @@ use headstart_report::statistics::{Interval, may_be_smallest, simultaneous};
 use headstart_startup::scheme::Scheme;
 
 use crate::race::{Race, SchemeResult};
-use crate::setup::REFERENCE;
 
 /// The flows that a scheme harms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +156,7 @@ impl Race {
     /// those that pass, and would otherwise find the one of twenty that passes by chance.
     #[must_use]
     pub fn worst_harm(&self, scheme_result: &SchemeResult) -> Option<Harm> {
-        let is_judged = |result: &&SchemeResult| result.entry.name.as_str() != REFERENCE;
+        let is_judged = |result: &&SchemeResult| result.entry.name != self.reference.name;
         scheme_result.worst_harm(self.most_harm, self.scheme_results.iter().filter(is_judged).count())
     }
 
@@ -337,6 +336,7 @@ pub(crate) mod tests {
             empty_seeds: 0,
             begun: 0,
             most_harm: MOST_HARM,
+            reference: crate::setup::reference(),
         }
     }
 

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-const SAMPLE: &str =
-    "race --schemes iw10,jump-start,halfback,wise-start,headstart --duration 60s --repeats 4 --out sample";
+const SAMPLE: &str = "race --schemes iw10,iw32,jump-start,halfback,wise-start,careful-resume,headstart --size mixed \
+     --duration 60s --repeats 8 --out sample";
 const PICTURE: &str = "trace halfback --out one";
 const BEGIN: &str = "writes the table, the picture and docs/sample/report.html -->\n```text\n";
 

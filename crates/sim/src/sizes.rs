@@ -117,15 +117,16 @@ const ENTERPRISE: &[Anchor] = &[
 
 impl Sizes {
     /// The names accepted by [`Sizes::named`].
-    pub const NAMES: [&str; 3] = ["internet", "data-center", "enterprise"];
+    pub const NAMES: [&str; 4] = ["internet", "data-center", "enterprise", "mixed"];
 
-    /// The measured distribution of that name, without flows above `limit`.
+    /// The distribution of that name, without flows above `limit`.
     #[must_use]
     pub fn named(name: &str, limit: Bytes) -> Option<Self> {
         match name {
             "internet" => Some(Self::internet(limit)),
             "data-center" => Some(Self::data_center(limit)),
             "enterprise" => Some(Self::enterprise(limit)),
+            "mixed" => Some(Self::mixed(limit)),
             _ => None,
         }
     }
@@ -146,6 +147,15 @@ impl Sizes {
     #[must_use]
     pub fn enterprise(limit: Bytes) -> Self {
         Self::from_anchors(ENTERPRISE, limit)
+    }
+
+    /// Short answers with a large one now and then: 100 kB, and every tenth 1 MB. So a returning
+    /// peer has been sent more than its next answer, without which Careful Resume refuses to jump.
+    #[must_use]
+    pub fn mixed(limit: Bytes) -> Self {
+        const SIZES: [(u64, f64); 2] = [(100_000, 9.0), (1_000_000, 1.0)];
+        let below = SIZES.into_iter().filter(|(bytes, _)| *bytes <= limit.get());
+        Self::weighted(below.collect()).unwrap_or(Self::Fixed(limit))
     }
 
     /// These sizes, each as often as its weight says; `None` if no weight is above zero.
@@ -345,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_truncated_distribution_keeps_its_proportions() {
-        for name in Sizes::NAMES {
+        for name in ["internet", "data-center", "enterprise"] {
             let all = Sizes::named(name, Bytes::MAX).expect("a known name");
             // One limit on an anchor, one between two.
             for limit in [1_000_000, 300_000] {

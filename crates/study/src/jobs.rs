@@ -22,7 +22,7 @@ pub fn settings(setup: &Setup) -> String {
     let mut setup = setup.clone();
     // Mix and seed belong to the job; the number of runs and the place of computation do not
     // affect a result. The pages themselves are in the setup.
-    setup.run.schemes = None;
+    (setup.run.schemes, setup.run.reference) = (None, None);
     (setup.run.seed, setup.run.repeats, setup.run.threads) = (0, 0, None);
     setup.run.large = false;
     setup.workload.har.clear();

@@ -240,8 +240,8 @@ pub struct TransportOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Workload")]
 pub struct WorkloadOptions {
-    /// Size of a flow, or a distribution: internet, data-center, enterprise, FILE.csv
-    /// (docs/data.md)
+    /// Size of a flow, or a distribution: mixed (100 kB, every tenth 1 MB), internet, data-center,
+    /// enterprise, FILE.csv (docs/data.md)
     #[arg(long, default_value = "100 kB", value_name = "SIZE")]
     pub size: SizeName,
     /// Largest flow of a named distribution
@@ -316,6 +316,10 @@ pub struct RunOptions {
     /// lists them]
     #[arg(long, value_name = "NAMES")]
     pub schemes: Option<SchemeNames>,
+    /// Scheme that the others are compared with, and beside whose flows harm is measured [default:
+    /// iw10; where a kernel runs, its own start]
+    #[arg(long, value_name = "SCHEME")]
+    pub reference: Option<SchemeName>,
     /// Simulated time during which flows arrive
     #[arg(long, default_value = "300 s", value_name = "TIME")]
     pub duration: Span,

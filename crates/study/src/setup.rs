@@ -424,10 +424,11 @@ impl Setup {
         self.workload.opener.unwrap_or_else(|| self.carrier.opener())
     }
 
-    /// The reference of comparisons here: [`reference()`], as the transport has it.
+    /// The reference of comparisons here: [`reference()`], as the transport has it, unless another
+    /// was asked for.
     #[must_use]
     pub fn reference(&self) -> &'static Entry {
-        self.carrier.reference(&self.transport)
+        self.run.reference.map_or_else(|| self.carrier.reference(&self.transport), |name| name.0)
     }
 
     /// The groups of a run of `mix`, in the order of [`TESTED`], [`BESIDE`], [`LONG`].

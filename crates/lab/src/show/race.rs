@@ -267,7 +267,8 @@ pub fn report(
         Section::Figure {
             svg: figures::plane(race),
             caption: format!(
-                "The latency-safety plane: fast is low, considerate is left. Harm is the worse of what {REFERENCE} flows suffer beside the scheme and of what long flows lose. Bars are 95 % confidence intervals."
+                "The latency-safety plane: fast is low, considerate is left. Harm is the worse of what {} flows suffer beside the scheme and of what long flows lose. Bars are 95 % confidence intervals.",
+                race.reference.name
             ),
         },
     ];

@@ -9,7 +9,7 @@ use crate::figure::{Axis, Figure, Guide, HeatMap, Point as Mark, Series, Style};
 use crate::measures;
 use crate::race::{Measured, Race};
 use crate::report::{Provenance, Report, Section};
-use crate::setup::{REFERENCE, Setup};
+use crate::setup::Setup;
 use crate::show::cell;
 use crate::sweep::Point;
 use crate::table::{Column, Table};
@@ -78,6 +78,8 @@ fn scaled(value: f64, factor: f64) -> f64 {
 pub struct Sweep {
     axes: Vec<SweptOption>,
     points: Vec<PointResult>,
+    /// The scheme that the others are compared with.
+    reference: Option<&'static str>,
 }
 
 #[derive(Clone, Debug)]
@@ -102,7 +104,7 @@ impl Sweep {
             axes.push(SweptOption { column: name.clone(), unit });
             numbers.push(number.map(|(_, number): (String, f64)| scaled(number, factor)));
         }
-        self.axes = axes;
+        (self.axes, self.reference) = (axes, Some(race.reference.name.as_str()));
         let row = |scheme_result: &crate::race::SchemeResult| Row {
             scheme: scheme_result.entry.name.to_string(),
             measured: scheme_result.measured.clone(),
@@ -340,7 +342,7 @@ impl Sweep {
         }
         let schemes = self.schemes();
         let base =
-            if schemes.contains(&REFERENCE) { REFERENCE } else { schemes.first().copied().unwrap_or("") };
+            self.reference.filter(|name| schemes.contains(name)).or(schemes.first().copied()).unwrap_or("");
         if self.axes.len() >= 2 && schemes.len() >= 2 {
             let [one, other] = [0, 1].map(|axis| self.axes[axis].words());
             sections.push(Section::Heading(format!("Over {one} and {other}")));
@@ -419,7 +421,7 @@ mod tests {
                 points.push(point(&[load, rtt], &[percent, ms], means));
             }
         }
-        Sweep { axes: axes.into(), points }
+        Sweep { axes: axes.into(), points, reference: None }
     }
 
     #[test]

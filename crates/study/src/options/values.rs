@@ -236,7 +236,7 @@ pub enum SizeName {
 impl FromStr for SizeName {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let names = ["internet", "data-center", "enterprise"];
+        let names = headstart_sim::sizes::Sizes::NAMES;
         if let Some(name) = names.into_iter().find(|name| is_same_name(name, text)) {
             return Ok(Self::Named(name.to_owned()));
         }
@@ -246,7 +246,8 @@ impl FromStr for SizeName {
         match text.parse::<Bytes>() {
             Ok(bytes) if !bytes.is_zero() => Ok(Self::Fixed(bytes)),
             _ => Err(format!(
-                "found `{text}`, expected a size such as `100 kB`, or internet, data-center, enterprise or a file.csv"
+                "found `{text}`, expected a size such as `100 kB`, or {} or a file.csv",
+                names.join(", ")
             )),
         }
     }

@@ -6,7 +6,6 @@ use crate::capacity::Capacity;
 use crate::figure::{Axis, Figure, Guide, Legend, Mark, Point, Range, Series, Style, Svg};
 use crate::race::{Race, SchemeResult, TRACED};
 use crate::report::Section;
-use crate::setup::REFERENCE;
 use crate::show::flow::{self, FlowFigures};
 use crate::verdict::Harm;
 
@@ -81,7 +80,8 @@ pub fn distribution(race: &Race) -> Section {
         .to_owned();
     if shown.len() < race.scheme_results.len() {
         caption += &format!(
-            " At first {REFERENCE} and those with the lowest and highest mean and 99th percentile are shown."
+            " At first {} and those with the lowest and highest mean and 99th percentile are shown.",
+            race.reference.name
         );
     }
     if !together.is_empty() {
@@ -105,7 +105,7 @@ fn notable(race: &Race) -> BTreeSet<usize> {
     };
     let (means, tails) = (known(|one| one.mean().value), known(|one| one.measured["p99_ms"].value));
     let reference =
-        race.scheme_results.iter().position(|scheme_result| scheme_result.entry.name == REFERENCE);
+        race.scheme_results.iter().position(|scheme_result| scheme_result.entry.name == race.reference.name);
     [
         reference,
         means.clone().min_by(|a, b| mean(a).total_cmp(&mean(b))),
@@ -144,7 +144,7 @@ fn overlay(race: &Race, figures: &[FlowFigures]) -> Option<Section> {
     order.sort_by(|a, b| {
         race.scheme_results[*a].mean().value.total_cmp(&race.scheme_results[*b].mean().value)
     });
-    let is_reference = |slot: &usize| race.scheme_results[*slot].entry.name == REFERENCE;
+    let is_reference = |slot: &usize| race.scheme_results[*slot].entry.name == race.reference.name;
     let first = order.iter().copied().find(is_reference).or(order.last().copied())?;
     let second = order.into_iter().find(|slot| *slot != first)?;
     Some(flow::overlay(&figures[first], &figures[second]))

@@ -2,10 +2,11 @@
 
 use headstart_paper::claim::digits;
 use headstart_report::statistics::Interval;
+use headstart_startup::catalogue::Needs;
 use headstart_units::Span;
 
 use crate::race::{Measured, Race, SchemeResult};
-use crate::setup::{REFERENCE, Setup};
+use crate::setup::Setup;
 use crate::show::counted;
 use crate::verdict::{Harm, HarmVerdict, HarmedFlows, IdenticalSchemes};
 
@@ -41,7 +42,7 @@ pub fn verdict(race: &Race) -> String {
         ),
     };
     text += &waste(fastest);
-    if let Some(harm) = race.worst_harm(fastest).filter(|_| fastest.entry.name.as_str() != REFERENCE) {
+    if let Some(harm) = race.worst_harm(fastest).filter(|_| fastest.entry.name != race.reference.name) {
         text += &format!(" {}", cost(race, fastest, &harm));
     }
     match found.harmless.split_first() {
@@ -49,7 +50,7 @@ pub fn verdict(race: &Race) -> String {
         Some((&best, others)) => {
             let winner = scheme_result(best);
             let harm = match race.worst_harm(winner) {
-                Some(harm) if winner.entry.name.as_str() != REFERENCE => {
+                Some(harm) if winner.entry.name != race.reference.name => {
                     format!(", harm {}", of_harm(&harm))
                 }
                 _ => String::new(),
@@ -66,6 +67,7 @@ pub fn verdict(race: &Race) -> String {
         None => {}
     }
     text += &gain_of_default(race).unwrap_or_default();
+    text += &unused(race);
     let open: Vec<usize> = found.not_known.into_iter().filter(|place| *place != first).collect();
     if !open.is_empty() && race.seeds > 1 {
         text += &format!(" Not known yet: the harm of {}", names(race, &open));
@@ -76,19 +78,44 @@ pub fn verdict(race: &Race) -> String {
     text
 }
 
-/// Time of the servers' default scheme over the reference's, on this path.
+/// Time of the servers' default scheme over the reference's on this path, and over that of the
+/// initial window that content networks use.
 fn gain_of_default(race: &Race) -> Option<String> {
     const DEFAULT: &str = "headstart";
-    let of = |name| {
+    const CONTENT_NETWORKS: &str = "iw32";
+    let of = |name: &str| {
         let is_it = |result: &&SchemeResult| result.entry.name.as_str() == name && !result.is_unfinished();
         race.scheme_results.iter().find(is_it).map(|result| &result.mean().by_seed)
     };
-    let (default, reference) = (of(DEFAULT)?, of(REFERENCE)?);
-    let ratio = Measured::positive(default.iter().zip(reference).map(|(own, other)| own / other).collect());
-    let ratio = with_interval(&ratio.interval(), 2);
-    ratio
-        .starts_with(|digit: char| digit.is_ascii_digit())
-        .then(|| format!(" {DEFAULT}, the default of serve and tcp, takes {ratio} of {REFERENCE}'s time."))
+    let default = of(DEFAULT)?;
+    let ratio_to = |name: &str| {
+        let pairs = default.iter().zip(of(name)?).map(|(own, other)| own / other);
+        let ratio = with_interval(&Measured::positive(pairs.collect()).interval(), 2);
+        let is_number = ratio.starts_with(|digit: char| digit.is_ascii_digit());
+        is_number.then(|| format!("{ratio} of {name}'s time"))
+    };
+    let reference = race.reference.name.as_str();
+    let further = ratio_to(CONTENT_NETWORKS).filter(|_| reference != CONTENT_NETWORKS);
+    let further = further.map_or_else(String::new, |ratio| format!(" and {ratio}"));
+    Some(format!(" {DEFAULT}, the default of serve and tcp, takes {}{further}.", ratio_to(reference)?))
+}
+
+/// Schemes whose prior knowledge rarely let them begin faster than slow start.
+fn unused(race: &Race) -> String {
+    /// Per cent of the starts.
+    const RARELY: f64 = 50.0;
+    let is_unused = |result: &&SchemeResult| {
+        let is_informed = matches!(result.entry.needs, Needs::History | Needs::Hint | Needs::Routers);
+        is_informed && result.known("ahead_percent").is_some_and(|ahead| ahead.value < RARELY)
+    };
+    let sentences = race.scheme_results.iter().filter(is_unused).map(|result| {
+        format!(
+            " {} got ahead of slow start in only {} % of its starts: this race says little about it.",
+            result.entry.name,
+            digits(result.measured["ahead_percent"].value)
+        )
+    });
+    sentences.collect()
 }
 
 /// The harm that is accepted.
@@ -158,14 +185,16 @@ fn cost(race: &Race, scheme_result: &SchemeResult, harm: &Harm) -> String {
             match harm.harmed {
                 HarmedFlows::ShortFlows => {
                     format!(
-                        "It harms others: {REFERENCE} flows take {value} % longer beside it [{low}, {high}]."
+                        "It harms others: {} flows take {value} % longer beside it [{low}, {high}].",
+                        race.reference.name
                     )
                 }
                 HarmedFlows::LongFlows => {
                     let share = scheme_result.known("long_flow_share").map(Measured::interval);
                     let share = share.map_or_else(String::new, |share| with_interval(&share, 2));
                     format!(
-                        "It harms others: beside it long flows get {share} of their rate beside {REFERENCE}."
+                        "It harms others: beside it long flows get {share} of their rate beside {}.",
+                        race.reference.name
                     )
                 }
             }
@@ -311,7 +340,8 @@ pub fn limits(race: &Race) -> Vec<String> {
         && race.scheme_results.iter().all(|scheme_result| is_unknown(&scheme_result))
     {
         notes.push(format!(
-            "harm is not known: beside the schemes no {REFERENCE} {what}; a longer --duration has some"
+            "harm is not known: beside the schemes no {} {what}; a longer --duration has some",
+            race.reference.name
         ));
     }
     notes
@@ -340,10 +370,32 @@ mod tests {
     fn the_gain_of_the_servers_default_is_that_over_the_reference_seed_by_seed() {
         let headstart = scheme_result("headstart", &[120.0, 150.0, 135.0]).0;
         let iw10 = scheme_result("iw10", &[240.0, 300.0, 270.0]).0;
-        let text = verdict(&race(vec![headstart, iw10]));
+        let text = verdict(&race(vec![headstart.clone(), iw10.clone()]));
         assert!(text.contains(" takes 0.50 [0.50, 0.50] of iw10's time."), "{text}");
+        let iw32 = scheme_result("iw32", &[150.0, 187.5, 168.75]).0;
+        let text = verdict(&race(vec![headstart, iw32, iw10]));
+        let both = " takes 0.50 [0.50, 0.50] of iw10's time and 0.80 [0.80, 0.80] of iw32's time.";
+        assert!(text.contains(both), "{text}");
         let alone = verdict(&race(vec![scheme_result("headstart", &[120.0, 150.0]).0]));
         assert!(!alone.contains("of iw10's time"), "{alone}");
+    }
+
+    #[test]
+    fn a_scheme_that_hardly_used_what_it_knows_is_named() {
+        for (name, ahead, is_named) in [
+            ("careful-resume", Some(0.03), true),
+            ("careful-resume", Some(0.8), false),
+            ("careful-resume", None, false),
+            ("iw10", Some(0.0), false),
+        ] {
+            let mut result = scheme_result(name, &[240.0, 242.0, 241.0]).0;
+            if let Some(ahead) = ahead {
+                result.measured.insert("ahead_percent", Measured::percent(&[ahead; 3]));
+            }
+            let text = verdict(&race(vec![result]));
+            let sentence = " careful-resume got ahead of slow start in only 3 % of its starts";
+            assert_eq!(text.contains(sentence), is_named, "{name} {ahead:?}: {text}");
+        }
     }
 
     #[test]
