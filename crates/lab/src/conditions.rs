@@ -43,6 +43,7 @@ const ROWS: &[Row] = &[
     ("burst-loss", "burst_loss_packets", "mean length of a burst", |it| Value::Number(it.path.burst_loss.map(|burst| f64::from(burst.length)))),
     ("jitter", "jitter_s", "largest random extra delay", |it| seconds(it.path.jitter)),
     ("reorder", "reorder", "1 if jitter reorders", |it| flag(it.path.reorder)),
+    ("delay-trace", "delay_trace", "file of recorded extra delays; empty without one", |it| text(it.path.delay_trace.as_ref().map_or("", |file| &file.name))),
     ("duplicate", "duplicate_share", "packets that arrive twice", |it| share(it.path.duplicate)),
     ("ip-options", "ip_options", "action of a box on packets with IP options, and the share of them that it affects; empty without one", |it| text(it.path.ip_options.map_or_else(String::new, |action| action.to_string()))),
     ("up-rate", "up_rate_bits_per_s", "rate of the way back", |it| Value::Count(it.path.way_back().as_bits_per_sec())),

@@ -77,6 +77,8 @@ macro_rules! parts {
             Policer(crate::policer::Params),
             /// A box that drops packets with IP options, or removes Quick-Start requests.
             OptionFilter(crate::option_filter::Params),
+            /// Extra delay as recorded.
+            DelayTrace(crate::delay_trace::Params),
         }
     };
 }
@@ -86,6 +88,7 @@ pub mod burst_loss;
 mod chance;
 pub mod changing;
 pub mod delay;
+pub mod delay_trace;
 pub mod direction;
 pub mod duplicate;
 pub mod element;
@@ -111,6 +114,7 @@ pub use any::AnyElement;
 pub use burst_loss::BurstLoss;
 pub use changing::ChangingLink;
 pub use delay::Delay;
+pub use delay_trace::DelayTrace;
 pub use direction::Direction;
 pub use duplicate::Duplicate;
 pub use element::{DropReason, Element, Output, Packet, PushResult};

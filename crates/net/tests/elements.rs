@@ -201,6 +201,9 @@ fn parts() -> impl Strategy<Value = ElementPlan> {
         }),
         ratios().prop_map(|share| duplicate::Params { share }.into()),
         (action, ratios()).prop_map(|(action, share)| option_filter::Params { action, share }.into()),
+        (prop::collection::vec(spans(), 1..9), spans()).prop_map(|(delays, offset)| {
+            headstart_net::delay_trace::Params { delays: delays.into(), offset }.into()
+        }),
     ]
 }
 

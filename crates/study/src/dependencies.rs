@@ -38,8 +38,7 @@ const fn row(
 pub static DEPENDENCIES: &[Dependency] = &[
     row("rate", "with --trace", |setup| setup.path.trace.is_none(), "--rate 3mbit", ["--trace TRACE", ""]),
     row("up-rate", "with --up-trace", |setup| setup.path.up_trace.is_none(), "--up-rate 300kbit", ["--up-trace TRACE", ""]),
-    row("trace-offset", "without --trace or --up-trace", |setup| setup.path.trace.is_some() || setup.path.up_trace.is_some(),
-        "--trace-offset 1s", ["", "--trace TRACE"]),
+    row("trace-offset", "without a trace", |setup| setup.path.is_traced(), "--trace-offset 1s", ["", "--trace TRACE"]),
     row("reorder", "without --jitter", |setup| !setup.path.jitter.is_zero(), "--reorder", ["", "--jitter 30ms"]),
     row("routers", "without a scheme that asks routers for a rate", asks_routers, "--routers target",
         ["--schemes halfback", "--schemes quick-start"]),

@@ -36,7 +36,8 @@ pub use path::UpOptions;
 pub use presets::PathPreset;
 pub use routers::RouterOptions;
 pub use values::{
-    Buffer, Burst, FetchName, HopLink, IpOptions, Rtts, SchemeName, SchemeNames, SizeName, TraceFile,
+    Buffer, Burst, DelayFile, FetchName, HopLink, IpOptions, Rtts, SchemeName, SchemeNames, SizeName,
+    TraceFile,
 };
 
 /// A group of options, each with its declared default.
@@ -115,9 +116,13 @@ pub struct PathOptions {
     /// requests, all or a share: `drop`, `remove`, `drop:30%`
     #[arg(long, value_name = "ACTION")]
     pub ip_options: Option<IpOptions>,
-    /// Packet-delivery trace (mahimahi format) that drives the bottleneck instead of a rate
+    /// Trace that drives the bottleneck instead of a rate: packet deliveries as mahimahi has them,
+    /// or FILE.csv with rates (docs/data.md)
     #[arg(long, alias = "down-trace", value_name = "FILE")]
     pub trace: Option<TraceFile>,
+    /// Recorded extra delay on the way there: a line of milliseconds for every 10 ms, over and over
+    #[arg(long, value_name = "FILE")]
+    pub delay_trace: Option<DelayFile>,
     /// Offset in its traces at which a run begins; `0s` is their beginning [default: another place
     /// for each seed; of a link the beginning]
     #[arg(long, value_name = "TIME")]
@@ -144,11 +149,20 @@ pub struct PathOptions {
 }
 
 impl PathOptions {
+    /// It has a recording, in which a run begins somewhere.
+    #[must_use]
+    pub const fn is_traced(&self) -> bool {
+        self.trace.is_some() || self.up_trace.is_some() || self.delay_trace.is_some()
+    }
+
     /// The parts behind the links, in the order in which packets cross them.
     fn parts(&self) -> impl Iterator<Item = ElementPlan> {
         let order = if self.reorder { Order::Free } else { Order::Kept };
-        let others =
-            [path::is_some(self.duplicate).then(|| duplicate::Params { share: self.duplicate }.into())];
+        let offset = self.trace_offset.unwrap_or(Span::ZERO);
+        let others = [
+            path::is_some(self.duplicate).then(|| duplicate::Params { share: self.duplicate }.into()),
+            self.delay_trace.as_ref().map(|file| file.params(offset).into()),
+        ];
         path::random_parts(self.loss, self.burst_loss, self.jitter, order).chain(others.into_iter().flatten())
     }
 }

@@ -20,7 +20,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::carrier::{Carrier, Carriers, Run};
 use crate::options::{
-    AckName, DetectionName, Environment, FetchName, LaterName, PathOptions, RunOptions, SizeName,
+    AckName, DelayFile, DetectionName, Environment, FetchName, LaterName, PathOptions, RunOptions, SizeName,
     TransportName, TransportOptions, UpOptions, WorkloadOptions,
 };
 use crate::schemes;
@@ -259,8 +259,10 @@ impl Setup {
     #[must_use]
     pub fn path_for(&self, seed: Seed) -> PathOptions {
         let mut path = self.path.clone();
-        if let (Some(file), None) = (path.trace.as_ref().or(path.up_trace.as_ref()), path.trace_offset) {
-            let millis = file.trace.period().as_nanos() / 1_000_000;
+        let trace = path.trace.as_ref().or(path.up_trace.as_ref()).map(|file| file.trace.period());
+        let period = trace.or(path.delay_trace.as_ref().map(DelayFile::period));
+        if let (Some(period), None) = (period, path.trace_offset) {
+            let millis = period.as_nanos() / 1_000_000;
             let offset = Random::named(seed, "trace offset").below(millis.max(1));
             path.trace_offset = Some(Span::from_millis(offset));
         }

@@ -27,7 +27,6 @@ pub fn print_notes(asked: &[String], rules: &[Rule]) {
 pub fn of_link(args: &LinkArgs) -> Vec<Rule> {
     let LinkArgs { path, up, ends, .. } = args;
     let is_udp = ends.udp.is_some();
-    let is_traced = path.trace.is_some() || path.up_trace.is_some();
     let has_way_back = path.up_rate.is_some() || path.up_trace.is_some();
     let quick_start = !matches!(path.routers, RouterName::None | RouterName::Rcp);
     let mut rules = vec![
@@ -37,7 +36,7 @@ pub fn of_link(args: &LinkArgs) -> Vec<Rule> {
         ("mtu", "with --udp", !is_udp),
         ("rate", "with --trace and --up-rate", path.trace.is_none() || !has_way_back),
         ("up-rate", "with --up-trace", path.up_trace.is_none()),
-        ("trace-offset", "without --trace or --up-trace", is_traced),
+        ("trace-offset", "without a trace", path.is_traced()),
         ("reorder", "without --jitter", !path.jitter.is_zero()),
         ("up-reorder", "without --up-jitter", !up.up_jitter.is_zero()),
         ("router-extras", "without --routers extreme", path.routers == RouterName::Extreme),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use headstart_host::{read_at_most, without_mark};
 use headstart_net::option_filter::{self, Action};
-use headstart_net::{Limit, Trace, trace};
+use headstart_net::{Limit, Trace, delay_trace, trace};
 use headstart_sim::workload::page::Fetch;
 use headstart_startup::catalogue::Entry;
 use headstart_startup::parameters::{is_same_name, split_list};
@@ -107,8 +107,53 @@ impl FromStr for TraceFile {
         let bytes = read_at_most(Path::new(text), trace::MAX_BYTES);
         let bytes = bytes.map_err(|error| format!("cannot read it: {error}"))?;
         let bytes = without_mark(&bytes).map_err(|error| error.to_string())?;
-        let trace = Trace::from_bytes(bytes).map_err(|error| error.to_string())?;
-        Ok(Self { name: text.to_owned(), trace: Arc::new(trace) })
+        let trace = if text.to_ascii_lowercase().ends_with(".csv") {
+            crate::workload::files::rates(&String::from_utf8_lossy(bytes))
+                .map_err(|error| text.to_owned() + &error)
+        } else {
+            Trace::from_bytes(bytes).map_err(|error| error.to_string())
+        };
+        Ok(Self { name: text.to_owned(), trace: Arc::new(trace?) })
+    }
+}
+
+/// Recorded delays, read and parsed.
+#[derive(Clone)]
+pub struct DelayFile {
+    /// Their file.
+    pub name: String,
+    delays: Arc<[Span]>,
+}
+
+impl DelayFile {
+    /// Time after which they begin anew.
+    #[must_use]
+    pub fn period(&self) -> Span {
+        delay_trace::STEP * self.delays.len() as u64
+    }
+
+    /// The part of a path, for a run that begins at this offset.
+    #[must_use]
+    pub fn params(&self, offset: Span) -> delay_trace::Params {
+        delay_trace::Params { delays: Arc::clone(&self.delays), offset }
+    }
+}
+
+impl fmt::Debug for DelayFile {
+    /// Prints the contents, which determine the result of a run; the name does not.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.delays.iter().flat_map(|delay| delay.as_nanos().to_le_bytes());
+        write!(f, "delays {:032x}", fnv128(FNV128, bytes))
+    }
+}
+
+impl FromStr for DelayFile {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bytes = read_at_most(Path::new(text), delay_trace::MAX_BYTES);
+        let bytes = bytes.map_err(|error| format!("cannot read it: {error}"))?;
+        let bytes = without_mark(&bytes).map_err(|error| error.to_string())?;
+        Ok(Self { name: text.to_owned(), delays: delay_trace::read(bytes)? })
     }
 }
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use headstart_host::read_text_at_most;
+use headstart_net::trace::{MAX_LINES, PACKET, Trace};
 use headstart_sim::sizes::Sizes;
 use headstart_units::hash::{FNV128, fnv128};
 use headstart_units::{Bytes, Span, Time};
@@ -179,6 +180,74 @@ fn sizes(text: &str) -> Result<Sizes, String> {
     Sizes::weighted(found).ok_or_else(|| error_at(at, line, "a weight above 0 in one row at least"))
 }
 
+const RATES: &str = "time_s,rate_mbit_per_s";
+/// The longest file of rates, and its most lines.
+const RATE_CAP: Cap = Cap { bytes: 16 << 20, lines: 1_000_000 };
+/// The highest rate, in Mbit/s.
+const MAX_RATE: f64 = 1e6;
+
+/// A trace of rates, each of which holds until the next row's time. The last one holds as long as
+/// the one before it; a single one is for a second.
+///
+/// # Errors
+/// The first row that is out of its range or order, described behind the file's name.
+pub fn rates(text: &str) -> Result<Trace, String> {
+    if text.len() > RATE_CAP.bytes {
+        return Err(format!(": found {} bytes, expected at most {}", text.len(), RATE_CAP.bytes));
+    }
+    let (_, rows) = rows(text, &[RATES], RATE_CAP.lines)?;
+    let mut steps: Vec<(u64, u64)> = vec![];
+    for &(at, line, seconds, rate) in &rows {
+        if !(0.0..=LATEST).contains(&seconds) {
+            return Err(error_at(at, line, "a time of 0 to 1000000 s"));
+        }
+        if !(0.0..=MAX_RATE).contains(&rate) {
+            return Err(error_at(at, line, "a rate of 0 to 1000000 Mbit/s"));
+        }
+        let millis = (seconds * 1e3).round() as u64;
+        match steps.last() {
+            None if millis > 0 => return Err(error_at(at, line, "the time 0 in the first row")),
+            Some((before, _)) if millis <= *before => {
+                return Err(error_at(at, line, "times that rise by a millisecond at least"));
+            }
+            _ => steps.push((millis, (rate * 1e6).round() as u64)),
+        }
+    }
+    let ends = steps.windows(2).map(|pair| pair[1].0);
+    let last = match steps[..] {
+        [.., (before, _), (at, _)] => at + (at - before),
+        _ => 1000,
+    };
+    // In thousandths of a bit: a rate in bit/s times milliseconds.
+    let packet = PACKET.get() * 8 * 1000;
+    let (mut saved, mut opportunities) = (0, vec![]);
+    for (&(begin, rate), end) in steps.iter().zip(ends.chain([last])) {
+        let mut at = begin;
+        while rate > 0 {
+            let takes = (packet - saved).div_ceil(rate);
+            if takes > end - at {
+                saved += rate * (end - at);
+                break;
+            }
+            at += takes;
+            saved += rate * takes;
+            let sent = saved / packet;
+            saved %= packet;
+            if opportunities.len() as u64 + sent > MAX_LINES as u64 {
+                return Err(format!(
+                    ": found more than {MAX_LINES} packets of {PACKET}, expected at most these"
+                ));
+            }
+            let millis = u32::try_from(at).map_err(|error| format!(": {error}"))?;
+            opportunities.extend(std::iter::repeat_n(millis, sent as usize));
+        }
+    }
+    if opportunities.is_empty() {
+        return Err(format!(": found no packet of {PACKET} in {last} ms, expected one at least"));
+    }
+    Trace::from_millis(opportunities).map_err(|error| format!(": {error}"))
+}
+
 const STARTS: &str = "start_s,size_bytes";
 
 fn arrivals(text: &str) -> Result<Vec<(Time, Bytes)>, String> {
@@ -279,6 +348,28 @@ mod tests {
         assert!(sizes(&many).expect_err("too many").contains("line 10002"));
         let long = format!("size_bytes,weight\n{}\n", "9".repeat(500));
         assert!(sizes(&long).expect_err("no comma").len() < 200, "what was found is not told at length");
+    }
+
+    #[test]
+    fn rates_hold_until_the_next_row() {
+        // 12 Mbit/s are a packet a millisecond, 3 Mbit/s one in four.
+        let trace = rates("time_s,rate_mbit_per_s\n0,12\n0.004,0\n0.006,3\n0.014,24\n").expect("fine");
+        let last = (15..=22).flat_map(|millis| [millis, millis]);
+        let expected: Vec<u32> = [1, 2, 3, 4, 10, 14].into_iter().chain(last).collect();
+        assert_eq!(trace.as_millis(), expected);
+        assert_eq!(rates("time_s,rate_mbit_per_s\n0,12\n").expect("a second").as_millis().len(), 1000);
+        for (text, parts) in [
+            ("0,12\n", &["line 1", "`time_s,rate_mbit_per_s`"][..]),
+            ("time_s,rate_mbit_per_s\n1,12\n", &["line 2", "the time 0"]),
+            ("time_s,rate_mbit_per_s\n0,12\n0,13\n", &["line 3", "times that rise"]),
+            ("time_s,rate_mbit_per_s\n0,-1\n", &["line 2", "a rate of 0"]),
+            ("time_s,rate_mbit_per_s\n0,1000001\n", &["line 2", "a rate of 0"]),
+            ("time_s,rate_mbit_per_s\n0,0\n999999,0\n", &["found no packet"]),
+            ("time_s,rate_mbit_per_s\n0,1000000\n999999,0\n", &["more than 16777216 packets"]),
+        ] {
+            let error = rates(text).expect_err(text);
+            assert!(parts.iter().all(|part| error.contains(part)), "{text}: {error}");
+        }
     }
 
     #[test]
