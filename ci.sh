@@ -195,6 +195,8 @@ start foreign
 
 step "citations"
 ./tools/citations.sh
+step "conformance vectors, read by another language"
+./tools/conformance.py
 step "tests: building"
 cargo test --quiet --workspace --features "$features" --no-run
 step "tests"

@@ -36,25 +36,26 @@ pub struct Measurement<'a> {
 impl Measurement<'_> {
     /// The record, of a connection that began from `used`, if from any.
     ///
-    /// A record is a delivery rate and a minimum RTT, never a window; only TCP-Cache, which is
-    /// nothing but a cached window, stores its window and threshold too. `None`: this connection
-    /// measured nothing, and the previous record stays. Application-limited samples measure the
-    /// application. A flow shorter than the bandwidth-delay product measures nothing, unless it
-    /// lost a quarter of a first flight beyond the initial window: then the record is too fast. A
-    /// sender that has not left slow start may have measured no more than its window: the packet
-    /// train of its first flight then counts, too.
+    /// A record is a delivery rate and a minimum RTT, never a window. Only TCP-Cache is nothing but a
+    /// cached window: it stores its window and threshold too, at the end of every connection.
+    ///
+    /// `None`: this connection measured nothing, and the previous record stays. Application-limited
+    /// samples measure the application. A flow shorter than the bandwidth-delay product measures
+    /// nothing, unless it lost a quarter of a first flight beyond the initial window: then the
+    /// record is too fast. A sender that has not left slow start may have measured no more than its
+    /// window: the packet train of its first flight then counts, too.
     #[must_use]
     pub fn record(&self, now: Time, used: Option<&Record>) -> Option<Record> {
         let (flight, lost) = (self.first_flight, self.first_flight_lost);
         let is_refuted = flight > self.packet * INITIAL_WINDOW && lost * REFUTED_BY >= flight;
         let has_filled = used.and_then(Record::bdp).is_none_or(|bdp| self.rate.delivered() >= bdp);
         let fastest = self.rate.fastest();
-        if fastest.is_app_limited || !(has_filled || is_refuted) {
+        let is_cache = self.controller.scheme().requirements().caches_window;
+        if !is_cache && (fastest.is_app_limited || !(has_filled || is_refuted)) {
             return None;
         }
         let btl_bw = fastest.rate()?;
         let is_growing = self.controller.is_slow_start() && !self.has_lost;
-        let is_cache = self.controller.scheme().requirements().caches_window;
         Some(Record {
             saved_at: now,
             btl_bw: if is_growing { self.train.rate(self.packet, btl_bw) } else { btl_bw },
