@@ -1,4 +1,4 @@
-//! Slow start's doubling, with HyStart++ or without: used by most schemes after their first flight.
+//! Slow start's doubling and its exits: used by most schemes after their first flight.
 //!
 //! Sources: RFC 5681 §3.1 with appropriate byte counting unlimited (RFC 3465 with L = infinity, as
 //! RFC 9406 §4.3 recommends for a paced sender and as Linux does); RFC 9406 (HyStart++); S. Ha, I.
@@ -8,6 +8,9 @@
 //! HyStart ends slow start at once where HyStart++ first grows more slowly for five rounds. In each
 //! round the smallest of the first eight RTT samples is compared with the smallest RTT of the whole
 //! connection.
+//!
+//! SEARCH ends it where deliveries fall behind what was sent ([`search`]). A scheme that has the
+//! parameter `exit` can have any of [`Exit`].
 //!
 //! There are two HyStarts because two were published and both are deployed. That of 2008, as in
 //! Google QUIC, uses delay only and is here. That of 2011, as in Linux, uses trains of acks too and
@@ -23,6 +26,7 @@
 //!   paced sender, and Google QUIC has removed it.
 
 pub mod linux;
+pub mod search;
 
 use headstart_units::{Bytes, Span};
 
@@ -37,6 +41,26 @@ pub enum Decision {
     /// HyStart or HyStart++ detected a growing queue: avoidance begins at the present window.
     Exit,
 }
+
+/// End of slow start beside congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Nothing.
+    Loss,
+    /// Delay that stays for five rounds (RFC 9406).
+    HyStart,
+    /// Missing deliveries; the queue is drained first (SEARCH 4.0).
+    Search,
+    /// Missing deliveries; avoidance begins at the present window, as in Firefox.
+    SearchUndrained,
+}
+
+crate::words!(Exit {
+    Loss = "loss",
+    HyStart = "hystart",
+    Search = "search",
+    SearchUndrained = "search-undrained",
+});
 
 /// The phase of a scheme that doubles its window each round trip.
 pub const SLOW_START: &str = "slow start";
@@ -57,16 +81,19 @@ enum DelayResponse {
     HyStart(HyStart),
     /// HyStart as in Linux.
     Linux(linux::Linux),
+    /// SEARCH.
+    Search(search::Search),
 }
 
 impl Growth {
-    /// Doubles every round trip, until congestion or, with HyStart++, until delay grows.
+    /// Doubles every round trip, until congestion or this exit.
     #[must_use]
-    pub fn new(with_hystart: bool) -> Self {
-        let delay = if with_hystart {
-            DelayResponse::HyStartPlusPlus(HyStartPlusPlus::default())
-        } else {
-            DelayResponse::Ignored
+    pub fn new(exit: Exit) -> Self {
+        let delay = match exit {
+            Exit::Loss => DelayResponse::Ignored,
+            Exit::HyStart => DelayResponse::HyStartPlusPlus(HyStartPlusPlus::default()),
+            Exit::Search => DelayResponse::Search(search::Search::new(true)),
+            Exit::SearchUndrained => DelayResponse::Search(search::Search::new(false)),
         };
         Self { delay }
     }
@@ -94,6 +121,17 @@ impl Growth {
                 (1, hystart.on_ack(ack) && *window >= ack.newly_acked * LOW_WINDOW)
             }
             DelayResponse::Linux(linux) => (1, linux.on_ack(*window, ack)),
+            DelayResponse::Search(search) => match search.on_ack(*window, ack) {
+                search::Step::Grow => (1, false),
+                search::Step::Drain(drained) => {
+                    *window = drained;
+                    return Decision::Continue;
+                }
+                search::Step::Exit(left) => {
+                    *window = left;
+                    return Decision::Exit;
+                }
+            },
         };
         if ack.is_window_limited
             && !(is_done && matches!(self.delay, DelayResponse::HyStart(_) | DelayResponse::Linux(_)))
@@ -103,11 +141,12 @@ impl Growth {
         if is_done { Decision::Exit } else { Decision::Continue }
     }
 
-    /// `slow start`, or `CSS` while HyStart++ checks whether the delay was real.
+    /// `slow start`, `CSS` while HyStart++ checks whether the delay was real, or SEARCH's `drain`.
     #[must_use]
     pub fn phase(&self) -> &'static str {
         match self.delay {
             DelayResponse::HyStartPlusPlus(HyStartPlusPlus { conservative_rounds: 1.., .. }) => "CSS",
+            DelayResponse::Search(search) if search.is_draining() => "drain",
             _ => SLOW_START,
         }
     }
@@ -250,21 +289,21 @@ mod tests {
 
     #[test]
     fn without_hystart_every_acked_byte_adds_one() {
-        let mut growth = Growth::new(false);
+        let mut growth = Growth::new(Exit::Loss);
         assert_eq!(play(&mut growth, &[50, 90, 200], 10), (MSS * 40, Decision::Continue));
     }
 
     #[test]
     fn delay_for_good_ends_slow_start_after_five_conservative_rounds() {
-        let mut growth = Growth::new(true);
+        let mut growth = Growth::new(Exit::HyStart);
         // 60 ms: the threshold is 7.5 ms; 70 ms is above it, found at the eighth sample.
         let (window, verdict) = play(&mut growth, &[60, 70], 8);
         assert_eq!((window, verdict), (Bytes::new(10_000 + 8_000 + 7_000 + 250), Decision::Continue));
         assert_eq!(growth.phase(), "CSS");
-        let mut growth = Growth::new(true);
+        let mut growth = Growth::new(Exit::HyStart);
         let (_, verdict) = play(&mut growth, &[60, 70, 70, 70, 70, 70], 8);
         assert_eq!(verdict, Decision::Continue, "four conservative rounds and the one that found the delay");
-        let mut growth = Growth::new(true);
+        let mut growth = Growth::new(Exit::HyStart);
         let (_, verdict) = play(&mut growth, &[60, 70, 70, 70, 70, 70, 70], 8);
         assert_eq!(verdict, Decision::Exit);
     }
@@ -329,8 +368,30 @@ mod tests {
     }
 
     #[test]
+    fn search_drains_the_window_and_hands_over_at_its_target() {
+        let mut growth = Growth::new(Exit::Search);
+        let (mut window, mut phases) = (MSS * 10, alloc::vec::Vec::new());
+        for bin in 0..40 {
+            let delivered = MSS * (20 * bin);
+            let ack = Ack {
+                delivered,
+                in_flight: delivered.min(window.saturating_sub(MSS * 20)),
+                ..acked(Time::from_millis(35 * bin), MSS * 20)
+            };
+            let decision = growth.on_ack(&mut window, &ack);
+            phases.push(growth.phase());
+            if decision == Decision::Exit {
+                break;
+            }
+        }
+        phases.dedup();
+        assert_eq!(phases, [SLOW_START, "drain"]);
+        assert!(window >= MSS * 59 && window <= MSS * 61, "three bins of 20 segments: {window}");
+    }
+
+    #[test]
     fn delay_that_goes_away_was_spurious() {
-        let mut growth = Growth::new(true);
+        let mut growth = Growth::new(Exit::HyStart);
         let _ = play(&mut growth, &[60, 70, 60], 8);
         assert_eq!(growth.phase(), "slow start");
     }

@@ -37,7 +37,7 @@
 //! | [`repair`] | proactive retransmission: ROPR, Proactive |
 //! | [`path`] | measurement shared by all: RTT, delivery rate, rounds, windowed extremes |
 //! | [`first_recovery`] | recovery of a first flight: the window follows the delivered bytes |
-//! | [`growth`] | slow start's doubling, with HyStart++ or without |
+//! | [`growth`] | slow start's doubling and its exits: HyStart, HyStart++, SEARCH |
 //! | [`hint`] | a client's hint of its access link: format, quantisation, limits |
 //! | [`history`] | path records of earlier connections to a peer, and a bounded store |
 //! | [`quick_start`] | RFC 4782: formats, the routers' decision, the sender's request and checks |

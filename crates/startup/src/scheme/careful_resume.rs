@@ -13,7 +13,7 @@
 //!      ^                                                           | all acked         |
 //!      +-----------------------------------------------------------|-------------------+
 //!                                                                  v
-//!  Normal -- loss or CE, or HyStart++ --> hand over            hand over: window PipeSize / 2,
+//!  Normal -- loss or CE, or an exit ----> hand over            hand over: window PipeSize / 2,
 //!                                                              threshold PipeSize x beta
 //! ```
 //!
@@ -51,7 +51,7 @@ use super::Startup;
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Sent, Timeout};
-use crate::growth::{Decision, Growth};
+use crate::growth::{Decision, Exit, Growth};
 use crate::history::{Record, RecordUpdate, Refusal};
 use crate::prior::Prior;
 
@@ -75,8 +75,8 @@ crate::parameters! {
         lifetime: Span = Span::from_secs(600), in Span::ZERO..=Span::from_secs(31_536_000), from "CR";
         /// Beta of Safe Retreat; CUBIC's 70 % is allowed.
         beta: Ratio = Ratio::new(1, 2), in Ratio::percent(1)..=Ratio::percent(100), from "CR";
-        /// Leave slow start when delay grows (HyStart++).
-        hystart: bool = false, from "the papers' baselines leave it on loss";
+        /// End of slow start beside congestion.
+        exit: Exit = Exit::Loss, from "the papers' baselines leave it on loss";
     }
 }
 
@@ -109,7 +109,7 @@ struct Jump {
 pub struct CarefulResume {
     pub(super) params: Params,
     phase: Phase,
-    /// `None` once HyStart++ has ended slow start.
+    /// `None` once its exit has ended slow start.
     growth: Option<Growth>,
     mss: Bytes,
     window: Bytes,
@@ -124,7 +124,7 @@ impl CarefulResume {
         Self {
             params,
             phase: Phase::Normal,
-            growth: Some(Growth::new(params.hystart)),
+            growth: Some(Growth::new(params.exit)),
             mss: Bytes::ZERO,
             window: Bytes::ZERO,
             refusal: None,
@@ -195,7 +195,7 @@ impl CarefulResume {
         self.phase = Phase::SafeRetreat(jump);
     }
 
-    /// Normal growth; clears `growth` when HyStart++ ends it.
+    /// Normal growth; clears `growth` when its exit ends it.
     fn grow(&mut self, ack: &Ack) {
         if let Some(growth) = &mut self.growth
             && growth.on_ack(&mut self.window, ack) == Decision::Exit
@@ -259,7 +259,7 @@ impl Startup for CarefulResume {
                 jump.pipe_size += ack.newly_acked;
                 if ack.newest_sent_at >= jump.last_sent_at {
                     let ssthresh = (jump.pipe_size * self.params.beta).max(self.mss * MINIMUM_SEGMENTS);
-                    let how = HandOver { window: self.window, ssthresh, cut: false, pace_over: None };
+                    let how = HandOver { ssthresh, ..HandOver::growing(self.window) };
                     return Next::HandOver(how);
                 }
             }

@@ -20,7 +20,7 @@ use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
-use crate::growth::{Decision, Growth};
+use crate::growth::{Decision, Exit, Growth};
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
@@ -62,7 +62,7 @@ impl GoogleQuic {
     /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
-        let growth = if params.leaves_on_delay { Growth::until_delay() } else { Growth::new(false) };
+        let growth = if params.leaves_on_delay { Growth::until_delay() } else { Growth::new(Exit::Loss) };
         Self { params, growth, window: Bytes::ZERO, srtt: Span::ZERO }
     }
 

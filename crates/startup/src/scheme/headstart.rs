@@ -74,7 +74,7 @@ use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{FirstRecovery, WINDOW_AFTER_LOSS};
-use crate::growth::{Decision, Growth};
+use crate::growth::{Decision, Exit, Growth};
 use crate::history::{FlightOutcome, Record, RecordUpdate, Revision, raised_slowly};
 use crate::path::{FlightTrain, LARGEST_WINDOW};
 use crate::prior::Prior;
@@ -164,7 +164,7 @@ impl Headstart {
             limit: Bytes::ZERO,
             pace: None,
             allowance: Allowance::window(Bytes::ZERO),
-            growth: Growth::new(true),
+            growth: Growth::new(Exit::HyStart),
             recovery: FirstRecovery::new(Bytes::ZERO, WINDOW_AFTER_LOSS),
             lost: Bytes::ZERO,
             train: FlightTrain::default(),

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!             first ack with                      loss elsewhere, CE,
-//!             all of it sent                      or HyStart++'s exit
+//!             all of it sent                      or an exit
 //!  jump start --------------> slow start ------------------------------> hand over
 //!       |                         |                                          ^
 //!       | loss of first-flight    | loss of first-flight                     | the recovery ends
@@ -51,7 +51,7 @@ use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{self, FirstRecovery};
-use crate::growth::{Decision, Growth};
+use crate::growth::{Decision, Exit, Growth};
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
@@ -73,8 +73,8 @@ crate::parameters! {
         min_window: u64 = 0, in 0..=10_000, from "JS, whose connections have one flow";
         /// The window after a loss, as a share of the delivered bytes.
         window_after_loss: Ratio = first_recovery::WINDOW_AFTER_LOSS, in Ratio::percent(1)..=Ratio::percent(100), from "JS";
-        /// Leave slow start when delay grows (HyStart++).
-        hystart: bool = false, from "JS is older than that";
+        /// End of slow start beside congestion.
+        exit: Exit = Exit::Loss, from "JS is older than that";
     }
 }
 
@@ -99,7 +99,7 @@ impl JumpStart {
             mss: Bytes::ZERO,
             flight: Bytes::ZERO,
             allowance: Allowance::window(Bytes::ZERO),
-            growth: Growth::new(params.hystart),
+            growth: Growth::new(params.exit),
             recovery: FirstRecovery::new(Bytes::ZERO, params.window_after_loss),
         }
     }

@@ -57,7 +57,7 @@ use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
-use crate::growth::{Decision, Growth};
+use crate::growth::{Decision, Exit, Growth};
 use crate::prior::Prior;
 use crate::quick_start::router::Granularity;
 use crate::quick_start::{Amount, RequestInputs};
@@ -101,8 +101,8 @@ crate::parameters! {
         failure: Failure = Failure::SlowStart, from "QS §6.3";
         /// Request again when there is more to send after an idle period.
         repeats_request: bool = true, from "QS §1, RFC 4782 §4.8";
-        /// Leave slow start when delay grows (HyStart++), if nothing was granted.
-        hystart: bool = false, from "QS is older than that";
+        /// End of slow start beside congestion, if nothing was granted.
+        exit: Exit = Exit::Loss, from "QS is older than that";
     }
 }
 
@@ -144,7 +144,7 @@ impl QuickStart {
             window: Bytes::ZERO,
             flight: Bytes::ZERO,
             through: Bytes::ZERO,
-            growth: Growth::new(params.hystart),
+            growth: Growth::new(params.exit),
             has_failed: false,
         }
     }

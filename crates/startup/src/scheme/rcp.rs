@@ -32,7 +32,7 @@ use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
-use crate::growth::{Decision, Growth};
+use crate::growth::{Decision, Exit, Growth};
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
@@ -78,7 +78,7 @@ impl Rcp {
             stamped: None,
             srtt: Span::ZERO,
             window: Bytes::ZERO,
-            growth: Growth::new(false),
+            growth: Growth::new(Exit::Loss),
         }
     }
 

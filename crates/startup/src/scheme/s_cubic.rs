@@ -30,7 +30,7 @@ use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion};
-use crate::growth::{Decision, Growth};
+use crate::growth::{Decision, Exit, Growth};
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
@@ -44,8 +44,8 @@ crate::parameters! {
     pub struct Params {
         /// Initial window in segments where no record exists.
         initial_window: u64 = 10, in 1..=10_000, from "WiseStart §3.2, its default slow start";
-        /// Leave that slow start when delay grows (HyStart++).
-        hystart: bool = false, from "the paper's baselines leave it on loss";
+        /// End of that slow start beside congestion.
+        exit: Exit = Exit::Loss, from "the paper's baselines leave it on loss";
         /// Hold window and rate to the end: Ideal of WiseStart §4.4.1, where the record describes
         /// the path exactly.
         holds_record: bool = false, from "WiseStart §4.2";
@@ -93,7 +93,7 @@ impl SCubic {
     pub fn new(params: Params) -> Self {
         Self {
             params,
-            phase: Phase::SlowStart(Growth::new(params.hystart)),
+            phase: Phase::SlowStart(Growth::new(params.exit)),
             window: Bytes::ZERO,
             initial: Bytes::ZERO,
             min_window: Bytes::ZERO,

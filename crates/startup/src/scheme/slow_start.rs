@@ -1,11 +1,11 @@
 //! Begin with an initial window in one burst and double it every round trip.
 //!
 //! Source: RFC 5681 §3.1, RFC 6928 (initial window 10, *Initial-Start* in the fast-startup
-//! comparison), RFC 9406 (HyStart++). Windows of 32 and 64 are used by content networks (WiseStart
-//! §4.1).
+//! comparison), RFC 9406 (HyStart++), draft-chung-ccwg-search-09 (SEARCH). Windows of 32 and 64 are
+//! used by content networks (WiseStart §4.1).
 //!
 //! ```text
-//!  slow start ---- loss or CE, or HyStart++'s exit ----> hand over
+//!  slow start ---- loss or CE, or an exit of [`crate::growth`] ----> hand over
 //! ```
 //!
 //! # Deviations
@@ -20,7 +20,7 @@ use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Native, Needs, Preset};
 use crate::event::{Ack, Congestion};
-use crate::growth::{Decision, Growth};
+use crate::growth::{Decision, Exit, Growth};
 use crate::prior::Prior;
 
 /// Its row of the catalogue; the windows of the papers have names.
@@ -41,8 +41,13 @@ pub const ABOUT: About = About {
         named("iw10", "slow-start", "slow start from 10 segments (RFC 6928; TCP-10, Initial-Start)"),
         named(
             "iw10-hystart",
-            "slow-start(hystart=on)",
+            "slow-start(exit=hystart)",
             "slow start from 10 segments with HyStart++ (RFC 9406)",
+        ),
+        named(
+            "iw10-search",
+            "slow-start(exit=search)",
+            "slow start from 10 segments until deliveries fall behind (SEARCH)",
         ),
         named("iw32", "slow-start(initial-window=32)", "slow start from 32 segments (Cubic32)"),
         named(
@@ -65,8 +70,8 @@ crate::parameters! {
     pub struct Params {
         /// Initial window in segments.
         initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
-        /// Leave slow start when delay grows (HyStart++).
-        hystart: bool = false, from "the papers' baselines leave it on loss";
+        /// End of slow start beside congestion.
+        exit: Exit = Exit::Loss, from "the papers' baselines leave it on loss";
     }
 }
 
@@ -117,7 +122,7 @@ impl SlowStart {
     /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
-        Self { params, growth: Growth::new(params.hystart), window: Bytes::ZERO }
+        Self { params, growth: Growth::new(params.exit), window: Bytes::ZERO }
     }
 }
 

@@ -62,7 +62,7 @@ use super::Startup;
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs, Preset};
 use crate::event::{Ack, Congestion, Sent, Signal};
-use crate::growth::{Decision, Growth};
+use crate::growth::{Decision, Exit, Growth};
 use crate::path::{LARGEST_WINDOW, SendRate};
 use crate::prior::Prior;
 
@@ -92,8 +92,8 @@ crate::parameters! {
         adaptation: bool = true, from "WiseStart §3.4";
         /// Initial window in segments where no record exists.
         initial_window: u64 = 10, in 1..=10_000, from "WiseStart §3.2";
-        /// Leave slow start when delay grows (HyStart++).
-        hystart: bool = true, from "WiseStart §5";
+        /// End of slow start beside congestion.
+        exit: Exit = Exit::HyStart, from "WiseStart §5";
         /// Subtract losses until the decision, and in Drain, from the window (§3.3.2) without
         /// ending the start. Algorithm 1 does so, and a public fork of ngtcp2, presumably the
         /// authors' (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic_2.c`, end of 2022). Else a
@@ -161,7 +161,7 @@ impl WiseStart {
         Self {
             params,
             phase: Phase::SlowStart,
-            growth: Growth::new(params.hystart),
+            growth: Growth::new(params.exit),
             mss: Bytes::ZERO,
             last_btl_bw: Rate::ZERO,
             window: Bytes::ZERO,

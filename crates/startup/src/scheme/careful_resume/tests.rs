@@ -285,10 +285,10 @@ fn a_timeout_after_the_jump_ends_it_and_discards_the_record() {
 
 #[test]
 fn absurd_records_do_no_harm() {
-    for hystart in [false, true] {
+    for exit in [Exit::Loss, Exit::HyStart, Exit::Search] {
         let lifetime = Span::MAX;
         withstand_extremes(&absurd_priors(), 2, || {
-            CarefulResume::new(Params { lifetime, hystart, ..Params::default() })
+            CarefulResume::new(Params { lifetime, exit, ..Params::default() })
         });
     }
 }
