@@ -181,7 +181,10 @@ impl FromStr for Scheme {
             }
             "rcp" => "its grants come from routers, whose marks a congestion control does not see",
             "pcp" | "bbr" => "it stays in charge for ever: select the kernel's own control instead",
-            "rapid" => "it has not been ported",
+            "rapid" | "suss" => "it has not been ported",
+            _ if ["-hystart", "-search"].iter().any(|exit| text.ends_with(exit)) => {
+                "slow start is the kernel's there, which leaves it by a HyStart of its own"
+            }
             _ => return Err(Error::new(format!("found no scheme `{text}`, {expected}"))),
         };
         Err(Error::new(format!("scheme `{text}` cannot run over the kernel's TCP ({reason}): {expected}")))
@@ -216,6 +219,8 @@ mod tests {
             ("quick-start", "an IP option of its SYN-ACK"),
             ("rcp", "come from routers"),
             ("bbr", "stays in charge"),
+            ("suss", "has not been ported"),
+            ("iw10-search", "a HyStart of its own"),
             ("iw0", "expected 1 to 1000"),
             ("wisestart", "found no scheme `wisestart`, expected one of iw10, jump-start"),
         ] {

@@ -32,6 +32,7 @@ schemes! {
     slow_start::SlowStart,
     google_quic::GoogleQuic,
     linux::Linux,
+    suss::Suss,
     reactive::Reactive,
     proactive::Proactive,
     jump_start::JumpStart in LaterFlights,

@@ -34,6 +34,17 @@ const MIN_SAMPLES: u32 = 8;
 const DELAY_MIN: Span = Span::from_millis(4);
 const DELAY_MAX: Span = Span::from_millis(16);
 
+/// Findings of one ack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// It begins a round.
+    pub begins_round: bool,
+    /// The train of acks is too long.
+    pub train: bool,
+    /// The round's smallest delay is too large.
+    pub delay: bool,
+}
+
 /// The state of both detectors.
 #[derive(Clone, Copy, Debug)]
 pub struct Linux {
@@ -41,8 +52,10 @@ pub struct Linux {
     round: Round,
     round_start: Time,
     last_ack: Time,
-    delay_min: Span,
-    round_min: Span,
+    /// Smallest delay of all; [`Span::MAX`] before there is one.
+    pub(crate) delay_min: Span,
+    /// Smallest delay of the round, from a window of 16 segments on.
+    pub(crate) round_min: Span,
     samples: u32,
 }
 
@@ -63,29 +76,35 @@ impl Linux {
 
     /// True if slow start ends with this ack, which has not grown the window yet.
     pub fn on_ack(&mut self, window: Bytes, ack: &Ack) -> bool {
-        let is_new_round = self.round.on_ack(ack);
-        if is_new_round {
+        let found = self.examine(window, ack, 0);
+        found.train || found.delay
+    }
+
+    /// Both detectors, where the acks so far stand for `2^doublings` times as many.
+    pub fn examine(&mut self, window: Bytes, ack: &Ack, doublings: u32) -> Found {
+        let mut found = Found { begins_round: self.round.on_ack(ack), ..Found::default() };
+        if found.begins_round {
             (self.round_start, self.last_ack) = (ack.now, ack.now);
             (self.round_min, self.samples) = (Span::MAX, 0);
         }
-        let Some(delay) = ack.rtt_sample else { return false };
+        let Some(delay) = ack.rtt_sample else { return found };
         self.delay_min = self.delay_min.min(delay);
         if window < self.low_window {
-            return false;
+            return found;
         }
-        let mut is_over = false;
         if ack.now.since(self.last_ack) <= ACK_DELTA {
             self.last_ack = ack.now;
-            is_over = ack.now.since(self.round_start) > (self.delay_min + ACK_DELAY) / 2;
+            let train = ack.now.since(self.round_start) * (1 << doublings.min(32));
+            found.train = train > (self.delay_min + ACK_DELAY) / 2;
         }
         self.round_min = self.round_min.min(delay);
         if self.samples < MIN_SAMPLES {
             self.samples += 1;
         } else {
             let slack = (self.delay_min / 8).clamp(DELAY_MIN, DELAY_MAX);
-            is_over |= self.round_min > self.delay_min + slack;
+            found.delay = self.round_min > self.delay_min + slack;
         }
-        is_over
+        found
     }
 }
 
