@@ -56,6 +56,8 @@ pub struct HandOver {
     pub ssthresh: Bytes,
     /// The base controller still has to respond to the event that ended the start (its usual cut).
     pub cut: bool,
+    /// Share of the window that this response keeps, in place of the base controller's.
+    pub first_cut: Option<Ratio>,
     /// From now on the base controller's window is paced over this share of a smoothed RTT;
     /// `None` leaves pacing to the transport.
     pub pace_over: Option<Ratio>,
@@ -65,19 +67,19 @@ impl HandOver {
     /// The start ended because of congestion: the base controller makes its usual cut of `window`.
     #[must_use]
     pub const fn to_be_cut(window: Bytes) -> Self {
-        Self { window, ssthresh: Bytes::MAX, cut: true, pace_over: None }
+        Self { window, ssthresh: Bytes::MAX, cut: true, first_cut: None, pace_over: None }
     }
 
     /// Slow start continues from `window`, without a threshold.
     #[must_use]
     pub const fn growing(window: Bytes) -> Self {
-        Self { window, ssthresh: Bytes::MAX, cut: false, pace_over: None }
+        Self { window, ssthresh: Bytes::MAX, cut: false, first_cut: None, pace_over: None }
     }
 
     /// Congestion avoidance continues from exactly `window`.
     #[must_use]
     pub const fn avoiding(window: Bytes) -> Self {
-        Self { window, ssthresh: window, cut: false, pace_over: None }
+        Self { window, ssthresh: window, cut: false, first_cut: None, pace_over: None }
     }
 }
 

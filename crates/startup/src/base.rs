@@ -3,7 +3,7 @@
 pub mod cubic;
 pub mod reno;
 
-use headstart_units::Bytes;
+use headstart_units::{Bytes, Ratio};
 
 use crate::allowance::HandOver;
 use crate::event::{Ack, Congestion, Timeout};
@@ -71,7 +71,12 @@ impl Base {
 
     /// Data was declared lost or CE-marked: the first event of an episode cuts the window.
     pub fn on_congestion(&mut self, signal: &Congestion) {
-        each!(self, base => base.on_congestion(signal));
+        self.on_first_congestion(signal, None);
+    }
+
+    /// The congestion that ended the start: cuts the window to this share, if there is one.
+    pub fn on_first_congestion(&mut self, signal: &Congestion, share: Option<Ratio>) {
+        each!(self, base => base.on_congestion(signal, share));
     }
 
     /// The retransmission timer expired: slow start from one segment (RFC 5681 §3.1).

@@ -68,7 +68,7 @@ impl Controller {
         } else if let Next::HandOver(how) = self.scheme.on_congestion(signal) {
             self.hand_over(&how);
             if how.cut {
-                self.base.on_congestion(signal);
+                self.base.on_first_congestion(signal, how.first_cut);
             }
         }
     }

@@ -171,10 +171,10 @@ impl Cubic {
         self.window = Bytes::new(self.fine_window >> FINE);
     }
 
-    pub(super) fn on_congestion(&mut self, signal: &Congestion) {
+    pub(super) fn on_congestion(&mut self, signal: &Congestion, share: Option<Ratio>) {
         if signal.opens_episode {
             self.record_maximum();
-            self.ssthresh = self.cut();
+            self.ssthresh = self.cut(share.unwrap_or(self.shares.beta));
             self.set_window(self.ssthresh);
         }
     }
@@ -183,7 +183,7 @@ impl Cubic {
         // RFC 9438 §4.8; RFC 5681 §3.1: a repeated timeout of a segment keeps the threshold.
         if timeout.consecutive == 1 {
             self.record_maximum();
-            self.ssthresh = self.cut();
+            self.ssthresh = self.cut(self.shares.beta);
         }
         if self.is_linux {
             self.w_max = Bytes::ZERO;
@@ -192,8 +192,8 @@ impl Cubic {
     }
 
     /// The window after a cut of the window saved by [`Self::record_maximum`] (RFC 9438 §4.6).
-    fn cut(&self) -> Bytes {
-        self.counted(self.prior_window * self.shares.beta).max(self.mss * MINIMUM_SEGMENTS)
+    fn cut(&self, beta: Ratio) -> Bytes {
+        self.counted(self.prior_window * beta).max(self.mss * MINIMUM_SEGMENTS)
     }
 
     /// `window` itself; for Linux, which counts in segments, rounded down to whole ones.
@@ -277,7 +277,7 @@ mod tests {
     fn the_window_is_back_at_its_maximum_after_k() {
         let mut cubic = Cubic::new(MSS, Constants::ONE);
         cubic.take_over(&HandOver::avoiding(MSS * 1000));
-        cubic.on_congestion(&lost(Time::ZERO, MSS));
+        cubic.on_congestion(&lost(Time::ZERO, MSS), None);
         assert_eq!(cubic.window, MSS * 700);
         // K = (300 / 0.4)^(1/3) = 9.086 s. One window of acks every 100 ms.
         let mut now = Time::ZERO;
@@ -293,7 +293,7 @@ mod tests {
     fn on_a_short_path_reno_is_the_faster_one_and_is_followed() {
         let mut cubic = Cubic::new(MSS, Constants::ONE);
         cubic.take_over(&HandOver::avoiding(MSS * 20));
-        cubic.on_congestion(&lost(Time::ZERO, MSS));
+        cubic.on_congestion(&lost(Time::ZERO, MSS), None);
         let mut now = Time::ZERO;
         for _ in 0..10 {
             now += Span::from_millis(1);
@@ -307,8 +307,8 @@ mod tests {
     fn a_second_cut_below_the_maximum_lowers_it() {
         let mut cubic = Cubic::new(MSS, Constants::ONE);
         cubic.take_over(&HandOver::avoiding(MSS * 100));
-        cubic.on_congestion(&lost(Time::ZERO, MSS));
-        cubic.on_congestion(&lost(Time::ZERO, MSS));
+        cubic.on_congestion(&lost(Time::ZERO, MSS), None);
+        cubic.on_congestion(&lost(Time::ZERO, MSS), None);
         assert_eq!(cubic.w_max, MSS * 70 * Ratio::new(17, 20));
     }
 
@@ -316,9 +316,9 @@ mod tests {
     fn a_pair_gives_up_half_as_much_as_one() {
         let mut cubic = Cubic::new(MSS, Constants::TWO);
         cubic.take_over(&HandOver::avoiding(MSS * 100));
-        cubic.on_congestion(&lost(Time::ZERO, MSS));
+        cubic.on_congestion(&lost(Time::ZERO, MSS), None);
         assert_eq!(cubic.window, MSS * 85);
-        cubic.on_congestion(&lost(Time::ZERO, MSS));
+        cubic.on_congestion(&lost(Time::ZERO, MSS), None);
         assert_eq!(cubic.w_max, MSS * 85 * Ratio::new(37, 40));
         cubic.on_timeout(&timed_out(Time::ZERO));
         assert_eq!(cubic.window, MSS);
@@ -331,7 +331,7 @@ mod tests {
         {
             let cut = |mut cubic: Cubic| {
                 cubic.take_over(&HandOver::avoiding(Bytes::new(window)));
-                cubic.on_congestion(&lost(Time::ZERO, MSS));
+                cubic.on_congestion(&lost(Time::ZERO, MSS), None);
                 cubic.window.get()
             };
             assert_eq!(
@@ -348,7 +348,7 @@ mod tests {
         let after_a_round = |mut cubic: Cubic, has_lost: bool| {
             cubic.take_over(&HandOver::avoiding(mss * 200));
             if has_lost {
-                cubic.on_congestion(&super::super::testing::lost(Time::from_millis(1), mss));
+                cubic.on_congestion(&super::super::testing::lost(Time::from_millis(1), mss), None);
             }
             let before = cubic.window;
             for n in 0..before.get() / 1000 {

@@ -41,13 +41,13 @@ impl Reno {
     }
 
     /// The window after a cut (RFC 5681 equation (4)).
-    fn cut(&self) -> Bytes {
-        let half = if self.is_linux {
-            self.mss * (self.window.get() / self.mss.get().max(1) / 2)
+    fn cut(&self, share: Ratio) -> Bytes {
+        let kept = if self.is_linux {
+            self.mss * share.of(self.window.get() / self.mss.get().max(1))
         } else {
-            self.window * BETA
+            self.window * share
         };
-        half.max(self.mss * MINIMUM_SEGMENTS)
+        kept.max(self.mss * MINIMUM_SEGMENTS)
     }
 
     pub(super) fn take_over(&mut self, from: &HandOver) {
@@ -72,9 +72,9 @@ impl Reno {
         }
     }
 
-    pub(super) fn on_congestion(&mut self, signal: &Congestion) {
+    pub(super) fn on_congestion(&mut self, signal: &Congestion, share: Option<Ratio>) {
         if signal.opens_episode {
-            self.ssthresh = self.cut();
+            self.ssthresh = self.cut(share.unwrap_or(BETA));
             self.window = self.ssthresh;
             self.counted = Bytes::ZERO;
         }
@@ -83,7 +83,7 @@ impl Reno {
     pub(super) fn on_timeout(&mut self, timeout: &Timeout) {
         // RFC 5681 §3.1: a repeated timeout of a segment keeps the threshold.
         if timeout.consecutive == 1 {
-            self.ssthresh = self.cut();
+            self.ssthresh = self.cut(BETA);
         }
         self.window = self.mss * LOSS_SEGMENTS;
         self.counted = Bytes::ZERO;
@@ -116,7 +116,7 @@ mod tests {
         let mut reno = at_ten();
         let mut loss = lost(Time::ZERO, MSS);
         for expected in [5_000, 5_000, 2_500, 2_500, 2_000] {
-            reno.on_congestion(&loss);
+            reno.on_congestion(&loss, None);
             assert_eq!(reno.window, Bytes::new(expected));
             loss.opens_episode = !loss.opens_episode;
         }
@@ -127,7 +127,7 @@ mod tests {
         for (window, linux, text) in [(17_000, 8_000, 8_500), (18_900, 9_000, 9_450), (3_000, 2_000, 2_000)] {
             let cut = |mut reno: Reno| {
                 reno.take_over(&HandOver::avoiding(Bytes::new(window)));
-                reno.on_congestion(&lost(Time::ZERO, MSS));
+                reno.on_congestion(&lost(Time::ZERO, MSS), None);
                 reno.window.get()
             };
             assert_eq!((cut(Reno::linux(MSS)), cut(Reno::new(MSS))), (linux, text), "{window}");

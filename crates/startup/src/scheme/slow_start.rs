@@ -1,25 +1,29 @@
 //! Begin with an initial window in one burst and double it every round trip.
 //!
 //! Source: RFC 5681 §3.1, RFC 6928 (initial window 10, *Initial-Start* in the fast-startup
-//! comparison), RFC 9406 (HyStart++), draft-chung-ccwg-search-09 (SEARCH). Windows of 32 and 64 are
-//! used by content networks (WiseStart §4.1).
+//! comparison), RFC 9406 (HyStart++), draft-chung-ccwg-search-09 (SEARCH), RFC 3742 (limited slow
+//! start). Windows of 32 and 64 are used by content networks (WiseStart §4.1).
 //!
 //! ```text
 //!  slow start ---- loss or CE, or an exit of [`crate::growth`] ----> hand over
 //! ```
 //!
+//! Slow start ends with up to twice what path and buffer hold, of which CUBIC keeps 0.7: so a
+//! second and a third cut follow. `first-cut` is the share that the first one keeps, after loss
+//! (Firefox's stack tries 0.4 and 0.5: mozilla/neqo, issue 3162).
+//!
 //! # Deviations
 //!
 //! - RFC 5681 §3.1 begins with one segment if the SYN was lost. Linux does so only after two
 //!   losses, ns-3 never; here never, though the prior reports the lost SYN.
-//! - RFC 3742's limited slow start is not implemented: no source compares with it.
+//! - RFC 3742 grows by whole MSS / K for each ack; here by the bytes acknowledged over K.
 
-use headstart_units::Bytes;
+use headstart_units::{Bytes, Ratio};
 
 use super::{Requirements, Startup};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Native, Needs, Preset};
-use crate::event::{Ack, Congestion};
+use crate::event::{Ack, Congestion, Signal};
 use crate::growth::{Decision, Exit, Growth};
 use crate::prior::Prior;
 
@@ -72,6 +76,12 @@ crate::parameters! {
         initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
         /// End of slow start beside congestion.
         exit: Exit = Exit::Loss, from "the papers' baselines leave it on loss";
+        /// Limited slow start: segments from which on the window grows by half as many in each
+        /// round trip (`max_ssthresh`). RFC 3742 recommends 100.
+        max_ssthresh: Option<u64> = None, in 2..=1_000_000, from "RFC 6928 §2, which sets no limit";
+        /// Share of the window that a loss leaves which ends slow start; the base controller's
+        /// own where none is set.
+        first_cut: Option<Ratio> = None, in Ratio::percent(1)..=Ratio::percent(100), from "RFC 9438 §4.6";
     }
 }
 
@@ -81,6 +91,8 @@ pub struct SlowStart {
     pub(super) params: Params,
     growth: Growth,
     window: Bytes,
+    /// `max_ssthresh` in bytes.
+    limit: Bytes,
 }
 
 /// The methods of a scheme whose field `slow_start` decides.
@@ -122,26 +134,35 @@ impl SlowStart {
     /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
-        Self { params, growth: Growth::new(params.exit), window: Bytes::ZERO }
+        Self { params, growth: Growth::new(params.exit), window: Bytes::ZERO, limit: Bytes::MAX }
     }
 }
 
 impl Startup for SlowStart {
     fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.window = prior.mss * self.params.initial_window;
+        self.limit = self.params.max_ssthresh.map_or(Bytes::MAX, |segments| prior.mss * segments);
         FlightPlan::burst(self.window)
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) -> Next {
-        match self.growth.on_ack(&mut self.window, ack) {
+        let before = self.window;
+        let decision = self.growth.on_ack(&mut self.window, ack);
+        if before > self.limit && self.window > before {
+            // RFC 3742 §2: K = int(cwnd / (0.5 max_ssthresh)).
+            let k = before.get() / (self.limit.get() / 2).max(1);
+            self.window = before + (self.window - before) / k;
+        }
+        match decision {
             Decision::Continue => Next::Stay,
             Decision::Exit => Next::HandOver(HandOver::avoiding(self.window)),
         }
     }
 
-    fn on_congestion(&mut self, _: &Congestion) -> Next {
-        Next::HandOver(HandOver::to_be_cut(self.window))
+    fn on_congestion(&mut self, signal: &Congestion) -> Next {
+        let first_cut = self.params.first_cut.filter(|_| signal.signal == Signal::Loss);
+        Next::HandOver(HandOver { first_cut, ..HandOver::to_be_cut(self.window) })
     }
 
     #[inline]
@@ -161,7 +182,10 @@ impl Startup for SlowStart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Scheme;
+    use crate::base::Kind;
     use crate::base::testing::{MSS, acked, lost};
+    use crate::controller::Controller;
     use headstart_units::{Span, Time};
 
     fn prior() -> Prior {
@@ -197,5 +221,45 @@ mod tests {
             start.on_congestion(&lost(Time::ZERO, MSS)),
             Next::HandOver(HandOver::to_be_cut(MSS * 10))
         );
+    }
+
+    /// Of 100 segments: the base's 0.7, the parameter's share after a loss, and never of a mark.
+    #[test]
+    fn the_first_cut_keeps_its_share_of_a_loss_and_the_later_ones_keep_the_bases() {
+        let mark = Congestion { signal: Signal::CongestionExperienced, ..lost(Time::ZERO, MSS) };
+        for (first_cut, signal, windows) in [
+            (None, lost(Time::ZERO, MSS), [70, 49]),
+            (Some(Ratio::percent(40)), lost(Time::ZERO, MSS), [40, 28]),
+            (Some(Ratio::percent(40)), mark, [70, 49]),
+        ] {
+            let scheme = SlowStart::new(Params { initial_window: 100, first_cut, ..Params::default() });
+            let mut controller = Controller::new(Scheme::SlowStart(scheme), Kind::Cubic, MSS);
+            let _ = controller.establish(&prior());
+            for segments in windows {
+                controller.on_congestion(&signal);
+                assert_eq!(controller.allowance().window, MSS * segments, "{first_cut:?}");
+            }
+        }
+    }
+
+    /// RFC 3742 §2: up to max_ssthresh by one segment for each ack, then by half of max_ssthresh in
+    /// each round trip.
+    #[test]
+    fn limited_slow_start_grows_by_half_of_its_limit_in_a_round_trip() {
+        let mut start = SlowStart::new(Params { max_ssthresh: Some(20), ..Params::default() });
+        let _ = start.establish(&prior());
+        let mut round = || {
+            let before = start.allowance().window;
+            for _ in 0..before.get() / MSS.get() {
+                assert_eq!(start.on_ack(&acked(Time::ZERO, MSS)), Next::Stay);
+            }
+            (start.allowance().window - before).get()
+        };
+        assert_eq!(round(), 10_000, "not limited up to 20 segments");
+        assert_eq!(round(), 1_000 + 18 * 500 + 333, "one more, then K is two, and three at the last");
+        for _ in 0..6 {
+            let grown = round();
+            assert!((8_500..=10_500).contains(&grown), "{grown}");
+        }
     }
 }

@@ -93,7 +93,7 @@ impl Startup for TcpCache {
             Phase::SlowStart => Next::Stay,
             // Nothing remains to be decided: the base controller continues with its own state.
             Phase::Cached { ssthresh } => {
-                Next::HandOver(HandOver { window: self.window, ssthresh, cut: false, pace_over: None })
+                Next::HandOver(HandOver { ssthresh, ..HandOver::growing(self.window) })
             }
         }
     }
