@@ -85,6 +85,10 @@ pub const ALL: &[PaperFiles] = &[
         "headstart":
         "plane", "harm", "frontier", "ablations", "paths", "matrix", "kinds",
     },
+    paper! {
+        "rivals":
+        "suss", "search", "hystart", "rapid-start", "careful-resume", "first-cut",
+    },
 ];
 
 /// Points of a paper that have another carrier than the simulator, as separate experiments. All
