@@ -20,7 +20,7 @@ const RTT: u64 = 50_000_000;
 /// RFC 9002 §6.1.1: a packet is lost once one that left three later has arrived.
 const PACKET_THRESHOLD: u64 = 3;
 
-/// What a scenario begins from, and the path that its events were made with.
+/// A beginning, and the path that its events were made with.
 struct Scenario {
     name: &'static str,
     why: &'static str,

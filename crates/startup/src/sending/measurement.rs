@@ -36,8 +36,8 @@ pub struct Measurement<'a> {
 impl Measurement<'_> {
     /// The record, of a connection that began from `used`, if from any.
     ///
-    /// A record is a delivery rate and a minimum RTT, never a window. Only TCP-Cache is nothing but a
-    /// cached window: it stores its window and threshold too, at the end of every connection.
+    /// A record is a delivery rate and a minimum RTT, never a window. Only TCP-Cache is nothing but
+    /// a cached window: it stores its window and threshold too, at the end of every connection.
     ///
     /// `None`: this connection measured nothing, and the previous record stays. Application-limited
     /// samples measure the application. A flow shorter than the bandwidth-delay product measures
