@@ -189,10 +189,6 @@ impl Sender {
         let is_first_flight = !is_retransmission && offset < self.first_flight;
         self.ledger.push(number, bytes, &stamp, is_first_flight);
         self.tally.sent += bytes;
-        if self.tally.lost.is_zero() {
-            let slow_start = sent_by_slow_start(self.packet, self.tally.delivered);
-            self.tally.is_ahead |= self.tally.sent > slow_start;
-        }
         if is_first_flight {
             self.tally.first_flight += bytes;
         }
@@ -268,6 +264,10 @@ impl Sender {
         self.last_ack_at = now;
         if delivered.bytes.is_zero() {
             return None;
+        }
+        if self.tally.lost.is_zero() {
+            let slow_start = sent_by_slow_start(self.packet, self.tally.delivered);
+            self.tally.is_ahead |= self.tally.sent > slow_start;
         }
         self.tally.delivered += delivered.bytes;
         self.first_flight_delivered += delivered.first_flight;

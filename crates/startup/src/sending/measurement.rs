@@ -70,8 +70,9 @@ impl Measurement<'_> {
 }
 
 /// The most that slow start from ten packets has sent once `delivered` bytes are acknowledged, and
-/// none lost: its window, which grows by all of them, and those.
+/// none lost: its window, which grows by all of them, those, and a probe.
 #[must_use]
+#[inline]
 pub fn sent_by_slow_start(packet: Bytes, delivered: Bytes) -> Bytes {
-    packet * INITIAL_WINDOW + delivered * 2
+    packet * (INITIAL_WINDOW + 1) + delivered * 2
 }

@@ -12,6 +12,11 @@ impl Sender {
         config: &TcpConfig,
         recorder: &mut impl Recorder,
     ) {
+        if self.counts.lost == 0 {
+            // All that left before this ack.
+            let slow_start = sent_by_slow_start(config.mss, self.rate.delivered());
+            self.counts.ahead |= u64::from(self.sent > slow_start.get());
+        }
         let prior_in_flight = self.in_flight;
         let (prior_base, prior_lost) = (self.segments.base(), self.counts.lost);
         let mut newly = NewlyAcked { highest_before: self.highest[0], ..NewlyAcked::default() };

@@ -115,10 +115,6 @@ impl Sender {
             NextPacket::Retransmission(number) => self.send_again(now, number),
         };
         departure.is_pushed = is_pushed;
-        if self.counts.lost == 0 && !is_free {
-            let slow_start = sent_by_slow_start(config.mss, self.rate.delivered());
-            self.counts.ahead |= u64::from(self.sent > slow_start.get());
-        }
         if matches!(self.state, State::Recovery { .. }) {
             self.prr.on_sent(bytes);
         }
