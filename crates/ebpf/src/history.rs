@@ -11,12 +11,8 @@
 use headstart_startup::history::{FlightOutcome, Record};
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use crate::layout::{KernelRecord, NONE};
+use crate::layout::{KernelRecord, MAX_RATE, MAX_WINDOW, NONE};
 
-/// `HS_MAX_RATE`: 100 Gbit/s.
-pub const MAX_RATE: Rate = Rate::from_mbit_per_sec(100_000);
-/// `HS_MAX_WINDOW`: no receive window is larger (RFC 7323 section 2.2).
-pub const MAX_WINDOW: Bytes = Bytes::new(1 << 30);
 /// Largest RTT of a path: a record with a longer one is ignored.
 pub const MAX_RTT: Span = Span::from_secs(60);
 

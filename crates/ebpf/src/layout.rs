@@ -1,39 +1,20 @@
-//! The numbers that the object and this crate exchange, as `src/bpf/shared.h` and
-//! `src/bpf/decide.h` lay them out.
+//! The numbers that the object and this crate exchange, declared once.
 //!
-//! A structure is declared once, with its fields in the object's order, each of them a [`Field`].
+//! From `structures!` and `names!` come the Rust types with their bytes, and the C declarations
+//! of `src/bpf/layout.h`: a test compares that file, and writes it with `HEADSTART_WRITE_DOCS=1`.
 
 use core::net::{IpAddr, Ipv6Addr};
 
+use headstart_units::{Bytes, Rate};
+
 /// An optional number that is absent.
 pub const NONE: u64 = u64::MAX;
+/// The largest rate: 100 Gbit/s.
+pub const MAX_RATE: Rate = Rate::from_mbit_per_sec(100_000);
+/// The largest window: no receive window is larger (RFC 7323 section 2.2).
+pub const MAX_WINDOW: Bytes = Bytes::new(1 << 30);
 
-/// Writes numbers one after the other, in the machine's byte order.
-#[derive(Debug, Default)]
-pub struct Writer(Vec<u8>);
-
-impl Writer {
-    /// Eight bytes, behind zeroes up to a multiple of eight, as C aligns them.
-    pub fn u64(&mut self, value: u64) -> &mut Self {
-        self.0.resize(self.0.len().next_multiple_of(8), 0);
-        self.0.extend(value.to_ne_bytes());
-        self
-    }
-
-    /// Four bytes.
-    pub fn u32(&mut self, value: u32) -> &mut Self {
-        self.0.extend(value.to_ne_bytes());
-        self
-    }
-
-    /// All of it.
-    #[must_use]
-    pub fn finish(&self) -> Vec<u8> {
-        self.0.clone()
-    }
-}
-
-/// Reads what [`Writer`] writes. Past the end there are zeroes, and it is not whole.
+/// Reads what [`Field::write`] writes. Past the end there are zeroes, and it is not whole.
 #[derive(Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -53,49 +34,49 @@ impl Reader<'_> {
     }
 }
 
-/// A part of a structure.
+/// A part of a structure, in the machine's byte order.
 pub trait Field: Sized {
-    /// Appends it.
-    fn write(&self, out: &mut Writer);
+    /// Its type in C.
+    const C: &'static str;
+
+    /// Appends it, behind zeroes up to a multiple of its alignment.
+    fn write(&self, out: &mut Vec<u8>);
     /// Reads it.
     fn read(from: &mut Reader<'_>) -> Self;
-}
 
-impl Field for u64 {
-    fn write(&self, out: &mut Writer) {
-        out.u64(*self);
-    }
-
-    fn read(from: &mut Reader<'_>) -> Self {
-        from.at = from.at.next_multiple_of(8);
-        Self::from_ne_bytes(from.take())
+    /// Declares it in C under this name.
+    #[must_use]
+    fn declare(name: &str) -> String {
+        format!("{} {name}", Self::C)
     }
 }
 
-impl Field for i64 {
-    fn write(&self, out: &mut Writer) {
-        out.u64(self.cast_unsigned());
-    }
+macro_rules! numbers {
+    ($($type:ty = $c:literal),+) => {$(
+        impl Field for $type {
+            const C: &'static str = $c;
 
-    fn read(from: &mut Reader<'_>) -> Self {
-        u64::read(from).cast_signed()
-    }
+            fn write(&self, out: &mut Vec<u8>) {
+                out.resize(out.len().next_multiple_of(size_of::<Self>()), 0);
+                out.extend(self.to_ne_bytes());
+            }
+
+            fn read(from: &mut Reader<'_>) -> Self {
+                from.at = from.at.next_multiple_of(size_of::<Self>());
+                Self::from_ne_bytes(from.take())
+            }
+        }
+    )+};
 }
 
-impl Field for u32 {
-    fn write(&self, out: &mut Writer) {
-        out.u32(*self);
-    }
-
-    fn read(from: &mut Reader<'_>) -> Self {
-        Self::from_ne_bytes(from.take())
-    }
-}
+numbers! { u8 = "__u8", i32 = "__s32", u32 = "__u32", i64 = "__s64", u64 = "__u64" }
 
 /// A flag has four bytes.
 impl Field for bool {
-    fn write(&self, out: &mut Writer) {
-        out.u32((*self).into());
+    const C: &'static str = u32::C;
+
+    fn write(&self, out: &mut Vec<u8>) {
+        u32::from(*self).write(out);
     }
 
     fn read(from: &mut Reader<'_>) -> Self {
@@ -105,12 +86,14 @@ impl Field for bool {
 
 /// Text has 16 bytes, and is cut to 15.
 impl Field for String {
-    fn write(&self, out: &mut Writer) {
+    const C: &'static str = "char";
+
+    fn write(&self, out: &mut Vec<u8>) {
         let mut field = [0; 16];
         for (place, byte) in field.iter_mut().zip(self.bytes().take(15)) {
             *place = byte;
         }
-        out.0.extend(field);
+        out.extend(field);
     }
 
     fn read(from: &mut Reader<'_>) -> Self {
@@ -118,12 +101,18 @@ impl Field for String {
         let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
         Self::from_utf8_lossy(&field[..end]).into_owned()
     }
+
+    fn declare(name: &str) -> String {
+        format!("{} {name}[16]", Self::C)
+    }
 }
 
 /// A peer has 16 bytes.
 impl Field for IpAddr {
-    fn write(&self, out: &mut Writer) {
-        out.0.extend(key(*self));
+    const C: &'static str = "struct hs_key";
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend(key(*self));
     }
 
     fn read(from: &mut Reader<'_>) -> Self {
@@ -132,245 +121,383 @@ impl Field for IpAddr {
 }
 
 impl<T: Field, const LENGTH: usize> Field for [T; LENGTH] {
-    fn write(&self, out: &mut Writer) {
+    const C: &'static str = T::C;
+
+    fn write(&self, out: &mut Vec<u8>) {
         self.iter().for_each(|part| part.write(out));
     }
 
     fn read(from: &mut Reader<'_>) -> Self {
         core::array::from_fn(|_| T::read(from))
     }
+
+    fn declare(name: &str) -> String {
+        format!("{}[{LENGTH}]", T::declare(name))
+    }
 }
 
-/// Structures of the object.
+/// Structures of the object: name and further derives here, name in C, fields. Each has a number of
+/// eight bytes, to which C aligns it.
 macro_rules! structures {
-    ($($(#[$about:meta])* pub struct $name:ident { $($(#[$doc:meta])* $access:vis $field:ident: $type:ty,)+ })+) => {$(
-        $(#[$about])*
-        pub struct $name {
-            $($(#[$doc])* $access $field: $type,)+
+    ($(
+        $(#[$about:meta])*
+        struct $name:ident($($derive:ident),*) = $c:literal { $($field:ident: $type:ty, $doc:literal;)+ }
+    )+) => {
+        $(
+            $(#[$about])*
+            #[derive(Clone, Debug, PartialEq, Eq, $($derive),*)]
+            pub struct $name {
+                $(#[doc = $doc] pub $field: $type,)+
+            }
+
+            impl Field for $name {
+                const C: &'static str = concat!("struct ", $c);
+
+                fn write(&self, out: &mut Vec<u8>) {
+                    $(self.$field.write(out);)+
+                    out.resize(out.len().next_multiple_of(8), 0);
+                }
+
+                fn read(from: &mut Reader<'_>) -> Self {
+                    let found = Self { $($field: Field::read(from),)+ };
+                    from.at = from.at.next_multiple_of(8);
+                    found
+                }
+            }
+
+            impl $name {
+                /// As the object has it.
+                #[must_use]
+                pub fn to_bytes(&self) -> Vec<u8> {
+                    let mut out = Vec::new();
+                    self.write(&mut out);
+                    out
+                }
+
+                /// As the object has it; `None` if it has another size.
+                #[must_use]
+                pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+                    let mut from = Reader { bytes, at: 0 };
+                    let found = Self::read(&mut from);
+                    from.is_whole().then_some(found)
+                }
+            }
+        )+
+
+        #[cfg(test)]
+        fn declarations() -> String {
+            let field = |declared: String, doc| format!("\t{declared};\t/* {doc} */\n");
+            let parts = [$(
+                format!("\n{} {{\n", $name::C),
+                $(field(<$type>::declare(stringify!($field)), $doc),)+
+                "};\n".to_owned(),
+            )+];
+            parts.concat()
         }
-
-        impl Field for $name {
-            fn write(&self, out: &mut Writer) {
-                $(self.$field.write(out);)+
-            }
-
-            fn read(from: &mut Reader<'_>) -> Self {
-                Self { $($field: Field::read(from),)+ }
-            }
-        }
-
-        impl $name {
-            /// As the object has it.
-            #[must_use]
-            pub fn to_bytes(&self) -> Vec<u8> {
-                let mut out = Writer::default();
-                self.write(&mut out);
-                out.finish()
-            }
-
-            /// As the object has it; `None` if it has another size.
-            #[must_use]
-            pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-                let mut from = Reader { bytes, at: 0 };
-                let found = Self::read(&mut from);
-                from.is_whole().then_some(found)
-            }
-        }
-    )+};
+    };
 }
+
+/// Lists of names: an `enum` in C, whose last value counts the others.
+macro_rules! names {
+    ($($(#[$about:meta])* $list:ident: $count:literal = $c:ident { $($code:ident = $name:literal),+ $(,)? })+) => {
+        $($(#[$about])* pub const $list: [&str; $count] = [$($name),+];)+
+
+        #[cfg(test)]
+        fn enumerations() -> String {
+            let each = [$(
+                concat!("enum ", stringify!($c), " {", $(" ", stringify!($code), ",",)+ " HS_", stringify!($list), " };\n"),
+            )+];
+            each.concat()
+        }
+    };
+}
+
+/// Phases that a report holds.
+pub const REPORTED_PHASES: usize = 8;
 
 structures! {
-    /// Parameters of a scheme (`struct hs_params`).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Params {
-        /// `enum hs_scheme`.
-        pub scheme: u32,
-        /// Segments of the initial window.
-        pub initial_window: u32,
-        /// `WiseStart`: the ack that decides.
-        pub gamma: u32,
-        /// `WiseStart`: segments at twice the rate.
-        pub kappa: u32,
-        /// `WiseStart`: adapt to a limiting application.
-        pub adaptation: bool,
-        /// `JumpStart` and Blitzstart: segments that leave at once.
-        pub burst: u32,
-        /// `JumpStart`: most bytes of the flight; Careful Resume: most bytes of the jump.
-        pub cap: u64,
-        /// Careful Resume: lifetime of a record, in nanoseconds.
-        pub lifetime: u64,
+    /// Parameters of a scheme.
+    struct Params(Copy, Default) = "hs_params" {
+        scheme: u32, "`enum hs_scheme`.";
+        initial_window: u32, "Segments of the initial window; Headstart: of 1448 bytes, of a first contact.";
+        gamma: u32, "`WiseStart`: the ack that decides.";
+        kappa: u32, "`WiseStart`: segments at twice the rate.";
+        adaptation: bool, "`WiseStart`: adapt to a limiting application.";
+        burst: u32, "`JumpStart` and Blitzstart: segments that leave at once.";
+        cap: u64, "`JumpStart`: most bytes of the flight; Careful Resume: most bytes of the jump.";
+        lifetime: u64, "Careful Resume: lifetime of a record, in nanoseconds.";
     }
 
-    /// Everything that an operator may change while the object runs (`struct hs_settings`).
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct Settings {
-        /// The scheme.
-        pub params: Params,
-        /// The most that a record or a hint may claim, in bytes per second.
-        pub max_rate: u64,
-        /// The most bytes of a first flight.
-        pub max_window: u64,
-        /// Lifetime of a record, in nanoseconds.
-        pub lifetime: u64,
-        /// The most that a hint may claim, in bytes per second.
-        pub hint_rate: u64,
-        /// Percent, times 100, of the eligible connections that get the scheme.
-        pub hundredths: u32,
-        /// The kill switch.
-        pub stopped: bool,
-        /// Refuse a record of another RTT.
-        pub same_path: bool,
-        /// Several live starts to one peer share its rate; else the record is refused while in use.
-        pub shares: bool,
-        /// The ring buffer of why records has a reader.
-        pub traces: bool,
-        /// Read the hint option.
-        pub reads_hint: bool,
-        /// Start fast again after idle.
-        pub restarts_after_idle: bool,
-        /// Take the connections that this host opens, too.
-        pub outgoing: bool,
-        /// Level "window": segments of the initial window.
-        pub window: u32,
-        /// The object replaces the default of the network namespace.
-        pub is_default: bool,
-        /// The ring buffer of peers has a reader.
-        pub is_exchanged: bool,
-        /// Level "window": pacing limit until the first ack, in bytes per second; 0 is none.
-        pub window_rate: u64,
-        /// Number of the cgroup whose listeners carry the control; 0: none does.
-        pub cgroup: u64,
-        /// The default of the network namespace before.
-        pub native: String,
+    /// Knowledge before the first flight.
+    struct Prior(Copy, Default) = "hs_prior" {
+        now: u64, "Nanoseconds.";
+        handshake_rtt: u64, "Nanoseconds.";
+        flow_size: u64, "Bytes; `NONE`: not known.";
+        receive_window: u64, "Bytes.";
+        initial_window: u64, "Of the transport, in bytes; 0: one flow for each connection.";
+        saved_at: u64, "Nanoseconds.";
+        btl_bw: u64, "Bytes per second; 0: no record.";
+        rt_prop: u64, "Nanoseconds.";
+        window: u64, "TCP-Cache: bytes.";
+        ssthresh: u64, "TCP-Cache: bytes.";
+        hint: u64, "Bytes per second; 0: none.";
+        credit: u64, "Headstart, `history::SharedCredit`: bytes; 0: none yet.";
+        reserved: u64, "Headstart, `history::SharedCredit`: bytes.";
+        live: u32, "Others that began from the record.";
+        mss: u32, "Bytes.";
+        lossy: u32, "The start that left the record had a loss or a mark.";
+        unused: u32, "Nothing.";
     }
 
-    /// A record as the object keeps it (`struct hs_record`).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct KernelRecord {
-        /// Nanoseconds since boot; negative before it.
-        pub saved_at: i64,
-        /// Bytes per second.
-        pub btl_bw: u64,
-        /// Nanoseconds.
-        pub rt_prop: u64,
-        /// Bytes.
-        pub window: u64,
-        /// Bytes; [`NONE`] if none was ever set.
-        pub ssthresh: u64,
-        /// 0 clean, 1 lossy.
-        pub ended: u32,
-        /// Percent: agreement of the last records of the peer.
-        pub trust: u32,
-        /// Bytes that concurrent first flights to the peer may hold together; 0: none yet.
-        pub credit: u64,
+    /// A departure.
+    struct Sent(Copy, Default) = "hs_sent" {
+        now: u64, "Nanoseconds.";
+        bytes: u64, "Bytes.";
+        in_flight: u64, "These included.";
     }
 
-    /// Counters of one arm (`struct hs_arm_counters`).
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    pub struct ArmCounters {
-        /// Connections that ended.
-        pub connections: u64,
-        /// Ended connections by the source of their first flight.
-        pub sources: [u64; SOURCES.len()],
-        /// Round trips saved against slow start from ten packets, summed up.
-        pub rounds_saved: i64,
-        /// Payload bytes sent, retransmissions included.
-        pub sent: u64,
-        /// Bytes declared lost.
-        pub lost: u64,
-        /// Bytes of first flights.
-        pub first_flight: u64,
-        /// Bytes of first flights declared lost.
-        pub first_flight_lost: u64,
-        /// Bytes retransmitted.
-        pub retransmitted: u64,
-        /// Congestion marks that ended a start.
-        pub marks: u64,
-        /// Timeouts that ended a start.
-        pub timeouts: u64,
-        /// Records written.
-        pub saved: u64,
-        /// Records dropped because they were wrong.
-        pub dropped: u64,
-        /// Fast starts after idle.
-        pub restarts: u64,
+    /// An acknowledgement.
+    struct Ack(Copy, Default) = "hs_ack" {
+        now: u64, "Nanoseconds.";
+        newest_sent_at: u64, "Nanoseconds.";
+        newly_acked: u64, "Bytes.";
+        first_flight_acked: u64, "Bytes.";
+        rtt_sample: u64, "Nanoseconds; `NONE`: ambiguous.";
+        min_rtt: u64, "Nanoseconds.";
+        smoothed: u64, "Nanoseconds.";
+        in_flight: u64, "Bytes.";
+        delivered: u64, "Bytes.";
+        is_window_limited: u32, "The window holds data back.";
+        in_recovery: u32, "Losses are being repaired.";
     }
 
-    /// All counters (`struct hs_counters`), of one processor or added up.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    pub struct Counters {
-        /// By arm.
-        pub arms: [ArmCounters; ARMS.len()],
-        /// Records not used, by reason.
-        pub refusals: [u64; REFUSALS.len()],
-        /// Hints received, cut, malformed.
-        pub hints: [u64; 3],
-        /// Connections taken over.
-        pub taken: u64,
-        /// First flights repaired by their own recovery.
-        pub recoveries: u64,
+    /// A congestion signal or a timeout.
+    struct Congestion(Copy, Default) = "hs_congestion" {
+        lost: u64, "Bytes.";
+        first_flight_lost: u64, "Bytes.";
+        in_flight: u64, "Bytes.";
+        delivered: u64, "Bytes.";
+        is_mark: u32, "A CE mark, not a loss.";
+        is_timeout: u32, "Neither: nothing was acknowledged for long.";
     }
 
-    /// Why a connection started as it did (`struct hs_report`).
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct Report {
-        /// The peer.
-        pub peer: IpAddr,
-        /// Nanoseconds.
-        pub handshake_rtt: u64,
-        /// Bytes per second; 0: there was no record.
-        pub record_rate: u64,
-        /// Nanoseconds.
-        pub record_rtt: u64,
-        /// Bytes per second; 0: none.
-        pub hint: u64,
-        /// Bytes per second.
-        pub granted: u64,
-        /// Bytes.
-        pub burst: u64,
-        /// Bytes.
-        pub first_flight: u64,
-        /// Bytes per second; 0 leaves the pace to the kernel.
-        pub pace: u64,
-        /// Bytes sent before the first ack.
-        pub first_round: u64,
-        /// Bytes.
-        pub sent: u64,
-        /// Bytes.
-        pub lost: u64,
-        /// Bytes.
-        pub first_flight_lost: u64,
-        /// Nanoseconds.
-        pub min_rtt: u64,
-        /// Bytes per second; 0 without a measurement.
-        pub rate: u64,
-        /// Bytes.
-        pub mss: u64,
-        /// Nanoseconds since the first data; 0: nothing was sent.
-        pub lasted: u64,
-        /// Nanoseconds from the first data to the last ack before the first pause; 0: none.
-        pub answer: u64,
-        /// Bytes acknowledged until then.
-        pub answer_bytes: u64,
-        /// Against slow start from ten packets.
-        pub rounds_saved: i64,
-        /// Others with data in flight when it started.
-        pub record_live: u32,
-        /// `enum hs_scheme`.
-        pub scheme: u32,
-        /// Index into [`ARMS`].
-        pub arm: u32,
-        /// Index into [`SOURCES`].
-        pub source: u32,
-        /// Index into [`REFUSALS`].
-        pub refusal: u32,
-        /// Flights planned.
-        pub flights: u32,
-        /// Index into [`RECORD_OUTCOMES`].
-        pub record_outcome: u32,
-        phases: u32,
-        codes: [u32; REPORTED_PHASES],
-        times: [u32; REPORTED_PHASES],
+    /// State of one start; times in nanoseconds, rates in bytes per second.
+    struct Start(Copy, Default) = "hs_start" {
+        window: u64, "Bytes.";
+        pace: u64, "0: none.";
+        ssthresh: u64, "With `HS_AVOID`.";
+        flight: u64, "Bytes.";
+        burst: u64, "Bytes.";
+        mss: u64, "Bytes.";
+        btl_bw: u64, "Last_BtlBw.";
+        rt_prop: u64, "Of the record.";
+        est_btl_bw: u64, "Est_BtlBw, once decided.";
+        est_bdp: u64, "Bytes.";
+        first_at: u64, "WiseStart, Headstart: first ack; Careful Resume: when Unvalidated began.";
+        first_sent_at: u64, "Departure of what that acknowledged.";
+        last_sent_at: u64, "Headstart: arrival of the last ack of the first instant.";
+        acked: u64, "Bytes.";
+        min_rtt: u64, "Of the connection.";
+        rtt: u64, "Careful Resume: for pacing.";
+        pipe_size: u64, "Headstart: acked by single packets since the train's end.";
+        through: u64, "Of the first flight, as originals: bytes.";
+        in_flight: u64, "Bytes.";
+        began: u64, "Est_SendRate: since when.";
+        due: u64, "Est_SendRate: what the bytes should have taken; Headstart: arrival of the train.";
+        blocked: u64, "Est_SendRate: time that the window was full; Headstart: departure of the train.";
+        blocked_since: u64, "`NONE`: the window has room.";
+        lost: u64, "Headstart: bytes of the first flight.";
+        beside: u64, "Others' first flights to the peer when this one began: bytes.";
+        cold: u64, "Credit of a first contact before any outcome: bytes.";
+        scheme: u32, "`enum hs_scheme`.";
+        phase: u32, "`enum hs_phase`.";
+        acks: u32, "Number so far.";
+        share: u32, "Connections that divide the estimates.";
+        kept: u32, "Window after a loss, in percent of the delivered bytes.";
+        refusal: u32, "`enum hs_refusal`.";
+        discards: u32, "The record was wrong.";
+        next: u32, "`enum hs_next` of the last event.";
+        settled: u32, "Headstart: the outcome of the first flight is known.";
+        thinned: u32, "Headstart: an ack has covered two packets or more.";
+    }
+
+    /// Everything that an operator may change while the object runs.
+    struct Settings() = "hs_settings" {
+        params: Params, "The scheme.";
+        max_rate: u64, "The most that a record or a hint may claim, in bytes per second.";
+        max_window: u64, "The most bytes of a first flight.";
+        lifetime: u64, "Lifetime of a record, in nanoseconds.";
+        hint_rate: u64, "The most that a hint may claim, in bytes per second.";
+        hundredths: u32, "Percent, times 100, of the eligible connections that get the scheme.";
+        stopped: bool, "The kill switch.";
+        same_path: bool, "Refuse a record of another RTT.";
+        shares: bool, "Several live starts to one peer share its rate; else the record is refused while in use.";
+        traces: bool, "The ring buffer of why records has a reader.";
+        reads_hint: bool, "Read the hint option.";
+        restarts_after_idle: bool, "Start fast again after idle.";
+        outgoing: bool, "Take the connections that this host opens, too.";
+        window: u32, "Level `window`: segments of the initial window.";
+        is_default: bool, "The object replaces the default of the network namespace.";
+        is_exchanged: bool, "The ring buffer of peers has a reader.";
+        unused: u32, "Nothing.";
+        window_rate: u64, "Level `window`: pacing limit until the first ack, in bytes per second; 0 is none.";
+        cgroup: u64, "Number of the cgroup whose listeners carry the control; 0: none does.";
+        native: String, "The default of the network namespace before.";
+    }
+
+    /// A record as the object keeps it.
+    struct KernelRecord(Copy) = "hs_record" {
+        saved_at: i64, "Nanoseconds since boot; negative before it.";
+        btl_bw: u64, "Bytes per second.";
+        rt_prop: u64, "Nanoseconds.";
+        window: u64, "Bytes.";
+        ssthresh: u64, "Bytes; [`NONE`] if none was ever set.";
+        ended: u32, "0 clean, 1 lossy.";
+        trust: u32, "Percent: agreement of the last records of the peer.";
+        credit: u64, "Bytes that concurrent first flights to the peer may hold together; 0: none yet.";
+    }
+
+    /// An event of a peer, for the ring buffer `peers`.
+    struct PeerMessage(Copy) = "hs_peer_event" {
+        peer: IpAddr, "The peer.";
+        kind: u64, "`enum hs_peer_event_kind`.";
+    }
+
+    /// Counters of one arm.
+    struct ArmCounters(Copy, Default) = "hs_arm_counters" {
+        connections: u64, "Connections that ended.";
+        sources: [u64; SOURCES.len()], "Ended connections by the source of their first flight.";
+        rounds_saved: i64, "Round trips saved against slow start from ten packets, summed up.";
+        sent: u64, "Payload bytes sent, retransmissions included.";
+        lost: u64, "Bytes declared lost.";
+        first_flight: u64, "Bytes of first flights.";
+        first_flight_lost: u64, "Bytes of first flights declared lost.";
+        retransmitted: u64, "Bytes retransmitted.";
+        marks: u64, "Congestion marks that ended a start.";
+        timeouts: u64, "Timeouts that ended a start.";
+        saved: u64, "Records written.";
+        dropped: u64, "Records dropped because they were wrong.";
+        restarts: u64, "Fast starts after idle.";
+    }
+
+    /// All counters, of one processor or added up.
+    struct Counters(Copy, Default) = "hs_counters" {
+        arms: [ArmCounters; ARMS.len()], "By arm.";
+        refusals: [u64; REFUSALS.len()], "Records not used, by reason.";
+        hints: [u64; 3], "Hints received, cut, malformed.";
+        taken: u64, "Connections taken over.";
+        recoveries: u64, "First flights repaired by their own recovery.";
+    }
+
+    /// Why a connection started as it did.
+    struct Report() = "hs_report" {
+        peer: IpAddr, "The peer.";
+        handshake_rtt: u64, "Nanoseconds.";
+        record_rate: u64, "Bytes per second; 0: there was no record.";
+        record_rtt: u64, "Nanoseconds.";
+        hint: u64, "Bytes per second; 0: none.";
+        granted: u64, "Bytes per second.";
+        burst: u64, "Bytes.";
+        first_flight: u64, "Bytes.";
+        pace: u64, "Bytes per second; 0 leaves the pace to the kernel.";
+        first_round: u64, "Bytes sent before the first ack.";
+        sent: u64, "Bytes.";
+        lost: u64, "Bytes.";
+        first_flight_lost: u64, "Bytes.";
+        min_rtt: u64, "Nanoseconds.";
+        rate: u64, "Bytes per second; 0 without a measurement.";
+        mss: u64, "Bytes.";
+        lasted: u64, "Nanoseconds since the first data; 0: nothing was sent.";
+        answer: u64, "Nanoseconds from the first data to the last ack before the first pause; 0: none.";
+        answer_bytes: u64, "Bytes acknowledged until then.";
+        rounds_saved: i64, "Against slow start from ten packets.";
+        record_live: u32, "Others with data in flight when it started.";
+        scheme: u32, "`enum hs_scheme`.";
+        arm: u32, "Index into [`ARMS`].";
+        source: u32, "Index into [`SOURCES`].";
+        refusal: u32, "Index into [`REFUSALS`].";
+        flights: u32, "Flights planned.";
+        record_outcome: u32, "Index into [`RECORD_OUTCOMES`].";
+        phases: u32, "Number of the phases.";
+        phase: [u32; REPORTED_PHASES], "Phase and result of each, as `note()` codes them.";
+        phase_at: [u32; REPORTED_PHASES], "Microseconds since it began to send.";
+    }
+
+    /// One event of a vector, run on the loaded object by `BPF_PROG_TEST_RUN`.
+    struct Replay(Copy, Default) = "hs_replay" {
+        params: Params, "Of the scheme.";
+        start: Start, "State before and after it.";
+        prior: Prior, "`HS_EVENT_ESTABLISH`; `HS_EVENT_OUTCOME`: the answer.";
+        sent: Sent, "`HS_EVENT_SENT`.";
+        ack: Ack, "`HS_EVENT_ACK`.";
+        congestion: Congestion, "`HS_EVENT_CONGESTION`, `HS_EVENT_TIMEOUT`.";
+        event: u64, "`enum hs_event`.";
+    }
+
+    /// The bytes of a hint's option, and the rate read from them.
+    struct ReplayHint(Copy, Default) = "hs_replay_hint_args" {
+        option: [u8; 12], "As `bpf_load_hdr_opt()` leaves it.";
+        found: i32, "Length that `bpf_load_hdr_opt()` returned.";
+        rate: u64, "Bytes per second; 0: malformed.";
+    }
+
+    /// Time that the history takes to insert or find peers, out of cache order.
+    struct ReplayPeers(Copy, Default) = "hs_peers" {
+        count: u32, "Of peers.";
+        inserts: bool, "Inserts them; else finds them.";
+        found: u64, "Successes.";
+        took: u64, "Nanoseconds.";
+    }
+}
+
+names! {
+    /// The schemes, in the object's order; `WiseStart` has two names here ([`Params::adaptation`]).
+    SCHEMES: 8 = hs_scheme {
+        HS_SLOW_START = "slow-start", HS_JUMP_START = "jump-start", HS_S_CUBIC = "s-cubic",
+        HS_TCP_CACHE = "tcp-cache", HS_WISE_START = "wise-start", HS_CAREFUL_RESUME = "careful-resume",
+        HS_BLITZSTART = "blitzstart", HS_HEADSTART = "headstart",
+    }
+    /// The phases, in the object's order. Idle is before the first data and after the start;
+    /// growing is after the flight of `JumpStart` and Headstart, and Careful Resume's Normal.
+    PHASES: 15 = hs_phase {
+        HS_IDLE = "slow-start", HS_SENDING = "Sending", HS_MAINTENANCE = "Maintenance", HS_DRAIN = "Drain",
+        HS_PACED = "paced", HS_CACHED = "cached", HS_JUMP = "jump-start", HS_GROWING = "growing",
+        HS_RECOVERY = "recovery", HS_RECONNAISSANCE = "Reconnaissance", HS_UNVALIDATED = "Unvalidated",
+        HS_VALIDATING = "Validating", HS_RETREAT = "Safe-Retreat", HS_SPREAD = "spread",
+        HS_FIRST_FLIGHT = "first-flight",
+    }
+    /// In charge after an event: the scheme, or the kernel. It grows from the window, avoids with
+    /// the start's threshold, or answers the event itself and cuts.
+    NEXT: 4 = hs_next { HS_STAY = "stay", HS_GROW = "grow", HS_AVOID = "avoid", HS_CUT = "cut" }
+    /// The reasons for which a record is refused; the first is none, the others are those of
+    /// [`headstart_startup::history::Refusal`] in its order.
+    REFUSALS: 8 = hs_refusal {
+        HS_ACCEPTED = "accepted", HS_NO_RECORD = "no-record", HS_EXPIRED = "expired", HS_IN_USE = "in-use",
+        HS_RTT_TOO_SMALL = "rtt-too-small", HS_RTT_TOO_LARGE = "rtt-too-large",
+        HS_NOTHING_TO_GAIN = "nothing-to-gain", HS_CONGESTED = "congested",
+    }
+    /// Events of a peer ([`PeerEvent`]).
+    PEER_EVENTS: 3 = hs_peer_event_kind {
+        HS_PEER_CONNECTS = "connects", HS_PEER_SAVED = "saved", HS_PEER_DROPPED = "dropped",
+    }
+    /// The arms, by the names of the QUIC server.
+    ARMS: 5 = hs_arm {
+        HS_UNDECIDED = "undecided", HS_TREATMENT = "treatment", HS_CONTROL = "control",
+        HS_INELIGIBLE = "ineligible", HS_STOPPED = "stopped",
+    }
+    /// The sources of a first flight.
+    SOURCES: 4 = hs_source {
+        HS_FROM_NOTHING = "nothing", HS_FROM_FLOW_SIZE = "flow-size", HS_FROM_HISTORY = "history",
+        HS_FROM_HINT = "hint",
+    }
+    /// Fate of the record.
+    RECORD_OUTCOMES: 4 = hs_record_outcome {
+        HS_OPEN = "open", HS_SAVED = "saved", HS_LEFT_NOTHING = "nothing", HS_DROPPED = "dropped",
+    }
+    /// Events of a vector; after the outcome, the prior has the credit that follows it.
+    EVENTS: 6 = hs_event {
+        HS_EVENT_ESTABLISH = "establish", HS_EVENT_SENT = "sent", HS_EVENT_ACK = "ack",
+        HS_EVENT_CONGESTION = "congestion", HS_EVENT_TIMEOUT = "timeout", HS_EVENT_OUTCOME = "outcome",
     }
 }
 
@@ -403,59 +530,18 @@ pub enum PeerEvent {
 }
 
 impl PeerEvent {
-    /// From `struct hs_peer_event`; `None` if it has another size or kind.
+    /// From a [`PeerMessage`]; `None` if it has another size or kind.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<(IpAddr, Self)> {
-        let mut from = Reader { bytes, at: 0 };
-        let peer = IpAddr::read(&mut from);
-        let kind = match u64::read(&mut from) {
-            0 => Self::Connects,
-            1 => Self::Saved,
-            2 => Self::Dropped,
-            _ => return None,
+        let PeerMessage { peer, kind } = PeerMessage::from_bytes(bytes)?;
+        let kind = match *PEER_EVENTS.get(usize::try_from(kind).ok()?)? {
+            "connects" => Self::Connects,
+            "saved" => Self::Saved,
+            _ => Self::Dropped,
         };
-        from.is_whole().then_some((peer, kind))
+        Some((peer, kind))
     }
 }
-
-/// The arms, in the object's order, by the names of the QUIC server.
-pub const ARMS: [&str; 5] = ["undecided", "treatment", "control", "ineligible", "stopped"];
-/// The sources of a first flight, in the object's order.
-pub const SOURCES: [&str; 4] = ["nothing", "flow-size", "history", "hint"];
-/// The reasons for which a record is refused, in the object's order; the first is none.
-pub const REFUSALS: [&str; 8] = [
-    "accepted",
-    "no-record",
-    "expired",
-    "in-use",
-    "rtt-too-small",
-    "rtt-too-large",
-    "nothing-to-gain",
-    "congested",
-];
-/// Fate of the record, in the object's order.
-pub const RECORD_OUTCOMES: [&str; 4] = ["open", "saved", "nothing", "dropped"];
-/// The phases, in the object's order.
-pub const PHASES: [&str; 15] = [
-    "slow-start",
-    "Sending",
-    "Maintenance",
-    "Drain",
-    "paced",
-    "cached",
-    "jump-start",
-    "growing",
-    "recovery",
-    "Reconnaissance",
-    "Unvalidated",
-    "Validating",
-    "Safe-Retreat",
-    "spread",
-    "first-flight",
-];
-
-/// Phases that a report holds.
-pub const REPORTED_PHASES: usize = 8;
 
 impl Counters {
     /// Adds another processor's. All are numbers of 64 bits.
@@ -472,7 +558,7 @@ impl Counters {
 impl Report {
     /// Phases with the time since it began to send, in microseconds.
     pub fn phases(&self) -> impl Iterator<Item = (u32, &'static str)> {
-        let all = self.codes.iter().zip(self.times);
+        let all = self.phase.iter().zip(self.phase_at);
         all.take(self.phases as usize).map(|(&code, at)| (at, phase(code)))
     }
 }
@@ -511,6 +597,30 @@ mod tests {
         assert_eq!(key(at("::ffff:192.0.2.7")), key(at("192.0.2.7")));
         assert_eq!(peer(&key(at("192.0.2.7"))), Some(at("192.0.2.7")));
         assert_eq!(peer(&[0; 15]), None);
+    }
+
+    #[test]
+    fn the_header_of_the_object_has_these_declarations() {
+        let header = format!(
+            "/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */\n\
+             /* Written from src/layout.rs by a test, with HEADSTART_WRITE_DOCS=1. */\n\
+             #define HS_NONE {NONE:#x}ULL\n\
+             #define HS_MAX_RATE {}ULL\n\
+             #define HS_MAX_WINDOW {}ULL\n\
+             #define HS_REPORTED_PHASES {REPORTED_PHASES}\n\n{}\n\
+             /* A peer: its address, of IPv6 the first 64 bits, IPv4 as mapped IPv6. */\n\
+             struct hs_key {{\n\t__u32 address[4];\n}};\n{}",
+            MAX_RATE.as_bytes_per_sec(),
+            MAX_WINDOW.get(),
+            enumerations(),
+            declarations()
+        );
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bpf/layout.h");
+        if std::env::var_os("HEADSTART_WRITE_DOCS").is_some() {
+            std::fs::write(path, &header).expect("the header is written");
+        }
+        let found = std::fs::read_to_string(path).expect("the header");
+        assert_eq!(found, header, "write it with HEADSTART_WRITE_DOCS=1, and run build.sh");
     }
 
     proptest! {

@@ -54,8 +54,6 @@ const MIGRATE: &str = "link-migrate";
 const CONTROLS: [(&str, &str); 3] =
     [("headstart_fr", "link-repair"), ("headstart_lt", "link-light"), (CONTROL, "link-control")];
 const ZERO: [u8; 4] = [0; 4];
-const KEY_SIZE: u32 = 16;
-const RECORD_SIZE: u32 = 56;
 
 /// Parameters of an attach.
 #[derive(Clone, Debug)]
@@ -545,6 +543,3 @@ fn take_hint_away() -> Result<(), Error> {
     }
     remove_pins(Path::new(HINT_PINS))
 }
-
-/// Sizes of keys and records, which the kernel checks against ours.
-const _: () = assert!(KEY_SIZE == 16 && RECORD_SIZE == 56);

@@ -6,25 +6,9 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use libbpf_rs::{MapCore as _, Object, ProgramInput};
 
 use crate::Error;
+use crate::layout::{self, ReplayHint, ReplayPeers};
 use crate::load::{failed, open, program, refused};
 use crate::needs::Level;
-
-/// Bytes of the parts of `struct hs_replay`, in order: the parameters.
-pub const PARAMS: usize = 40;
-/// Numbers of eight bytes at the beginning of the start; ten of four follow.
-pub const LONGS: usize = 26;
-/// The start.
-pub const START: usize = LONGS * 8 + 10 * 4;
-/// The prior of the start.
-pub const PRIOR: usize = 15 * 8;
-/// A departure.
-pub const SENT: usize = 3 * 8;
-/// An acknowledgement.
-pub const ACK: usize = 9 * 8 + 8;
-/// A congestion signal or a timeout.
-pub const CONGESTION: usize = 4 * 8 + 8;
-/// All of them, and the number of the event.
-pub const ALL: usize = PARAMS + START + PRIOR + SENT + ACK + CONGESTION + 8;
 
 /// The decisions of the loaded object alone, for the test vectors.
 #[derive(Debug)]
@@ -41,12 +25,14 @@ impl Replay {
         Ok(Self { object: open(Level::Window, 1, &["hs_replay", "hs_replay_hint"])? })
     }
 
-    /// Applies the event in `context` (`struct hs_replay`), which then holds the object's answer.
+    /// Applies the event of `call`, which then holds the object's answer.
     ///
     /// # Errors
     /// If the kernel does not run it, or the object has no such event.
-    pub fn apply(&self, context: &mut [u8]) -> Result<(), Error> {
-        self.run("hs_replay", context)
+    pub fn apply(&self, call: &mut layout::Replay) -> Result<(), Error> {
+        let answer = self.run("hs_replay", call.to_bytes())?;
+        *call = layout::Replay::from_bytes(&answer).unwrap_or(*call);
+        Ok(())
     }
 
     /// The rate in bytes per second that the object reads from a TCP option of which the kernel has
@@ -55,12 +41,8 @@ impl Replay {
     /// # Errors
     /// If the kernel does not run it.
     pub fn read_hint(&self, option: [u8; 12], found: i32) -> Result<Option<u64>, Error> {
-        let mut context = option.to_vec();
-        context.extend(found.to_ne_bytes());
-        context.extend([0; 8]);
-        self.run("hs_replay_hint", &mut context)?;
-        let rate = context[16..].try_into().map_or(0, u64::from_ne_bytes);
-        Ok((rate > 0).then_some(rate))
+        let answer = self.run("hs_replay_hint", ReplayHint { option, found, rate: 0 }.to_bytes())?;
+        Ok(ReplayHint::from_bytes(&answer).map(|it| it.rate).filter(|rate| *rate > 0))
     }
 
     /// Loads only the history, of so many peers, and the program that searches it.
@@ -76,11 +58,9 @@ impl Replay {
     /// # Errors
     /// If the kernel does not run it.
     pub fn peers(&self, count: u32, inserts: bool) -> Result<(u64, u64), Error> {
-        let mut context = [count.to_ne_bytes(), u32::from(inserts).to_ne_bytes()].concat();
-        context.extend([0; 16]);
-        self.run("hs_replay_peers", &mut context)?;
-        let long = |at: usize| context[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
-        Ok((long(8), long(16)))
+        let call = ReplayPeers { count, inserts, ..ReplayPeers::default() };
+        let answer = self.run("hs_replay_peers", call.to_bytes())?;
+        Ok(ReplayPeers::from_bytes(&answer).map_or((0, 0), |it| (it.found, it.took)))
     }
 
     /// Bytes that the kernel holds for the history.
@@ -97,11 +77,11 @@ impl Replay {
             .ok_or_else(|| Error::new(format!("found no size in {path}, expected a line `memlock:`")))
     }
 
-    fn run(&self, name: &str, context: &mut [u8]) -> Result<(), Error> {
-        let input = ProgramInput { context_in: Some(context), ..ProgramInput::default() };
+    fn run(&self, name: &str, mut context: Vec<u8>) -> Result<Vec<u8>, Error> {
+        let input = ProgramInput { context_in: Some(&mut context), ..ProgramInput::default() };
         let output = program(&self.object, name)?.test_run(input).map_err(failed("apply an event"))?;
         match output.return_value {
-            0 => Ok(()),
+            0 => Ok(context),
             other => Err(Error::new(format!("the object refused the event ({other})"))),
         }
     }

@@ -128,6 +128,7 @@ impl Scheme {
             window_rate: 0,
             is_default: false,
             is_exchanged: false,
+            unused: 0,
             cgroup: 0,
             native: String::new(),
         }
@@ -194,12 +195,15 @@ impl FromStr for Scheme {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::SCHEMES;
 
     #[test]
     fn every_scheme_is_found_by_name_and_recognised_from_its_parameters() {
         for scheme in ALL.into_iter().chain([Scheme::SlowStart(2), Scheme::SlowStart(64)]) {
             assert_eq!(scheme.to_string().parse(), Ok(scheme));
             assert_eq!(Scheme::of(&scheme.params()), scheme);
+            let name = SCHEMES[scheme.code() as usize];
+            assert!(scheme.to_string().starts_with(name) || matches!(scheme, Scheme::SlowStart(_)), "{name}");
         }
     }
 

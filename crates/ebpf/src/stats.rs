@@ -5,8 +5,7 @@ use core::fmt;
 use headstart_host::Exposition;
 use headstart_units::{Rate, Span};
 
-use crate::layout::{ARMS, ArmCounters, Counters, RECORD_OUTCOMES, REFUSALS, Report, SOURCES};
-use crate::scheme;
+use crate::layout::{ARMS, ArmCounters, Counters, RECORD_OUTCOMES, REFUSALS, Report, SCHEMES, SOURCES};
 
 /// Name, help and counter of a metric by arm alone.
 type Row = (&'static str, &'static str, fn(&ArmCounters) -> u64);
@@ -71,14 +70,8 @@ impl fmt::Display for Report {
         let name = |names: &[&'static str], at: u32| names.get(at as usize).copied().unwrap_or("unknown");
         let kbit = |rate: u64| Rate::from_bytes_per_sec(rate).as_bits_per_sec() / 1000;
         let millis = |nanos: u64| Span::from_nanos(nanos).as_millis_f64();
-        let scheme = match self.scheme {
-            0 => "slow-start".to_owned(),
-            code => scheme::ALL
-                .iter()
-                .find(|it| it.code() == code)
-                .map_or("unknown".to_owned(), ToString::to_string),
-        };
-        write!(f, "scheme={scheme} arm={} source={}", name(&ARMS, self.arm), name(&SOURCES, self.source))?;
+        write!(f, "scheme={} arm={}", name(&SCHEMES, self.scheme), name(&ARMS, self.arm))?;
+        write!(f, " source={}", name(&SOURCES, self.source))?;
         write!(f, " peer={} handshake_rtt_ms={:.3}", self.peer, millis(self.handshake_rtt))?;
         if self.record_rate > 0 {
             write!(f, " record_kbit={}", kbit(self.record_rate))?;

@@ -12,9 +12,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use headstart_ebpf::layout::{NONE, Params, Writer};
+use headstart_ebpf::layout::{self, EVENTS, NEXT, NONE, Params, Start};
 use headstart_ebpf::needs::Machine;
-use headstart_ebpf::replay::{ACK, ALL, LONGS, PARAMS, PRIOR, Replay, SENT, START};
+use headstart_ebpf::replay::Replay;
 use headstart_ebpf::scheme::Scheme as Kernel;
 use headstart_startup::allowance::{HandOver, Next};
 use headstart_startup::event::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
@@ -31,63 +31,31 @@ use headstart_startup::scheme::{
 };
 use headstart_units::{Bytes, Rate, Span, Time};
 
-const STAY: u32 = 0;
-const GROW: u32 = 1;
-const AVOID: u32 = 2;
-const CUT: u32 = 3;
-
 /// A start in the object.
 struct Object<'a> {
     replay: &'a Replay,
     params: Params,
-    start: Vec<u8>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Answer {
-    window: u64,
-    pace: u64,
-    ssthresh: u64,
-    flight: u64,
-    burst: u64,
-    phase: u32,
-    next: u32,
-    is_settled: bool,
+    start: Start,
 }
 
 impl<'a> Object<'a> {
     fn new(replay: &'a Replay, scheme: Kernel) -> Self {
         let params = Params { lifetime: Span::from_secs(600).as_nanos(), cap: u64::MAX, ..scheme.params() };
-        Self { replay, params, start: vec![0; START] }
+        Self { replay, params, start: Start::default() }
     }
 
-    fn run(&self, event: u64, at: usize, part: &[u8]) -> Vec<u8> {
-        let mut context = vec![0; ALL];
-        context[..PARAMS].copy_from_slice(&self.params.to_bytes());
-        context[PARAMS..PARAMS + START].copy_from_slice(&self.start);
-        context[at..at + part.len()].copy_from_slice(part);
-        context[ALL - 8..].copy_from_slice(&event.to_ne_bytes());
-        self.replay.apply(&mut context).expect("the object applies it");
-        context
+    fn run(&self, event: &str, with: impl FnOnce(&mut layout::Replay)) -> layout::Replay {
+        let event = EVENTS.iter().position(|it| *it == event).expect("an event") as u64;
+        let (params, start) = (self.params, self.start);
+        let mut call = layout::Replay { params, start, event, ..Default::default() };
+        with(&mut call);
+        self.replay.apply(&mut call).expect("the object applies it");
+        call
     }
 
-    fn apply(&mut self, event: u64, at: usize, part: &[u8]) -> Answer {
-        let context = self.run(event, at, part);
-        self.start.copy_from_slice(&context[PARAMS..PARAMS + START]);
-        let long = |index: usize| u64::from_ne_bytes(self.start[index * 8..][..8].try_into().expect("eight"));
-        let short = |index: usize| {
-            u32::from_ne_bytes(self.start[LONGS * 8 + index * 4..][..4].try_into().expect("four"))
-        };
-        Answer {
-            window: long(0),
-            pace: long(1),
-            ssthresh: long(2),
-            flight: long(3),
-            burst: long(4),
-            phase: short(1),
-            next: short(7),
-            is_settled: short(8) != 0,
-        }
+    fn apply(&mut self, event: &str, with: impl FnOnce(&mut layout::Replay)) -> Start {
+        self.start = self.run(event, with).start;
+        self.start
     }
 
     /// If the connection ends now, the credit that follows `before`, and the rate on record after
@@ -100,68 +68,80 @@ impl<'a> Object<'a> {
         measured: Rate,
         peer: IpAddr,
     ) -> (Bytes, Rate, Option<Bytes>) {
-        const AT: usize = PARAMS + START;
-        const RATE: usize = 6 * 8;
-        const WINDOW: usize = 8 * 8;
-        const FIRST_CONTACT: usize = 9 * 8;
-        const PEER: usize = 10 * 8;
-        const CREDIT: usize = 11 * 8;
-        let mut prior = [0; PRIOR];
-        prior[RATE..][..8].copy_from_slice(&record.as_bytes_per_sec().to_ne_bytes());
-        prior[WINDOW..][..8].copy_from_slice(&measured.as_bytes_per_sec().to_ne_bytes());
-        prior[CREDIT..][..8].copy_from_slice(&before.map_or(0, Bytes::get).to_ne_bytes());
-        let peer = match peer {
-            IpAddr::V4(four) => u64::from(four.to_bits()),
-            IpAddr::V6(six) => (six.to_bits() >> 64) as u64,
-        };
-        prior[PEER..][..8].copy_from_slice(&peer.to_ne_bytes());
-        let context = self.run(5, AT, &prior);
-        let long = |at| u64::from_ne_bytes(context[AT + at..][..8].try_into().expect("eight"));
-        let first_contact = Some(Bytes::new(long(FIRST_CONTACT))).filter(|credit| !credit.is_zero());
-        (Bytes::new(long(CREDIT)), Rate::from_bytes_per_sec(long(RATE)), first_contact)
+        let call = self.run("outcome", |call| {
+            call.prior.btl_bw = record.as_bytes_per_sec();
+            call.prior.window = measured.as_bytes_per_sec();
+            call.prior.credit = before.map_or(0, Bytes::get);
+            call.prior.hint = match peer {
+                IpAddr::V4(four) => u64::from(four.to_bits()),
+                IpAddr::V6(six) => (six.to_bits() >> 64) as u64,
+            };
+        });
+        let first_contact = Some(Bytes::new(call.prior.ssthresh)).filter(|credit| !credit.is_zero());
+        (Bytes::new(call.prior.credit), Rate::from_bytes_per_sec(call.prior.btl_bw), first_contact)
     }
 
-    fn establish(&mut self, prior: &Prior) -> Answer {
+    fn establish(&mut self, prior: &Prior) -> Start {
         let record = prior.history.map(|it| it.record);
         let of = |field: fn(&Record) -> u64| record.as_ref().map_or(0, field);
-        let mut out = Writer::default();
-        out.u64(prior.now.as_nanos()).u64(prior.handshake_rtt.as_nanos());
-        out.u64(prior.flow_size.map_or(NONE, Bytes::get)).u64(prior.receive_window.get());
-        out.u64(prior.initial_window.get()).u64(of(|it| it.saved_at.as_nanos()));
-        out.u64(of(|it| it.btl_bw.as_bytes_per_sec())).u64(of(|it| it.rt_prop.as_nanos()));
-        out.u64(of(|it| it.window.get())).u64(of(|it| it.ssthresh.get()));
-        out.u64(prior.hint.map_or(0, |it| it.bandwidth.as_bytes_per_sec()));
         let room = prior.shared_credit.unwrap_or_default();
-        out.u64(room.credit.map_or(0, Bytes::get)).u64(room.reserved.get());
-        out.u32(prior.history.map_or(0, |it| it.live)).u32(prior.mss.get() as u32);
-        out.u32(u32::from(record.is_some_and(|it| it.outcome == FlightOutcome::Lossy))).u32(0);
-        self.apply(0, PARAMS + START, &out.finish())
+        let prior = layout::Prior {
+            now: prior.now.as_nanos(),
+            handshake_rtt: prior.handshake_rtt.as_nanos(),
+            flow_size: prior.flow_size.map_or(NONE, Bytes::get),
+            receive_window: prior.receive_window.get(),
+            initial_window: prior.initial_window.get(),
+            saved_at: of(|it| it.saved_at.as_nanos()),
+            btl_bw: of(|it| it.btl_bw.as_bytes_per_sec()),
+            rt_prop: of(|it| it.rt_prop.as_nanos()),
+            window: of(|it| it.window.get()),
+            ssthresh: of(|it| it.ssthresh.get()),
+            hint: prior.hint.map_or(0, |it| it.bandwidth.as_bytes_per_sec()),
+            credit: room.credit.map_or(0, Bytes::get),
+            reserved: room.reserved.get(),
+            live: prior.history.map_or(0, |it| it.live),
+            mss: prior.mss.get() as u32,
+            lossy: record.is_some_and(|it| it.outcome == FlightOutcome::Lossy).into(),
+            unused: 0,
+        };
+        self.apply("establish", |call| call.prior = prior)
     }
 
-    fn tell(&mut self, event: &Event) -> Answer {
-        let mut out = Writer::default();
-        match event {
-            Event::Sent(sent) => {
-                out.u64(sent.now.as_nanos()).u64(sent.bytes.get()).u64(sent.in_flight.get());
-                self.apply(1, PARAMS + START + PRIOR, &out.finish())
-            }
-            Event::Ack(ack) => {
-                out.u64(ack.now.as_nanos()).u64(ack.newest_sent_at.as_nanos()).u64(ack.newly_acked.get());
-                out.u64(ack.first_flight_acked.get()).u64(ack.rtt_sample.map_or(NONE, Span::as_nanos));
-                out.u64(ack.rtt.min.as_nanos()).u64(ack.rtt.smoothed.as_nanos()).u64(ack.in_flight.get());
-                out.u64(ack.delivered.get()).u32(ack.is_window_limited.into()).u32(ack.in_recovery.into());
-                self.apply(2, PARAMS + START + PRIOR + SENT, &out.finish())
-            }
-            Event::Congestion(signal) => {
-                let is_mark = signal.signal == Signal::CongestionExperienced;
-                out.u64(signal.lost.get()).u64(signal.first_flight_lost.get()).u64(signal.in_flight.get());
-                out.u64(signal.delivered.get()).u32(is_mark.into()).u32(0);
-                self.apply(3, PARAMS + START + PRIOR + SENT + ACK, &out.finish())
-            }
-            Event::Timeout(timeout) => {
-                out.u64(0).u64(0).u64(0).u64(timeout.delivered.get()).u32(0).u32(1);
-                self.apply(4, PARAMS + START + PRIOR + SENT + ACK, &out.finish())
-            }
+    fn tell(&mut self, event: &Event) -> Start {
+        match *event {
+            Event::Sent(Sent { now, bytes, in_flight, .. }) => self.apply("sent", |call| {
+                let (bytes, in_flight) = (bytes.get(), in_flight.get());
+                call.sent = layout::Sent { now: now.as_nanos(), bytes, in_flight };
+            }),
+            Event::Ack(ack) => self.apply("ack", |call| {
+                call.ack = layout::Ack {
+                    now: ack.now.as_nanos(),
+                    newest_sent_at: ack.newest_sent_at.as_nanos(),
+                    newly_acked: ack.newly_acked.get(),
+                    first_flight_acked: ack.first_flight_acked.get(),
+                    rtt_sample: ack.rtt_sample.map_or(NONE, Span::as_nanos),
+                    min_rtt: ack.rtt.min.as_nanos(),
+                    smoothed: ack.rtt.smoothed.as_nanos(),
+                    in_flight: ack.in_flight.get(),
+                    delivered: ack.delivered.get(),
+                    is_window_limited: ack.is_window_limited.into(),
+                    in_recovery: ack.in_recovery.into(),
+                };
+            }),
+            Event::Congestion(signal) => self.apply("congestion", |call| {
+                call.congestion = layout::Congestion {
+                    lost: signal.lost.get(),
+                    first_flight_lost: signal.first_flight_lost.get(),
+                    in_flight: signal.in_flight.get(),
+                    delivered: signal.delivered.get(),
+                    is_mark: (signal.signal == Signal::CongestionExperienced).into(),
+                    is_timeout: 0,
+                };
+            }),
+            Event::Timeout(timeout) => self.apply("timeout", |call| {
+                call.congestion.delivered = timeout.delivered.get();
+                call.congestion.is_timeout = 1;
+            }),
         }
     }
 }
@@ -382,6 +362,11 @@ impl Transport {
     }
 }
 
+/// In charge after the event.
+fn next_of(answer: &Start) -> &'static str {
+    NEXT[answer.next as usize]
+}
+
 /// A first contact with `peer` ends with `revision`: the credit of those before it.
 fn first_contact(store: &mut MemoryStore, peer: IpAddr, revision: &Revision) -> Option<Bytes> {
     let (_, mut lease) = store.open(peer);
@@ -411,7 +396,7 @@ fn compare(replay: &Replay, contacts: &mut MemoryStore, kernel: Kernel, seed: u6
     if kernel != Kernel::CarefulResume {
         assert_eq!(answer.flight, plan.flight.get(), "{}", context("flight"));
     }
-    if answer.next == GROW {
+    if next_of(&answer) == "grow" {
         return 1;
     }
     let mut transport = Transport::new(&prior);
@@ -422,7 +407,7 @@ fn compare(replay: &Replay, contacts: &mut MemoryStore, kernel: Kernel, seed: u6
         let why = || context(&format!("step {step} {event:?} -> {next:?}, {answer:?}, {}", rust.phase()));
         let sent = matches!(event, Event::Sent(_));
         if kernel == Kernel::Headstart {
-            assert_eq!(answer.is_settled, rust.credit_revision(false).is_some(), "{}", why());
+            assert_eq!(answer.settled != 0, rust.credit_revision(false).is_some(), "{}", why());
             let before = prior.shared_credit.and_then(|room| room.credit);
             let revision = rust.credit_revision(true).expect("Headstart always has one");
             let known = prior.history.map(|it| it.record);
@@ -446,19 +431,19 @@ fn compare(replay: &Replay, contacts: &mut MemoryStore, kernel: Kernel, seed: u6
             assert_eq!(rate, stored.btl_bw, "{}", why());
         }
         match next {
-            Next::Stay if !sent && answer.next == GROW => {
+            Next::Stay if !sent && next_of(&answer) == "grow" => {
                 // The kernel goes on in slow start, where the Rust scheme does so itself.
                 assert!(matches!(rust.phase(), "Probe" | "slow start"), "{}", why());
                 assert_eq!(answer.window, rust.allowance().window.get(), "{}", why());
                 return step + 1;
             }
             Next::Stay => {
-                assert!(sent || answer.next == STAY, "{}", why());
+                assert!(sent || next_of(&answer) == "stay", "{}", why());
                 let pace = rust.allowance().pace.map_or(0, Rate::as_bytes_per_sec);
                 assert_eq!((answer.window, answer.pace), (rust.allowance().window.get(), pace), "{}", why());
             }
             Next::HandOver(HandOver { window, ssthresh, cut, .. }) => {
-                assert_eq!(answer.next, if cut { CUT } else { AVOID }, "{}", why());
+                assert_eq!(next_of(&answer), if cut { "cut" } else { "avoid" }, "{}", why());
                 assert_eq!(answer.window, window.get(), "{}", why());
                 if !cut {
                     assert_eq!(answer.ssthresh, ssthresh.get(), "{}", why());

@@ -125,8 +125,7 @@ fn object(entry: &Entry, _: Kind) -> Result<Start> {
 #[cfg(feature = "tcp")]
 mod object {
     use anyhow::{Context, Result, bail, ensure};
-    use headstart_ebpf::history::{MAX_RATE, MAX_WINDOW};
-    use headstart_ebpf::layout::Settings;
+    use headstart_ebpf::layout::{MAX_RATE, MAX_WINDOW, Settings};
     use headstart_ebpf::load::{Attached, Options, Running, State};
     use headstart_ebpf::needs::{Level, Machine};
     use headstart_ebpf::scheme::Scheme;

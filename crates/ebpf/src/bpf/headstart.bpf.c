@@ -26,7 +26,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include "hint.h"
-#include "shared.h"
+#include "decide.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -83,8 +83,8 @@ struct flow {
 	__u32 recoveries;
 	__u32 restarts;
 	__u32 phases;
-	__u32 phase[HS_PHASES];
-	__u32 phase_at[HS_PHASES];
+	__u32 phase[HS_REPORTED_PHASES];
+	__u32 phase_at[HS_REPORTED_PHASES];
 	__u8 ca_state;
 	__u8 is_known;		/* peer and handshake RTT are set */
 	__u8 is_decided;	/* a first flight has begun */
@@ -123,6 +123,13 @@ struct {
 	__type(key, struct hs_key);
 	__type(value, struct hs_record);
 } history SEC(".maps");
+
+/* The connections to a peer with data in flight. */
+struct hs_busy {
+	__u64 reserved;		/* bytes of first flights whose outcome is not known yet */
+	__u32 count;
+	__u32 unused;
+};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -520,11 +527,11 @@ INLINE void note_phase(struct flow *f, __u64 now)
 {
 	__u32 at = f->phases, code = f->start.phase << 8 | f->start.next;
 
-	if (at && at <= HS_PHASES && f->phase[(at - 1) & (HS_PHASES - 1)] == code)
+	if (at && at <= HS_REPORTED_PHASES && f->phase[(at - 1) & (HS_REPORTED_PHASES - 1)] == code)
 		return;
-	if (at < HS_PHASES) {
-		f->phase[at & (HS_PHASES - 1)] = code;
-		f->phase_at[at & (HS_PHASES - 1)] = hs_less(now, f->began) / 1000;
+	if (at < HS_REPORTED_PHASES) {
+		f->phase[at & (HS_REPORTED_PHASES - 1)] = code;
+		f->phase_at[at & (HS_REPORTED_PHASES - 1)] = hs_less(now, f->began) / 1000;
 		f->phases = at + 1;
 	}
 }
@@ -1349,7 +1356,7 @@ CALL void report(struct flow *f, struct tcp_sock *tp, __s64 saved, __u32 scheme)
 	r->flights = f->flights;
 	r->record_outcome = f->record_outcome ? f->record_outcome : HS_LEFT_NOTHING;
 	r->phases = f->phases;
-	for (i = 0; i < HS_PHASES; i++) {
+	for (i = 0; i < HS_REPORTED_PHASES; i++) {
 		r->phase[i] = f->phase[i];
 		r->phase_at[i] = f->phase_at[i];
 	}

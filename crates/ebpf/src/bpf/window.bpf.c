@@ -11,7 +11,7 @@
 #include "kernel.h"
 #include <bpf/bpf_endian.h>
 #include "hint.h"
-#include "shared.h"
+#include "decide.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
