@@ -13,7 +13,6 @@
 //! | [`headstart_paper`] | papers as plans and claims, run and checked |
 //! | [`show`] | tables, figures and reports of all these |
 //! | [`link`] | the same path on real packets |
-//! | `explore` | the race as a local page |
 //! | [`command`] | the commands, one file each |
 //! | [`errors`] | the message of a command that fails, and its exit code |
 
@@ -35,8 +34,6 @@ pub mod command;
 pub mod conditions;
 pub mod crossing;
 pub mod errors;
-#[cfg(feature = "explore")]
-pub mod explore;
 pub mod flows;
 #[cfg(feature = "network")]
 pub mod link;

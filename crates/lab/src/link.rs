@@ -4,10 +4,8 @@
 //! |---|---|
 //! | [`plan`] | from options to a plan for each direction |
 //! | [`change`] | changes of the path while it runs |
-//! | [`capacity`] | capacity over time |
 //! | [`run`] | the relay, the programs at its ends, and the summary |
 
-pub mod capacity;
 pub mod change;
 pub mod plan;
 pub mod run;

@@ -1,8 +1,5 @@
-//! Output for users: tables, figures and reports of a race, of capacities, of one flow, of the
-//! estimates of a machine's downlink.
+//! Output for users: tables, figures and reports of a race, of capacities, of one flow.
 
-#[cfg(feature = "network")]
-pub mod downlink;
 pub mod flow;
 #[cfg(feature = "network")]
 pub mod link;

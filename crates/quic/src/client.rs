@@ -19,11 +19,12 @@ use noq_proto::{Side, TokenMemoryCache, TokenStore, TransportConfig};
 use crate::choice::Choice;
 use crate::copies::{CopyPolicy, DuplicateSender};
 use crate::epoch::Epoch;
+use crate::handle::Handle;
 use crate::metrics::Metrics;
 use crate::pending_connection::PendingConnection;
 use crate::server::{SetupError, common_setters, install};
 use crate::session::{ClientTls, CustomCrypto, SessionFactory, tls};
-use crate::shared::{Handle, Rules, Shared};
+use crate::shared::{Rules, Shared};
 use crate::store::server_key;
 
 /// Settings for the connections that a client initiates.

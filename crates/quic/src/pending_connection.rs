@@ -2,7 +2,7 @@
 
 use noq::{ConnectionError, PathId};
 
-use crate::shared::Handle;
+use crate::handle::Handle;
 
 /// A connection that was accepted or initiated and is not established yet.
 #[derive(Debug)]

@@ -37,10 +37,11 @@ use crate::adapter::Factory;
 use crate::choice::{Choice, Stack};
 use crate::copies::{CopyPolicy, DuplicateSender};
 use crate::epoch::Epoch;
+use crate::handle::Handle;
 use crate::metrics::Metrics;
 use crate::pending_connection::PendingConnection;
 use crate::session::{CustomCrypto, ServerTls, SessionFactory, tls};
-use crate::shared::{Handle, Rules, Shared};
+use crate::shared::{Rules, Shared};
 use crate::store::client_key;
 
 /// Errors of an endpoint's set-up.

@@ -40,6 +40,7 @@ pub mod connections;
 pub mod datagram;
 mod duplicate_queue;
 mod end;
+mod error;
 pub mod identity;
 pub mod misbehaving;
 pub mod null;
@@ -49,6 +50,7 @@ pub mod simulation;
 
 pub use connections::{ConnectionOutcome, ConnectionSet, Departure, Transfer};
 pub use datagram::Datagram;
+pub use error::ScenarioError;
 pub use identity::Identity;
 pub use misbehaving::{MisbehavingReceiver, Misbehaviour};
 pub use request::TransferRequest;

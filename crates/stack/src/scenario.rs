@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use headstart_net::{Limit, LinkPlan, PathPlan};
 use headstart_quic::server::SetupError;
 use headstart_quic::store::client_key;
-use headstart_quic::{Choice, ChoiceError, ClientSetup, CopyPolicy, Gates, Hint, Policy, ServerSetup, Store};
+use headstart_quic::{Choice, ClientSetup, CopyPolicy, Gates, Hint, Policy, ServerSetup, Store};
 use headstart_sim::peer_address;
 use headstart_startup::base;
 use headstart_startup::history::{FixedHash, MemoryStore, Record, RecordUpdate};
@@ -15,7 +15,8 @@ use noq_proto::crypto::rustls::QuicServerConfig;
 
 use crate::connections::{ConnectionOutcome, ConnectionSet, Transfer};
 use crate::end::ConstantClock;
-use crate::identity::{Identity, IdentityError};
+use crate::error::ScenarioError;
+use crate::identity::Identity;
 use crate::null::{NoSecret, NullSessions};
 use crate::simulation::Crypto;
 
@@ -66,28 +67,6 @@ pub struct Prior {
     pub rate: Rate,
     /// The minimum RTT.
     pub rtt: Span,
-}
-
-/// Errors of a scenario that cannot run.
-#[derive(Debug, thiserror::Error)]
-pub enum ScenarioError {
-    /// The scheme is not available here.
-    #[error(transparent)]
-    Choice(#[from] ChoiceError),
-    /// The endpoint cannot be set up.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// The numbers of schemes and groups differ.
-    #[error("found {found} schemes, expected {expected}: one for each group")]
-    SchemeCount {
-        /// Number of schemes.
-        found: usize,
-        /// Number of groups.
-        expected: usize,
-    },
-    /// The certificate could not be created.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
 }
 
 impl Scenario {

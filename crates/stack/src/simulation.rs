@@ -60,8 +60,8 @@ use noq_proto::{ConnectionIdGenerator, DatagramEvent, FourTuple};
 
 use crate::datagram::Datagram;
 use crate::end::{End, Ids, base, endpoint, hash};
+use crate::error::ScenarioError;
 use crate::identity::NAME;
-use crate::scenario::ScenarioError;
 use exchange::{PendingMessage, RequestSide, ResponseSide};
 use flow::{Flow, Flows, PathCounters, Side};
 use host::Host;

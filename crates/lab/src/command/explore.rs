@@ -1,4 +1,16 @@
 //! `headstart explore`: the race as a local page.
+//!
+//! The page has the options of a race as sliders and fields ([`state`]). Every change is a run on
+//! the simulator: its first answer has one seed of a short simulated time, and later ones add seeds
+//! ([`runs`]). Each answer is that of a `headstart race` whose command line stands beside it.
+//! Figures and tables are those of the report. One flow of each of two schemes is shown packet by
+//! packet ([`packets`]). [`server`] is reached from this machine only, with a token, and bounds the
+//! work that requests can cause.
+
+mod packets;
+mod runs;
+mod server;
+mod state;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -6,10 +18,9 @@ use clap::Args;
 use super::plan::PlanOptions;
 use super::terminal::print;
 use crate::errors::Refuse as _;
-use crate::explore::runs;
-use crate::explore::server::{Server, bind};
-use crate::explore::state::{OPTIONS, State};
 use crate::options::{PathOptions, RunOptions, WorkloadOptions};
+use server::{Server, bind};
+use state::{OPTIONS, State};
 
 /// Options of the command that the page does not have.
 const OWN: [&str; 5] = ["help", "no-open", "plan", "port", "save-plan"];

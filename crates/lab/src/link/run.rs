@@ -23,12 +23,12 @@ use headstart_net::{Direction, PathPlan, Seed};
 use headstart_units::{Span, Time};
 
 use crate::errors::Refuse as _;
-use crate::link::capacity::{Capacity, DOWN_CAPACITY, UP_CAPACITY};
 use crate::link::plan::plan;
 use crate::link::{EndArgs, LinkArgs, ShowLinkArgs};
 use crate::output::Folder;
 use crate::report::{Provenance, Report, Section};
 use crate::show;
+use crate::show::link::capacity::{Capacity, DOWN_CAPACITY, UP_CAPACITY};
 
 /// The exit code of a run that `--strict` finds invalid.
 const INVALID: u8 = 3;

@@ -1,5 +1,6 @@
 //! Output of a link for users: its summary, and its log as figures.
 
+pub mod capacity;
 pub mod figures;
 
 use std::fmt::Write as _;

@@ -14,9 +14,9 @@ use noq_proto::{IdleTimeout, TransportConfig, ValidationTokenConfig, VarInt};
 use super::{Crypto, RunOptions};
 use crate::datagram::HEADERS;
 use crate::end::ConstantClock;
+use crate::error::ScenarioError;
 use crate::identity::Identity;
 use crate::null::{NoSecret, NullSessions};
-use crate::scenario::ScenarioError;
 
 /// Streams that a peer may open: more than any workload needs at a time.
 const STREAMS: VarInt = VarInt::from_u32(100_000);

@@ -6,8 +6,8 @@ use headstart_emu::record::{ParsedEvent, ParsedLine, ParsedLog};
 use headstart_net::Direction;
 use headstart_units::{Bytes, Rate, Span, Time};
 
+use super::capacity::{Capacity, DOWN_CAPACITY, UP_CAPACITY};
 use crate::figure::{Axis, Figure, Mark, PacketKind, Point, Series, Style, Svg};
-use crate::link::capacity::{Capacity, DOWN_CAPACITY, UP_CAPACITY};
 
 /// Most marks of a kind in a plot: more cannot be distinguished.
 const MAX_MARKS: usize = 3000;
