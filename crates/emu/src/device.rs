@@ -45,8 +45,6 @@ const QUEUE: u32 = 8192;
 /// A device with its addresses and routes, up.
 #[derive(Debug)]
 pub struct Device {
-    /// Its name.
-    pub name: String,
     /// Reads and writes packets; non-blocking.
     pub descriptor: OwnedFd,
 }
@@ -87,7 +85,7 @@ impl Device {
                 settings.leads_to.map(|block| (beside(block.prefix().0).into(), 96 + block.prefix().1));
             netlink.add_route(index, leads_to, true)?;
         }
-        Ok(Self { name, descriptor })
+        Ok(Self { descriptor })
     }
 }
 

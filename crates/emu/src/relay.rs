@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use headstart_net::{Direction, Packet as _, PacketCounts};
@@ -180,7 +180,6 @@ impl Stop {
 pub struct Handle {
     stop: Stop,
     thread: Option<JoinHandle<io::Result<Summary>>>,
-    latest: Arc<Mutex<Summary>>,
 }
 
 impl Handle {
@@ -202,12 +201,6 @@ impl Handle {
             Some(Ok(result)) => result,
             _ => Err(io::Error::other("the relay's thread has failed")),
         }
-    }
-
-    /// The summary as of about a second ago.
-    #[must_use]
-    pub fn latest(&self) -> Summary {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -248,21 +241,16 @@ impl<E: Ends> Relay<E> {
     where
         E: 'static,
     {
-        let latest = Arc::<Mutex<Summary>>::default();
-        let (stop_flag, shared) = (stop.clone(), Arc::clone(&latest));
-        let thread = std::thread::Builder::new().name("headstart-relay".into()).spawn(move || {
-            self.run(&stop_flag, |summary| {
-                *shared.lock().unwrap_or_else(PoisonError::into_inner) = summary;
-            })
-        })?;
-        Ok(Handle { stop, thread: Some(thread), latest })
+        let stop_flag = stop.clone();
+        let relay = std::thread::Builder::new().name("headstart-relay".into());
+        Ok(Handle { stop, thread: Some(relay.spawn(move || self.run(&stop_flag))?) })
     }
 
-    /// Runs on this thread until stopped; `report` gets a summary about once per second.
+    /// Runs on this thread until stopped.
     ///
     /// # Errors
     /// If an end has failed, or the log could not be written.
-    pub fn run(mut self, stop: &Stop, mut report: impl FnMut(Summary)) -> io::Result<Summary> {
+    pub fn run(mut self, stop: &Stop) -> io::Result<Summary> {
         let real_time = prepare_thread(if self.settings.real_time { Urgency::Relay } else { Urgency::None });
         let mut inbox = Inbox::default();
         let mut next_second = Time::ZERO + Span::from_secs(1);
@@ -273,7 +261,6 @@ impl<E: Ends> Relay<E> {
             if now >= next_second {
                 next_second = now + Span::from_secs(1);
                 self.ends.on_second(now);
-                report(self.summary(real_time));
             }
             let next_at = self.up.path.next_at().min(self.down.path.next_at()).min(next_second);
             let pause = next_at.since(self.clock.now());

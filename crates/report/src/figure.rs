@@ -32,7 +32,6 @@ use std::fmt;
 
 pub use axis::{Axis, Range, Scale, Tick};
 pub use heat::HeatMap;
-pub use legend::Legend;
 pub use palette::Mark;
 pub(crate) use palette::style_sheet;
 pub use series::{Join, PacketKind, Point, Series, Style, Uncertainty};
@@ -54,8 +53,6 @@ pub struct Figure {
     pub series: Vec<Series>,
     /// Straight lines across the plot, e.g. the capacity or the size of the buffer.
     pub guides: Vec<Guide>,
-    /// Position of the names of series.
-    pub legend: Legend,
     /// Height of the area between the axes, in pixels; a legend beside it may stretch it.
     pub plot_height: f64,
 }
@@ -72,7 +69,6 @@ impl Figure {
             y,
             series: Vec::new(),
             guides: Vec::new(),
-            legend: Legend::Auto,
             plot_height: 340.0,
         }
     }

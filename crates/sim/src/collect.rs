@@ -251,12 +251,6 @@ impl Totals {
         if measured == 0 { f64::NAN } else { self.millirounds as f64 / 1000.0 / measured as f64 }
     }
 
-    /// Segments declared lost, as a share of those sent.
-    #[must_use]
-    pub fn loss(&self) -> f64 {
-        self.counts.lost as f64 / self.counts.packets_sent.max(1) as f64
-    }
-
     /// Adds the totals of another run of the same group.
     pub fn merge(&mut self, other: &Self) {
         self.flows += other.flows;

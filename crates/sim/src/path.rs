@@ -112,12 +112,6 @@ impl Path {
         self.routers[usize::from(route)]
     }
 
-    /// Number of classes of hosts.
-    #[must_use]
-    pub fn classes(&self) -> u16 {
-        (self.routes.len() / 2) as u16
-    }
-
     /// Time at which the next packet leaves an element.
     #[inline]
     pub fn next_at(&self) -> Time {

@@ -98,18 +98,6 @@ impl Timers {
         self.0[hole] = last;
         Some(first)
     }
-
-    /// Number of pending timers, stale ones included.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// True if none is pending.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 /// The earliest of a fixed number of elements, kept up to date by one walk to the root.

@@ -56,7 +56,7 @@ pub(super) fn draw(figure: &Figure) -> String {
     let title = wrap(&figure.title, TITLE_FONT, WIDTH - 2.0 * MARGIN);
     let y_title = wrap(&figure.y.caption(), FONT, WIDTH - 2.0 * MARGIN);
     let entries = legend::entries(figure);
-    let layout = Layout::choose(figure.legend, &entries, WIDTH - 2.0 * MARGIN);
+    let layout = Layout::choose(&entries, WIDTH - 2.0 * MARGIN);
     let plot_height = figure.plot_height.max(layout.height_beside(entries.len())).max(80.0);
 
     let top = MARGIN + title.len() as f64 * 20.0 + y_title.len() as f64 * 16.0 + 8.0;

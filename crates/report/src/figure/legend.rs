@@ -5,21 +5,6 @@ use super::draw::{mark_path, series_class, series_dash};
 use super::series::{Join, Series};
 use super::{Figure, Role};
 
-/// Position of the names of the series.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Legend {
-    /// Below while that takes one or two rows, else to the right if names are short. There is none
-    /// if every series labels its points, or if the only series has no name.
-    #[default]
-    Auto,
-    /// In one column to the right of the plot.
-    Right,
-    /// In rows below the plot.
-    Below,
-    /// Nowhere.
-    None,
-}
-
 const FONT: f64 = 12.0;
 const LINE: f64 = 17.0;
 const SAMPLE: f64 = 26.0;
@@ -66,29 +51,30 @@ pub(super) enum Layout {
 }
 
 impl Layout {
-    /// Chooses for `names` in a drawing that is `width` wide.
-    pub fn choose(legend: Legend, entries: &[LegendEntry<'_>], width: f64) -> Self {
+    /// Chooses for `entries` in a drawing that is `width` wide: below while that takes one or two
+    /// rows, else to the right if names are short. There is none if every series labels its points,
+    /// or if the only series has no name.
+    pub fn choose(entries: &[LegendEntry<'_>], width: f64) -> Self {
         let names: Vec<&str> = entries.iter().map(|one| one.series.name.as_str()).collect();
         let labelled = |one: &LegendEntry<'_>| {
             let points = &one.series.points;
             !points.is_empty() && points.iter().all(|p| p.label.is_some())
         };
         let needless = entries.iter().all(labelled) || names.iter().all(|name| name.is_empty());
-        if legend == Legend::None || names.is_empty() || (legend == Legend::Auto && needless) {
+        if needless {
             return Self::None;
         }
         let entry = names.iter().map(|name| entry_width(name)).fold(0.0, f64::max);
-        let right = Self::Right { width: entry.min(WIDEST_RIGHT) };
         let column_width = (entry + GAP).min(width);
         let columns = ((width / column_width).floor() as usize).clamp(1, names.len());
         let rows = names.len().div_ceil(columns);
         let together: f64 = names.iter().map(|name| entry_width(name) + GAP).sum();
-        let below =
-            if together <= width + GAP { Self::Row } else { Self::Below { columns, column_width, rows } };
-        match legend {
-            Legend::Right => right,
-            Legend::Auto if below != Self::Row && rows > 2 && entry <= WIDEST_RIGHT => right,
-            _ => below,
+        if together <= width + GAP {
+            Self::Row
+        } else if rows > 2 && entry <= WIDEST_RIGHT {
+            Self::Right { width: entry }
+        } else {
+            Self::Below { columns, column_width, rows }
         }
     }
 

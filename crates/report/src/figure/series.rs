@@ -156,34 +156,6 @@ impl Series {
         Self { name: name.into(), points: points.into_iter().map(Into::into).collect(), style }
     }
 
-    /// The share of `samples` at or below each value, as steps.
-    ///
-    /// Infinite samples (a transfer that never ended) count but are not reached: the line then ends
-    /// below one. NaN samples are left out. Many samples are thinned to what can be seen.
-    #[must_use]
-    pub fn cumulative(name: &str, style: Style, samples: &[f64]) -> Self {
-        /// Shares told apart: finer than a pixel of any figure.
-        const LEVELS: usize = 1024;
-        let mut sorted: Vec<f64> = samples.iter().copied().filter(|sample| !sample.is_nan()).collect();
-        sorted.sort_by(f64::total_cmp);
-        let count = sorted.len();
-        let mut points = Vec::new();
-        let mut shown = None;
-        for (index, &value) in sorted.iter().enumerate().filter(|(_, value)| value.is_finite()) {
-            if points.is_empty() {
-                points.push(Point::new(value, 0.0));
-            }
-            let is_last = sorted.get(index + 1).is_none_or(|next| next.is_infinite());
-            let ends_a_run = is_last || sorted[index + 1] > value;
-            let level = (index + 1) * LEVELS / count;
-            if is_last || (ends_a_run && shown != Some(level)) {
-                points.push(Point::new(value, (index + 1) as f64 / count as f64));
-                shown = Some(level);
-            }
-        }
-        Self { name: name.into(), points, style: Style { join: Join::Steps, ..style } }
-    }
-
     /// The marks of one kind of packet in a time-sequence plot.
     #[must_use]
     pub fn packets<P: Into<Point>>(kind: PacketKind, points: impl IntoIterator<Item = P>) -> Self {
@@ -232,37 +204,5 @@ impl PacketKind {
             Self::Retransmitted => (Mark::Triangle, 3),
             Self::Copied => (Mark::Ring, 4),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pairs(series: &Series) -> Vec<(f64, f64)> {
-        series.points.iter().map(|point| (point.x, point.y)).collect()
-    }
-
-    #[test]
-    fn a_distribution_rises_from_zero_to_one() {
-        let series = Series::cumulative("a", Style::steps(), &[3.0, 1.0, 2.0, 2.0]);
-        assert_eq!(pairs(&series), [(1.0, 0.0), (1.0, 0.25), (2.0, 0.75), (3.0, 1.0)]);
-    }
-
-    #[test]
-    fn unfinished_transfers_keep_the_distribution_below_one() {
-        let series =
-            Series::cumulative("a", Style::steps(), &[1.0, f64::INFINITY, 2.0, f64::NAN, f64::INFINITY]);
-        assert_eq!(pairs(&series), [(1.0, 0.0), (1.0, 0.25), (2.0, 0.5)]);
-        assert!(Series::cumulative("b", Style::steps(), &[]).points.is_empty());
-    }
-
-    #[test]
-    fn a_large_distribution_is_thinned_but_keeps_its_ends() {
-        let samples: Vec<f64> = (0..100_000).map(f64::from).collect();
-        let points = pairs(&Series::cumulative("a", Style::steps(), &samples));
-        assert!(points.len() < 1100, "{}", points.len());
-        assert_eq!((points[0], points[points.len() - 1]), ((0.0, 0.0), (99_999.0, 1.0)));
-        assert!(points.windows(2).all(|pair| pair[1].1 - pair[0].1 < 0.002));
     }
 }

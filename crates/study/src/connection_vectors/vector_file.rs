@@ -20,8 +20,6 @@ pub enum LoadCounts {
 /// A trace, read and parsed.
 #[derive(Clone, Debug)]
 pub struct VectorFile {
-    /// Its file.
-    pub name: String,
     /// Its connections.
     pub vectors: Arc<[Vector]>,
 }
@@ -35,6 +33,6 @@ impl FromStr for VectorFile {
         let mut vectors = read::from_bytes(bytes).map_err(|error| error.to_string())?;
         // A trace is in the order of connections' ends or starts; a replay needs the latter.
         vectors.sort_by_key(|vector| vector.start);
-        Ok(Self { name: text.to_owned(), vectors: vectors.into() })
+        Ok(Self { vectors: vectors.into() })
     }
 }

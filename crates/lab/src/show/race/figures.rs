@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::capacity::Capacity;
-use crate::figure::{Axis, Figure, Guide, Legend, Mark, Point, Range, Series, Style, Svg};
+use crate::figure::{Axis, Figure, Guide, Mark, Point, Range, Series, Style, Svg};
 use crate::race::{Race, SchemeResult, TRACED};
 use crate::report::Section;
 use crate::show::flow::{self, FlowFigures};
@@ -223,7 +223,6 @@ pub fn curves(capacities: &[Capacity]) -> Svg {
         figure.series.push(Series::new(&found.scheme, Style::line_and_marks().with_slot(slot), points));
     }
     figure.guides.push(Guide::Y(1000.0, "1 s".into()));
-    figure.legend = Legend::Auto;
     figure.plot_height = 420.0;
     figure.svg()
 }
