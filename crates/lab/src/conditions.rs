@@ -28,7 +28,7 @@ type Row = (&'static str, &'static str, &'static str, fn(&Setup) -> Value);
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
     ("in", "environment", "`simulator` or `emulator` (`--in`)", |it| word(it.run.environment)),
-    ("reference", "reference", "scheme that the others are compared with", |it| text(&it.reference().name)),
+    ("reference", "reference", "scheme that the others are compared with", |it| text(it.reference().name)),
     ("transport", "transport", "`tcp` or `quic`", |it| word(it.transport.transport)),
     ("rate", "rate_bits_per_s", "rate of the bottleneck; of a trace its mean", |it| Value::Count(it.bottleneck().as_bits_per_sec())),
     ("trace", "trace", "file of the trace that drives the bottleneck; empty where a rate does", |it| file(&it.path.trace)),

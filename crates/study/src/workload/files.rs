@@ -223,8 +223,8 @@ pub fn rates(text: &str) -> Result<Trace, String> {
     let (mut saved, mut opportunities) = (0, vec![]);
     for (&(begin, rate), end) in steps.iter().zip(ends.chain([last])) {
         let mut at = begin;
-        while rate > 0 {
-            let takes = (packet - saved).div_ceil(rate);
+        // The next packet is due once all its bits are saved; at a rate of zero it never is.
+        while let Some(takes) = (packet - saved).checked_next_multiple_of(rate).map(|bits| bits / rate) {
             if takes > end - at {
                 saved += rate * (end - at);
                 break;
