@@ -76,7 +76,6 @@ pub struct DemoArgs {
 #[derive(Clone, Debug, Default)]
 struct Row {
     times: Vec<f64>,
-    handshakes: Vec<f64>,
     saved: Vec<f64>,
     lost: u64,
     copies: u64,
@@ -241,7 +240,6 @@ async fn run(args: &DemoArgs) -> Result<()> {
             let (visit, report) = testbed.fetch(setup, scheme.name(), args.size).await?;
             let row = rows.entry(scheme.name()).or_default();
             row.times.push(visit.complete().as_secs_f64() * 1000.0);
-            row.handshakes.push(visit.established.as_secs_f64() * 1000.0);
             row.saved.push(f64::from(report.rounds_saved()));
             row.lost += report.tally.lost.get();
             row.copies += report.tally.copies;
