@@ -53,6 +53,7 @@
 
 extern crate alloc;
 
+mod about;
 pub mod allowance;
 pub mod base;
 pub mod catalogue;

@@ -11,14 +11,16 @@ mod steps;
 #[cfg(test)]
 mod timeline;
 
+use alloc::vec::Vec;
 use core::fmt::{self, Debug};
 
 use headstart_units::Rate;
 
+use crate::about::{About, Needs};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
-use crate::catalogue::Needs;
 use crate::event::{Ack, Congestion, Progress, Sent, Timeout};
 use crate::history::{Record, RecordUpdate, Revision};
+use crate::parameters::{Description, Error, Setting};
 use crate::prior::Prior;
 use crate::quick_start::RequestInputs;
 use crate::repair::Repair;
@@ -50,6 +52,22 @@ schemes! {
     rcp::Rcp,
     blitzstart::Blitzstart,
     headstart::Headstart,
+}
+
+/// A scheme of the list in [`crate::scheme`], whatever its parameters are.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    pub(crate) about: &'static About,
+    pub(crate) describe: fn() -> Vec<Description>,
+    pub(crate) make: fn(&[Setting<'_>]) -> Result<Scheme, Error>,
+}
+
+impl Family {
+    /// Its row, as its file declares it.
+    #[must_use]
+    pub const fn about(&self) -> &'static About {
+        self.about
+    }
 }
 
 /// A scheme's demands on its transport, constant for given parameters. By default there are none.

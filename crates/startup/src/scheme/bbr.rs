@@ -43,8 +43,8 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use self::aggregation::Aggregation;
 use super::{Requirements, Startup};
+use crate::about::{About, Native, Needs};
 use crate::allowance::{Allowance, FlightPlan, Next};
-use crate::catalogue::{About, Native, Needs};
 use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
 use crate::path::{Round, WindowedMax, bdp};
 use crate::prior::Prior;

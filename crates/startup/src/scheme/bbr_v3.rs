@@ -64,8 +64,8 @@
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::Startup;
+use crate::about::{About, Needs};
 use crate::allowance::{Allowance, FlightPlan, Next};
-use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
 use crate::path::Round;
 use crate::prior::Prior;

@@ -34,8 +34,8 @@ use core::ops::RangeInclusive;
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use super::{GoogleQuic, Startup, google_quic};
+use crate::about::{About, Needs};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
-use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
 use crate::hint::Guard;
 use crate::path::{LARGEST_WINDOW, bdp};

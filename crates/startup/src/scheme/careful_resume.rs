@@ -48,8 +48,8 @@
 use headstart_units::{Bytes, Ratio, Span, Time};
 
 use super::Startup;
+use crate::about::{About, Needs};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
-use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Sent, Timeout};
 use crate::growth::{Decision, Exit, Growth};
 use crate::history::{Record, RecordUpdate, Refusal};

@@ -11,8 +11,8 @@ use core::panic::RefUnwindSafe;
 use headstart_units::Rate;
 
 use super::{Requirements, Scheme, Startup};
+use crate::about::About;
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
-use crate::catalogue::About;
 use crate::event::{Ack, Congestion, Progress, Sent, Timeout};
 use crate::history::{Record, RecordUpdate, Revision};
 use crate::prior::Prior;

@@ -8,8 +8,8 @@
 
 use super::slow_start::{SlowStart, as_slow_start};
 use super::{Requirements, Startup};
+use crate::about::{About, Native, Needs};
 use crate::allowance::FlightPlan;
-use crate::catalogue::{About, Native, Needs};
 use crate::growth::Growth;
 use crate::prior::Prior;
 

@@ -76,7 +76,7 @@ macro_rules! schemes {
         }
 
         /// The catalogue's row of each scheme.
-        pub(crate) const FAMILIES: &[crate::catalogue::Family] = &[$(crate::catalogue::Family {
+        pub(crate) const FAMILIES: &[Family] = &[$(Family {
             about: &$module::ABOUT,
             describe: crate::parameters::describe::<$module::Params>,
             make: |settings| {
@@ -88,7 +88,7 @@ macro_rules! schemes {
         impl Scheme {
             /// The catalogue's row of the scheme, whatever its parameters are.
             #[must_use]
-            pub fn about(&self) -> &'static crate::catalogue::About {
+            pub fn about(&self) -> &'static About {
                 match self {
                     $(Self::$scheme(_) => &$module::ABOUT,)+
                     Self::Foreign(scheme) => scheme.about(),

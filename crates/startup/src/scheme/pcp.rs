@@ -61,8 +61,8 @@ mod train;
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use super::{Requirements, Startup};
+use crate::about::{About, Needs};
 use crate::allowance::{Allowance, FlightPlan, Next};
-use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
 use crate::path::Round;
 use crate::prior::Prior;

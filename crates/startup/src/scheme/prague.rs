@@ -33,8 +33,8 @@
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::{Requirements, Startup};
+use crate::about::{About, Needs};
 use crate::allowance::{Allowance, FlightPlan, Next};
-use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Signal, Timeout};
 use crate::prior::Prior;
 

@@ -15,8 +15,8 @@
 
 use super::Startup;
 use super::slow_start::{SlowStart, as_slow_start};
+use crate::about::{About, Needs};
 use crate::allowance::FlightPlan;
-use crate::catalogue::{About, Needs};
 use crate::prior::Prior;
 use crate::repair::{self, Repair};
 

@@ -54,8 +54,8 @@
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::{Requirements, Startup};
+use crate::about::{About, Needs};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
-use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
 use crate::growth::{Decision, Exit, Growth};
 use crate::prior::Prior;

@@ -38,8 +38,8 @@
 use headstart_units::{Bytes, Ratio, Span, Time};
 
 use super::Startup;
+use crate::about::{About, Needs};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
-use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion};
 use crate::path::{Floor, LARGEST_WINDOW};
 use crate::prior::Prior;

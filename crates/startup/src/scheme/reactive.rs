@@ -15,8 +15,8 @@
 
 use super::slow_start::{SlowStart, as_slow_start};
 use super::{Requirements, Startup};
+use crate::about::{About, Needs};
 use crate::allowance::FlightPlan;
-use crate::catalogue::{About, Needs};
 use crate::prior::Prior;
 
 /// Its row of the catalogue.

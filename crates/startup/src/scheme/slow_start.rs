@@ -21,8 +21,8 @@
 use headstart_units::{Bytes, Ratio};
 
 use super::{Requirements, Startup};
+use crate::about::{About, Native, Needs, Preset};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
-use crate::catalogue::{About, Native, Needs, Preset};
 use crate::event::{Ack, Congestion, Signal};
 use crate::growth::{Decision, Exit, Growth};
 use crate::prior::Prior;

@@ -37,8 +37,8 @@
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::Startup;
+use crate::about::{About, Needs};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
-use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
 use crate::growth::{SLOW_START, linux};
 use crate::prior::Prior;

@@ -28,8 +28,8 @@
 use headstart_units::Bytes;
 
 use super::{Requirements, Startup};
+use crate::about::{About, Needs};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
-use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion};
 use crate::path::LARGEST_WINDOW;
 use crate::prior::Prior;

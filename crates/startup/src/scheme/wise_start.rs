@@ -59,8 +59,8 @@
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::Startup;
+use crate::about::{About, Needs, Preset};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
-use crate::catalogue::{About, Needs, Preset};
 use crate::event::{Ack, Congestion, Sent, Signal};
 use crate::growth::{Decision, Exit, Growth};
 use crate::path::{LARGEST_WINDOW, SendRate};
