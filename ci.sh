@@ -100,7 +100,7 @@ compute() {
     "$headstart" trace halfback --beside iw10,proactive --out "$out/trace" >"$out/traced"
     "$headstart" sweep --schemes iw10,halfback,wise-start --load 10%..70%:30% --rtt 20ms,60ms --duration 10s --repeats 3 \
         --out "$out/sweep" >"$out/swept"
-    for paper in halfback quick-start fast-startup headstart; do
+    for paper in halfback quick-start fast-startup headstart rivals; do
         reproduce "$headstart" "$paper"
     done
     touch "$out/reports"
