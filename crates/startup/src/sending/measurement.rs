@@ -1,4 +1,5 @@
-//! The record of a path, from what one connection measured: one rule for every transport.
+//! The record of a path, from what one connection measured: one rule for the TCP model and the
+//! adapters of QUIC stacks.
 
 use headstart_units::{Bytes, Span, Time};
 
