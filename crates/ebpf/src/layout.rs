@@ -36,7 +36,7 @@ impl Reader<'_> {
 
 /// A part of a structure, in the machine's byte order.
 pub trait Field: Sized {
-    /// Its type in C.
+    /// The type in C.
     const C: &'static str;
 
     /// Appends it, behind zeroes up to a multiple of its alignment.

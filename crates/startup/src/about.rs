@@ -3,7 +3,8 @@
 /// A scheme's row, as its file declares it.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// Its name, in lower case with hyphens. Names are read without regard to case and hyphens.
+    /// The scheme's name, in lower case with hyphens. Names are read without regard to case and
+    /// hyphens.
     pub name: &'static str,
     /// Other names of its default setting in papers.
     pub also: &'static [&'static str],
@@ -42,7 +43,7 @@ impl About {
 /// A setting with a name of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// Its name.
+    /// The setting's own name.
     pub name: &'static str,
     /// The scheme and its parameters, in canonical spelling.
     pub text: &'static str,
@@ -84,7 +85,7 @@ impl Needs {
 pub enum Native {
     /// Slow start from ten segments until a loss.
     SlowStart,
-    /// The same until Linux's HyStart ends it.
+    /// Slow start from ten segments until Linux's HyStart ends it.
     LinuxHyStart,
     /// BBR.
     Bbr,

@@ -63,7 +63,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// Its row, as its file declares it.
+    /// The scheme's row, as its file declares it.
     #[must_use]
     pub const fn about(&self) -> &'static About {
         self.about

@@ -149,7 +149,7 @@ pub struct PathOptions {
 }
 
 impl PathOptions {
-    /// It has a recording, in which a run begins somewhere.
+    /// True if a recording drives rate or delay: a run begins somewhere in it.
     #[must_use]
     pub const fn is_traced(&self) -> bool {
         self.trace.is_some() || self.up_trace.is_some() || self.delay_trace.is_some()

@@ -157,7 +157,7 @@ fn age(age: Span) -> String {
     }
 }
 
-/// The same for machines.
+/// All answers and the hint, for machines.
 fn document(report: &Report, steps: StepsName) -> Value {
     let network = report.network.as_ref().map(|network| {
         json!({

@@ -37,7 +37,7 @@ const DELAY_MAX: Span = Span::from_millis(16);
 /// Findings of one ack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// It begins a round.
+    /// The ack begins a round.
     pub begins_round: bool,
     /// The train of acks is too long.
     pub train: bool,

@@ -15,7 +15,7 @@
 //!                           |<---------- RTT ----------------->|
 //! ```
 //!
-//! Where 26 % of the bytes sent are missing, the window is drained to what was delivered in the
+//! Once 26 % of the bytes sent are missing, the window is drained to what was delivered in the
 //! last initial RTT: of three bytes acknowledged, one is replaced. Then congestion is avoided.
 //!
 //! # Deviations

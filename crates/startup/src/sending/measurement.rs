@@ -16,13 +16,13 @@ const REFUTED_BY: u64 = 4;
 /// Measurements of one connection at its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Measurement<'a> {
-    /// Its delivery rates.
+    /// Delivery rates of the connection.
     pub rate: &'a RateEstimator,
     /// The packet train of its first flight.
     pub train: &'a PacketTrain,
-    /// Its minimum RTT.
+    /// The connection's minimum RTT.
     pub rt_prop: Span,
-    /// Its scheme and base.
+    /// Scheme and base controller.
     pub controller: &'a Controller,
     /// Bytes of a full packet.
     pub packet: Bytes,
