@@ -89,7 +89,8 @@ fn gain_of_default(race: &Race) -> Option<String> {
     };
     let default = of(DEFAULT)?;
     let ratio_to = |name: &str| {
-        let pairs = default.iter().zip(of(name)?).map(|(own, other)| own / other);
+        let other = of(name).filter(|_| name != DEFAULT)?;
+        let pairs = default.iter().zip(other).map(|(own, other)| own / other);
         let ratio = with_interval(&Measured::positive(pairs.collect()).interval(), 2);
         let is_number = ratio.starts_with(|digit: char| digit.is_ascii_digit());
         is_number.then(|| format!("{ratio} of {name}'s time"))
@@ -376,6 +377,9 @@ mod tests {
         let text = verdict(&race(vec![headstart, iw32, iw10]));
         let both = " takes 0.50 [0.50, 0.50] of iw10's time and 0.80 [0.80, 0.80] of iw32's time.";
         assert!(text.contains(both), "{text}");
+        let mut itself = race(vec![scheme_result("headstart", &[120.0, 150.0, 135.0]).0]);
+        itself.reference = itself.scheme_results[0].entry;
+        assert!(!verdict(&itself).contains("of headstart's time"), "over itself it gains nothing");
         let alone = verdict(&race(vec![scheme_result("headstart", &[120.0, 150.0]).0]));
         assert!(!alone.contains("of iw10's time"), "{alone}");
     }
