@@ -31,7 +31,7 @@ from ._native import run as _run
 from ._plot import Plot
 from ._points import run_points
 from ._progress import Progress, reported
-from ._scheme import PropertyError, Scheme, check
+from ._scheme import PropertyError, Scheme, check, replay
 
 __all__ = [
     "Ack",
@@ -51,6 +51,7 @@ __all__ = [
     "capacity",
     "check",
     "race",
+    "replay",
     "reproduce",
     "sweep",
     "trace",

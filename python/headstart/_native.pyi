@@ -19,6 +19,7 @@ __all__ = [
     "check_case",
     "point",
     "points",
+    "replay",
     "run",
     "table_of",
     "told",
@@ -343,6 +344,9 @@ def points(
 
     Of each its options for `point`, the keys of its runs, and its estimated processor time in seconds.
     """
+
+def replay(scheme: type[Scheme], vectors: str) -> tuple[int, str | None]:
+    """Plays conformance vectors; returns the number of answers compared, or the line that differs."""
 
 def run(
     name: str,

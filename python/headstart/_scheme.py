@@ -119,8 +119,7 @@ def check(
 
     >>> headstart.check(Mine, progress=True)
     """
-    if not (isinstance(scheme, type) and issubclass(scheme, Scheme)):
-        raise ValueError(f"scheme: found {scheme!r}, expected a class derived from headstart.Scheme")
+    _checked(scheme)
     with reported(progress is True) as bar:
         for number in range(cases):
             try:
@@ -133,3 +132,28 @@ def check(
                 bar("checking", number + 1, cases, (number + 1) / cases)
             elif callable(progress):
                 progress(number + 1, cases)
+
+
+def replay(scheme: type[Scheme], vectors: str) -> int:
+    """Plays conformance vectors on a scheme; returns the number of answers compared.
+
+    `vectors` is the text of a file of `vectors/`, whose form docs/conformance.md defines: packets
+    that are sent, acknowledged and lost, with the window and pace that follow.
+
+    Raises AssertionError with the first line whose answer is another one, and ValueError with a
+    line of another form.
+
+    >>> headstart.replay(Mine, pathlib.Path("vectors/iw10.txt").read_text())
+    """
+    _checked(scheme)
+    if not isinstance(vectors, str):
+        raise ValueError(f"vectors: found {type(vectors).__name__}, expected the text of a file of vectors")
+    compared, differs = _native.replay(scheme, vectors)
+    if differs:
+        raise AssertionError(f"{scheme.name}: {differs}")
+    return compared
+
+
+def _checked(scheme: object) -> None:
+    if not (isinstance(scheme, type) and issubclass(scheme, Scheme)):
+        raise ValueError(f"scheme: found {scheme!r}, expected a class derived from headstart.Scheme")

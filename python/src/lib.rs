@@ -24,6 +24,7 @@ use headstart::command::call::{self, Answer, Stored};
 use headstart::progress::{ProgressState, StoppedRun};
 use headstart_report::rows::{self, Kind};
 use headstart_startup::catalogue::Entry;
+use headstart_startup::conformance;
 use headstart_study::schemes::with_foreign;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -338,6 +339,24 @@ fn check_case(py: Python<'_>, class: Bound<'_, PyType>, seed: u64) -> PyResult<O
     })
 }
 
+/// Plays conformance vectors on a class as the scheme. Returns the number of answers compared, or the
+/// line with another answer.
+#[pyfunction]
+fn replay(py: Python<'_>, class: Bound<'_, PyType>, vectors: String) -> PyResult<(usize, Option<String>)> {
+    let played = work(py, None, &[class], move |entries| {
+        let mut played = Ok(0);
+        entries[0].scheme().during_run(&mut || {
+            played = conformance::replay(|| entries[0].scheme(), &vectors);
+        });
+        played
+    })?;
+    match played {
+        Ok(compared) => Ok((compared, None)),
+        Err(error) if error.is_answer => Ok((0, Some(error.to_string()))),
+        Err(error) => Err(PyValueError::new_err(format!("vectors: {error}"))),
+    }
+}
+
 /// The simulator: all but the interface is in the package's Python files.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -354,6 +373,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_case, module)?)?;
     module.add_function(wrap_pyfunction!(point, module)?)?;
     module.add_function(wrap_pyfunction!(points, module)?)?;
+    module.add_function(wrap_pyfunction!(replay, module)?)?;
     module.add_function(wrap_pyfunction!(table_of, module)?)?;
     module.add_function(wrap_pyfunction!(scheme::told, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)

@@ -1,6 +1,7 @@
 """Properties that every scheme must have, and schemes that do not have them."""
 
 import itertools
+import pathlib
 import random
 
 import pytest
@@ -106,3 +107,23 @@ def test_only_classes_of_schemes_are_checked():
     for wrong in ("iw10", object, Fine()):
         with pytest.raises(ValueError, match="expected a class derived from headstart.Scheme"):
             headstart.check(wrong)
+
+
+VECTORS = pathlib.Path(__file__).parents[2] / "vectors"
+
+
+def test_slow_start_in_python_has_the_answers_of_the_vectors_of_iw10():
+    assert headstart.replay(Fine, (VECTORS / "iw10.txt").read_text()) == 84
+
+
+def test_another_answer_than_that_of_the_vectors_is_shown_with_its_line():
+    with pytest.raises(AssertionError, match=r"fine: line 6: begin .*: found burst=12000 .*, expected burst=2400 "):
+        headstart.replay(Fine, (VECTORS / "iw2.txt").read_text())
+
+
+@pytest.mark.parametrize("vectors", ["acked 0 0", "begin packet=9", "begin packet=1200 packets=5 rtt=5 known=-\nsent x 0 idle"])
+def test_vectors_of_another_form_are_refused(vectors):
+    with pytest.raises(ValueError, match=r"vectors: line \d: found .*, expected"):
+        headstart.replay(Fine, vectors)
+    with pytest.raises(ValueError, match="vectors: found bytes, expected the text"):
+        headstart.replay(Fine, vectors.encode())

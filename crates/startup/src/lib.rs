@@ -45,6 +45,7 @@
 //! | [`sending`] | a sender's account of its packets: from a transport's reports to events |
 //! | [`trace`] | a sender's events |
 //! | [`controller`] | joins a scheme and a base controller; held by a transport |
+//! | [`conformance`] | a scheme's answers compared with vectors |
 //!
 //! Start with [`scheme::slow_start`], then any other scheme.
 
@@ -57,6 +58,7 @@ mod about;
 pub mod allowance;
 pub mod base;
 pub mod catalogue;
+pub mod conformance;
 pub mod controller;
 pub mod event;
 pub mod first_recovery;

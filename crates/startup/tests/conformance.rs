@@ -8,10 +8,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use headstart_startup::history::{Record, SharedCredit, SharedRecord};
-use headstart_startup::prior::{Access, Hint};
-use headstart_startup::sending::Sender;
-use headstart_startup::{Controller, Prior, base, catalogue};
+use headstart_startup::conformance::{self, Beginning, Player};
+use headstart_startup::{Scheme, catalogue};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 const VERSION: &str = "1";
@@ -58,95 +56,6 @@ const SCENARIOS: [Scenario; 3] = [
     },
 ];
 
-/// A sender that events are given to, and its answers as text.
-struct Player {
-    sender: Sender,
-    /// Departures by number.
-    departures: Vec<u64>,
-}
-
-impl Player {
-    /// A sender whose first flight begins, and the answer to that.
-    fn begin(scheme: &str, packets: u64, known: Option<u64>) -> (Self, String, u64) {
-        let entry = catalogue::find(scheme).expect("it is in the catalogue");
-        let packet = Bytes::new(PACKET);
-        let mut sender = Sender::new(Controller::new(entry.scheme(), base::Kind::Cubic, packet), packet);
-        let rate = known.map(Rate::from_bits_per_sec);
-        let rtt = Span::from_nanos(RTT);
-        let record = |btl_bw| Record {
-            btl_bw,
-            rt_prop: rtt,
-            window: btl_bw * rtt,
-            ssthresh: btl_bw * rtt,
-            credit: btl_bw * rtt,
-            ..Record::default()
-        };
-        let prior = Prior {
-            flow_size: Some(packet * packets),
-            history: rate.map(|rate| SharedRecord { record: record(rate), live: 0 }),
-            shared_credit: Some(SharedCredit { reserved: Bytes::ZERO, credit: rate.map(|rate| rate * rtt) }),
-            hint: rate.map(|bandwidth| Hint { bandwidth, access: Access::Unknown }),
-            granted: rate,
-            ..Prior::bare(Time::ZERO, packet, rtt, Bytes::new(1 << 20))
-        };
-        sender.on_rtt_sample(rtt);
-        let plan = sender.update(|controller| controller.establish(&prior));
-        sender.begin(plan.flight.min(packet * packets));
-        let player = Self { sender, departures: vec![] };
-        let answer = format!("burst={} flight={} {}", plan.burst.get(), plan.flight.get(), player.answer());
-        (player, answer, plan.burst.get())
-    }
-
-    fn answer(&self) -> String {
-        let controller = self.sender.controller();
-        let allowance = controller.allowance();
-        let pace = allowance.pace.map_or_else(|| "-".to_owned(), |pace| pace.as_bytes_per_sec().to_string());
-        let phase = controller.phase().replace(' ', "-").to_lowercase();
-        format!("window={} pace={pace} phase={phase}", allowance.window.get())
-    }
-
-    /// An event of packets, and the answer to it if it is one that may change something. Of packets
-    /// that were sent `limit` says what held back the next one.
-    fn play(&mut self, event: &str, now: u64, packets: &[u64], limit: Option<&str>) -> Option<String> {
-        let at = Time::from_nanos(now);
-        match event {
-            "sent" => {
-                for &number in packets {
-                    assert_eq!(number, self.departures.len() as u64, "packets leave in order");
-                    self.departures.push(now);
-                    self.sender.on_sent(at, number, Bytes::new(PACKET));
-                }
-                match limit {
-                    Some("limited") => self.sender.on_limited(),
-                    Some("idle") => self.sender.on_app_limited(),
-                    other => panic!("found {other:?} behind packets, expected `limited` or `idle`"),
-                }
-                return None;
-            }
-            "acked" => {
-                let smoothed = self.sender.rtt().smoothed;
-                self.sender.opens_batch(|| smoothed);
-                for &number in packets {
-                    self.sender.on_delivered(number, Time::from_nanos(self.departures[number as usize]));
-                }
-                let newest = packets.iter().max().expect("an ack is of a packet");
-                let sample = Span::from_nanos(now - self.departures[*newest as usize]);
-                self.sender.on_rtt_sample(sample);
-                self.sender.end_of_acks(at, Some(sample), false);
-            }
-            "lost" => {
-                for &number in packets {
-                    self.sender.on_lost(number, Bytes::new(PACKET));
-                }
-                let newest = packets.iter().max().expect("a loss is of a packet");
-                self.sender.end_of_losses(at, Time::from_nanos(self.departures[*newest as usize]), false);
-            }
-            other => panic!("found the event `{other}`, expected one of docs/conformance.md"),
-        }
-        Some(self.answer())
-    }
-}
-
 /// Plays a scenario in a closed loop; returns its lines.
 struct Loop<'a> {
     player: Player,
@@ -165,7 +74,7 @@ impl Loop<'_> {
     fn event(&mut self, event: &str, now: u64, packets: &[u64], limit: Option<&str>) {
         let list: Vec<String> = packets.iter().map(u64::to_string).collect();
         let _ = write!(self.lines, "{event} {now} {}", list.join(","));
-        let answer = self.player.play(event, now, packets, limit);
+        let answer = self.player.play(event, Time::from_nanos(now), packets, limit).expect("an event");
         let _ = match (answer, limit) {
             (Some(answer), _) => writeln!(self.lines, " -> {answer}"),
             (None, limit) => writeln!(self.lines, " {}", limit.unwrap_or_default()),
@@ -177,12 +86,12 @@ impl Loop<'_> {
         let mut leaving = vec![];
         let mut wakes_at = None;
         let is_all_sent = loop {
-            let next = (self.player.departures.len() + leaving.len()) as u64;
+            let next = self.player.sent() + leaving.len() as u64;
             // Lost data leaves in further packets.
-            if next >= self.scenario.packets + self.player.sender.tally().lost.get() / PACKET {
+            if next >= self.scenario.packets + self.player.sender().tally().lost.get() / PACKET {
                 break true;
             }
-            let allowance = self.player.sender.controller().allowance();
+            let allowance = self.player.sender().controller().allowance();
             if (self.in_flight.len() as u64 + 1) * PACKET > allowance.window.get() {
                 break false;
             }
@@ -249,7 +158,15 @@ fn made(scheme: &str) -> String {
     let _ = writeln!(text, "scheme {scheme}");
     for scenario in &SCENARIOS {
         let Scenario { name, why, packets, known, rate, buffer } = *scenario;
-        let (player, answer, burst_left) = Player::begin(scheme, packets, known);
+        let flow = Beginning {
+            packet: Bytes::new(PACKET),
+            packets,
+            rtt: Span::from_nanos(RTT),
+            known: known.map(Rate::from_bits_per_sec),
+        };
+        let (player, answer) = Player::begin(scheme_of(scheme), &flow);
+        let burst = answer.strip_prefix("burst=").and_then(|it| it.split(' ').next()?.parse().ok());
+        let burst_left = burst.expect("an answer begins with it");
         let shown = known.map_or_else(|| "-".to_owned(), |bits| bits.to_string());
         let _ = writeln!(text, "\n# {why}\nscenario {name} rate={rate} buffer={buffer}");
         let _ = writeln!(text, "begin packet={PACKET} packets={packets} rtt={RTT} known={shown} -> {answer}");
@@ -268,38 +185,12 @@ fn made(scheme: &str) -> String {
     text
 }
 
-/// Replays a file; returns the number of answers compared.
-fn replay(scheme: &str, text: &str) -> usize {
-    let mut player = None;
-    let mut compared = 0;
-    for (line, number) in text.lines().zip(1..) {
-        let (event, expected) = line.split_once(" -> ").map_or((line, None), |(it, then)| (it, Some(then)));
-        let words: Vec<&str> = event.split(' ').collect();
-        let found = match words[..] {
-            [] | [""] | ["#" | "scheme" | "scenario", ..] => continue,
-            ["begin", ref settings @ ..] => {
-                let value = |name: &str| -> &str {
-                    let setting = settings.iter().find_map(|it| it.strip_prefix(name)?.strip_prefix('='));
-                    setting.unwrap_or_else(|| panic!("{scheme}, line {number}: no {name}"))
-                };
-                assert_eq!((value("packet"), value("rtt")), ("1200", "50000000"));
-                let packets = value("packets").parse().expect("a number");
-                let (begun, answer, _) = Player::begin(scheme, packets, value("known").parse().ok());
-                player = Some(begun);
-                Some(answer)
-            }
-            [event, at, packets, ref limit @ ..] => {
-                let numbers = packets.split(',').map(|number| number.parse().expect("a packet"));
-                let numbers: Vec<u64> = numbers.collect();
-                let player = player.as_mut().expect("a scenario begins first");
-                player.play(event, at.parse().expect("a time"), &numbers, limit.first().copied())
-            }
-            _ => panic!("{scheme}, line {number}: found `{line}`"),
-        };
-        assert_eq!(found.as_deref(), expected, "{scheme}, line {number}: {event}");
-        compared += usize::from(expected.is_some());
-    }
-    compared
+fn replay(scheme: &str, text: &str) -> Result<usize, conformance::Error> {
+    conformance::replay(|| scheme_of(scheme), text)
+}
+
+fn scheme_of(name: &str) -> Scheme {
+    catalogue::find(name).expect("it is in the catalogue").scheme()
 }
 
 fn folder() -> PathBuf {
@@ -322,7 +213,8 @@ fn every_scheme_gives_the_answers_of_its_vectors() {
                 file.display()
             )
         });
-        assert!(replay(name, &text) > 3 * 10, "{name}: each scenario has some answers");
+        let compared = replay(name, &text).unwrap_or_else(|error| panic!("{name}, {error}"));
+        assert!(compared > 3 * 10, "{name}: each scenario has some answers");
     }
     let kept = fs::read_dir(folder()).expect("a folder").count();
     assert_eq!(kept, names.len(), "a file for each scheme, and none of another");
@@ -338,8 +230,43 @@ fn a_wrong_answer_is_found() {
         let at = text.find(&format!("\n{event}")).expect("such a line") + 1;
         let end = at + text[at..].find('\n').expect("its end");
         let wrong = text[..at].to_owned() + &text[at..end].replacen(from, to, 1) + &text[end..];
-        let result = std::panic::catch_unwind(|| replay("wise-start", &wrong));
-        assert!(result.is_err(), "{event}");
+        let line = text[..at].lines().count() + 1;
+        assert_eq!(replay("wise-start", &wrong).expect_err("it is wrong").line, line, "{event}");
     }
-    assert!(replay("wise-start", &text) > 30);
+    assert!(replay("wise-start", &text).expect("its own answers") > 30);
+}
+
+/// Lines of another form are refused with what was found, and hostile numbers do no harm.
+#[test]
+fn a_line_of_another_form_is_refused() {
+    let begin = "begin packet=1200 packets=50 rtt=50000000 known=-";
+    for (wrong, message) in [
+        ("acked 0 1", "line 2: found an event, expected `begin`"),
+        ("begin packet=0 packets=1 rtt=1 known=-", "line 2: packet: found 0, expected 1 to 65536"),
+        ("begin packet=1200 packets=1 known=-", "line 2: found no `rtt=`, expected it after `begin`"),
+        ("begin packet=1200 packets=1 rtt=1 known=x", "line 2: found `x`, expected a number"),
+        (&format!("{begin} -> burst=1"), "line 2: begin"),
+    ] {
+        let error = replay("iw10", &format!("scheme iw10\n{wrong}")).expect_err(wrong).to_string();
+        assert!(error.starts_with(message), "{error}");
+    }
+    for (wrong, message) in [
+        ("sent 0 1 idle", "found packet 1 sent, expected packet 0"),
+        ("sent 0 0 perhaps", "found Some(\"perhaps\") after packets, expected `limited` or `idle`"),
+        ("acked 0 7 -> window=1", "found acked of [7], expected packets that were sent before"),
+        ("acked 18446744073709551616 0", "found `18446744073709551616`, expected a number"),
+        ("eaten 9 0", "found eaten of [0], expected packets that were sent before"),
+        ("sent", "found `sent`, expected an event of docs/conformance.md"),
+    ] {
+        let begun = made("iw10").lines().skip(5).take(1).collect::<String>();
+        let error = replay("iw10", &format!("{begun}\n{wrong}")).expect_err(wrong).to_string();
+        assert_eq!(error, format!("line 2: {message}"));
+    }
+    // Packets that are acknowledged or lost twice, and times that go back.
+    let text = format!("{begin} -> burst=12000 flight=12000 window=12000 pace=- phase=slow-start");
+    for rest in ["acked 9 0", "lost 9 0", "acked 5 0,0", "lost 18446744073709551615 1,0,1"] {
+        let events = format!("{text}\nsent 5 0,1 idle\n{rest} -> window=0\n{rest} -> window=0\n");
+        let error = replay("iw10", &events).expect_err("another window");
+        assert!(error.to_string().contains("found window="), "{error}");
+    }
 }

@@ -30,6 +30,12 @@ pub trait ForeignScheme: Debug + RefUnwindSafe + Sync {
     /// An event of the connection with this number. A hand-over is followed by [`Self::end`].
     fn on_event(&self, connection: u64, event: &Event<'_>) -> Response;
 
+    /// Data left this host. Returns the allowance that follows, if it is another one.
+    fn on_sent(&self, connection: u64, sent: &Sent) -> Option<Allowance> {
+        let _ = (connection, sent);
+        None
+    }
+
     /// The state of this connection is no longer needed.
     fn end(&self, connection: u64);
 
@@ -159,8 +165,11 @@ impl Startup for Foreign {
     }
 
     #[inline]
-    fn on_sent(&mut self, _: &Sent) {
+    fn on_sent(&mut self, sent: &Sent) {
         self.scheme.called(Call::OnSent);
+        if let Some(allowance) = self.connection.and_then(|it| self.scheme.on_sent(it, sent)) {
+            self.allowance = allowance;
+        }
     }
 
     fn on_ack(&mut self, ack: &Ack) -> Next {
