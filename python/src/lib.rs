@@ -339,8 +339,8 @@ fn check_case(py: Python<'_>, class: Bound<'_, PyType>, seed: u64) -> PyResult<O
     })
 }
 
-/// Plays conformance vectors on a class as the scheme. Returns the number of answers compared, or the
-/// line with another answer.
+/// Plays conformance vectors on a class as the scheme. Returns the number of answers compared, or
+/// the line with another answer.
 #[pyfunction]
 fn replay(py: Python<'_>, class: Bound<'_, PyType>, vectors: String) -> PyResult<(usize, Option<String>)> {
     let played = work(py, None, &[class], move |entries| {

@@ -6,6 +6,7 @@
 
 use headstart_report::rows::Value;
 use headstart_sim::{Histogram, Totals};
+use headstart_startup::sending::LimitedBy;
 use headstart_units::Span;
 
 use crate::race::{Measured, SchemeResult, invalid};
@@ -150,6 +151,13 @@ pub const MEASURES: &[Measure] = &[
     Measure { name: "probes", about: "Probes sent because acks stopped coming.", of: Of::Whole(|it| counted(it.has_counts, it.totals.counts.probes)), shown: None },
     Measure { name: "duplicates", about: "Segments that arrived although they had arrived before.", of: Of::Whole(|it| Value::Count(it.totals.duplicates)), shown: None },
     Measure { name: "ahead_percent", about: "Starts that were ahead of slow start, as a share of all, in per cent: before any loss a byte left that slow start from ten packets would have sent later. A flow within eleven packets cannot be.", of: Of::Percent(|it| if it.alone.has_counts { it.totals().counts.ahead as f64 / it.totals().flows as f64 } else { f64::NAN }), shown: Some(Shown { place: 5, title: "ahead of slow start", unit: "%", decimals: 0, priority: 3, better: None }) },
+    Measure { name: "handshake_percent", about: "Share of the time of finished flows before the connection was established at the sender, in per cent. With the next six it is 100.", of: Of::Percent(|it| limited(it, LimitedBy::Handshake)), shown: None },
+    Measure { name: "window_percent", about: "Share in which the congestion window held back the next packet.", of: Of::Percent(|it| limited(it, LimitedBy::Window)), shown: None },
+    Measure { name: "pacer_percent", about: "Share in which the pacer did.", of: Of::Percent(|it| limited(it, LimitedBy::Pacer)), shown: None },
+    Measure { name: "receiver_percent", about: "Share in which the receiver's window did.", of: Of::Percent(|it| limited(it, LimitedBy::Receiver)), shown: None },
+    Measure { name: "application_percent", about: "Share in which the application had nothing to send.", of: Of::Percent(|it| limited(it, LimitedBy::Application)), shown: None },
+    Measure { name: "recovery_percent", about: "Share in which lost data was under repair, or a timer had to find the loss.", of: Of::Percent(|it| limited(it, LimitedBy::Recovery)), shown: None },
+    Measure { name: "path_percent", about: "Share in which all was sent, and the last bytes were on the path.", of: Of::Percent(|it| limited(it, LimitedBy::Path)), shown: None },
     Measure { name: "history_hit_rate", about: "Starts that could draw on a record of their peer, as a share of all.", of: Of::Whole(|it| number(it.history_hits())), shown: None },
     Measure { name: "history_bytes_per_peer", about: "Memory of the history for each peer that it remembers.", of: Of::Whole(|it| Value::Count(it.history_bytes_per_peer as u64)), shown: None },
     Measure { name: "rate_requests", about: "Starts that requested a rate of routers.", of: Of::Whole(|it| Value::Count(it.totals.rate_requests)), shown: None },
@@ -244,6 +252,13 @@ pub fn definitions(is_wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
 
 fn counted(has_counts: bool, value: u64) -> Value {
     if has_counts { Value::Count(value) } else { Value::Number(None) }
+}
+
+/// NaN if no flow was finished, or if senders do not report.
+fn limited(runs: &SeedRuns<'_>, by: LimitedBy) -> f64 {
+    let limited = &runs.totals().limited;
+    let all: u64 = limited.iter().sum();
+    if all == 0 { f64::NAN } else { limited[by as usize] as f64 / all as f64 }
 }
 
 /// NaN if nothing was delivered, or if senders do not report.

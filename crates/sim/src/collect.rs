@@ -4,6 +4,7 @@
 //! is right to 0.4 %, a mean is exact.
 
 use headstart_startup::quick_start::DenialReason;
+use headstart_startup::sending::LimitedBy;
 use headstart_units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -171,6 +172,9 @@ pub struct Totals {
     /// Payload bytes acknowledged at the senders.
     #[serde(serialize_with = "as_number", deserialize_with = "from_number")]
     pub delivered: Bytes,
+    /// Sum of the times to completion by what held flows back, in nanoseconds and in the order of
+    /// [`LimitedBy::ALL`]; of finished flows.
+    pub limited: [u64; LimitedBy::ALL.len()],
     /// Sum of the senders' counters.
     pub counts: Counts,
     /// Segments that arrived although they had arrived before.
@@ -261,6 +265,9 @@ impl Totals {
         self.millirounds += other.millirounds;
         self.without_rtt += other.without_rtt;
         self.delivered += other.delivered;
+        for (mine, theirs) in self.limited.iter_mut().zip(&other.limited) {
+            *mine += theirs;
+        }
         self.add_counts(&other.counts);
         self.duplicates += other.duplicates;
         self.handshake_retransmissions += other.handshake_retransmissions;
@@ -354,6 +361,9 @@ impl Recorder for Collector {
         totals.acknowledged.add(report.ended_at.since(report.opened_at));
         if let Some(transfer) = report.transfer_time() {
             totals.transfer.add(transfer);
+            for (sum, span) in totals.limited.iter_mut().zip(report.limited) {
+                *sum += span.as_nanos();
+            }
         }
         match (completion.as_nanos() * 1000).checked_div(report.min_rtt.as_nanos()) {
             Some(millirounds) => totals.millirounds += millirounds,
@@ -463,6 +473,7 @@ mod tests {
             later_requests: (0, 0),
             first_flight: Bytes::ZERO,
             counts: Counts::default(),
+            limited: Default::default(),
             phase: "",
         }
     }

@@ -395,6 +395,7 @@ impl<R: Recorder> Simulation<R> {
             });
             if flow.unread.is_empty() {
                 flow.completed_at = Some(now);
+                flow.sender.limits().stop(now);
             }
             if keeps_open {
                 self.workload.on_message(now, id, tag, &mut self.orders);
@@ -542,6 +543,7 @@ impl<R: Recorder> Simulation<R> {
             later_requests: flow.later_requests,
             first_flight: flow.sender.first_flight_sent(),
             counts: *flow.sender.counts(),
+            limited: *flow.sender.limits().spans(),
             phase: flow.sender.controller().phase(),
         });
         if flow.has_reservation {

@@ -10,6 +10,7 @@ pub mod case;
 pub mod draw;
 pub mod watch;
 
+use headstart_units::Span;
 use proptest::prelude::*;
 
 use self::case::{Case, Transfer};
@@ -39,6 +40,13 @@ pub fn check(case: &Case) -> Result<(), TestCaseError> {
     for report in &watch.reports {
         let counts = &report.counts;
         prop_assert!(report.completed_at.is_some(), "not complete: {report:?}");
+        let limited = report.limited.iter().map(|span| span.as_nanos()).sum();
+        prop_assert_eq!(
+            Some(Span::from_nanos(limited)),
+            report.completion_time(),
+            "time by limits: {:?}",
+            report
+        );
         prop_assert_eq!(report.read, report.written, "bytes read and written");
         prop_assert_eq!(report.delivered, report.written, "bytes delivered and written");
         let messages = watch.read.get(&report.serial).copied().unwrap_or_default();

@@ -4,6 +4,7 @@
 
 use headstart_net::DropReason;
 use headstart_startup::quick_start::DenialReason;
+use headstart_startup::sending::LimitedBy;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 pub use headstart_startup::trace::{SenderEvent, SenderTrace};
@@ -152,6 +153,8 @@ pub struct FlowReport {
     pub first_flight: Bytes,
     /// The sender's counters.
     pub counts: Counts,
+    /// Time to its completion by what held it back, in the order of [`LimitedBy::ALL`].
+    pub limited: [Span; LimitedBy::ALL.len()],
     /// The phase at its end, as its scheme names it; empty where the transport does not report one.
     pub phase: &'static str,
 }

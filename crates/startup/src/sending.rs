@@ -18,6 +18,7 @@
 mod cached_controller;
 mod first_answer;
 mod ledger;
+mod limit;
 mod measurement;
 mod moment;
 mod tally;
@@ -29,6 +30,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 pub use cached_controller::CachedController;
 pub use first_answer::FirstAnswer;
 pub use ledger::{Ledger, OpenPacket, Packet, ResolvedPacket};
+pub use limit::{LimitClock, LimitedBy};
 pub use measurement::{Measurement, sent_by_slow_start};
 pub use moment::{AckState, Delivered, Losses, Moment};
 pub use tally::Tally;

@@ -15,7 +15,7 @@ use headstart_units::{Span, Time};
 use crate::carrier::Observer;
 
 /// The columns of a row, except those that are constant in a run.
-pub const COLUMNS: [(&str, Kind); 26] = [
+pub const COLUMNS: [(&str, Kind); 33] = [
     ("scheme", Kind::Text),
     ("role", Kind::Text),
     ("kind", Kind::Text),
@@ -41,6 +41,13 @@ pub const COLUMNS: [(&str, Kind); 26] = [
     ("duplicates", Kind::Count),
     ("handshake_retransmissions", Kind::Count),
     ("had_history", Kind::Count),
+    ("handshake_ms", Kind::Number),
+    ("window_ms", Kind::Number),
+    ("pacer_ms", Kind::Number),
+    ("receiver_ms", Kind::Number),
+    ("application_ms", Kind::Number),
+    ("recovery_ms", Kind::Number),
+    ("path_ms", Kind::Number),
     ("phase", Kind::Text),
 ];
 
@@ -146,6 +153,9 @@ impl Observer for FlowRows {
         let [scheme, role] = self.scheme_and_role(report.group);
         let counts = &report.counts;
         let counted = |count: u64| if self.has_counts { count.to_string() } else { String::new() };
+        let is_limited = report.limited.iter().any(|span| !span.is_zero());
+        let [handshake, window, pacer, receiver, application, recovery, path] =
+            report.limited.map(|span| millis(is_limited.then_some(span)));
         let row: [String; COLUMNS.len()] = [
             scheme,
             role,
@@ -172,6 +182,13 @@ impl Observer for FlowRows {
             report.duplicates.to_string(),
             report.handshake_retransmissions.to_string(),
             flag(report.had_history),
+            handshake,
+            window,
+            pacer,
+            receiver,
+            application,
+            recovery,
+            path,
             report.phase.to_owned(),
         ];
         self.writer.row(row);
@@ -179,7 +196,7 @@ impl Observer for FlowRows {
 
     fn page(&mut self, report: &PageReport) {
         let [scheme, role] = self.scheme_and_role(report.group);
-        let mut row: [String; COLUMNS.len()] = Default::default();
+        let mut row = [const { String::new() }; COLUMNS.len()];
         let told = [
             ("scheme", scheme),
             ("role", role),
@@ -212,7 +229,16 @@ impl Observer for Option<FlowRows> {
 
 #[cfg(test)]
 mod tests {
+    use headstart_startup::sending::LimitedBy;
+
     use super::*;
+
+    #[test]
+    fn each_limit_has_a_column() {
+        let limits = COLUMNS.iter().filter_map(|(name, _)| name.strip_suffix("_ms"));
+        let limits: Vec<&str> = limits.skip_while(|name| *name != "handshake").collect();
+        assert_eq!(limits, LimitedBy::ALL.map(LimitedBy::as_str));
+    }
 
     #[test]
     fn times_are_written_exactly() {

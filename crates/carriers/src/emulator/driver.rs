@@ -121,6 +121,7 @@ impl Flow {
             later_requests: (0, 0),
             first_flight: counters.first_flight,
             counts: counters.counts,
+            limited: Default::default(),
             phase: counters.phase,
         }
     }

@@ -232,6 +232,7 @@ impl<R: Recorder> Simulation<R> {
         let group = &self.groups[usize::from(flow.group)];
         flow.state = ConnectionState::Established;
         flow.established_at = Some(now);
+        flow.sender.limits().begin(now, now.since(flow.opened_at));
         let history = if group.history_capacity > 0 {
             let (known, lease) = self.histories[usize::from(flow.group)].open(peer_address(flow.peer));
             flow.lease = Some(lease);

@@ -35,7 +35,9 @@ use std::ops::Range;
 use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
 use headstart_startup::path::{PacketTrain, RateEstimator, SendStamp};
 use headstart_startup::repair::{Repair, Segments};
-use headstart_startup::sending::{AckState, Delivered, Losses, Measurement, Moment, sent_by_slow_start};
+use headstart_startup::sending::{
+    AckState, Delivered, LimitClock, LimitedBy, Losses, Measurement, Moment, sent_by_slow_start,
+};
 use headstart_startup::{Controller, Prior, Progress, Rtt, Scheme, Startup as _, Transmission, base};
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -210,6 +212,9 @@ pub struct Sender {
     /// The window was the limit for all transmissions below this number.
     limited_below: u32,
 
+    /// Time by what held back the next packet.
+    limits: LimitClock,
+
     counts: Counts,
 }
 
@@ -268,6 +273,7 @@ impl Default for Sender {
             quantum_left: 0,
             buffer: Buffer::default(),
             limited_below: 0,
+            limits: LimitClock::default(),
             counts: Counts::default(),
         }
     }
@@ -369,6 +375,7 @@ impl Sender {
         if config.is_limited_at_writes() && self.waits_for_application(config) {
             self.rate.on_app_limited(self.in_flight);
         }
+        self.limits.resume(now);
         self.written += bytes.get();
         self.ends.push_back(self.written);
         let idle = now.since(self.last_sent_at);
@@ -452,6 +459,11 @@ impl Sender {
     /// The receiver has read that message.
     pub fn message_read(&mut self) {
         self.message_ends.pop_front();
+    }
+
+    /// Time by what held back the next packet.
+    pub fn limits(&mut self) -> &mut LimitClock {
+        &mut self.limits
     }
 
     /// Counts of what it sent and lost so far.

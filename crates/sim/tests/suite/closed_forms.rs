@@ -2,11 +2,13 @@
 
 use crate::common::{Reports, flow, group, run_checked, scenario, scheme};
 use headstart_net::{Limit, PathPlan};
+use headstart_sim::tcp::Probe;
 use headstart_sim::workload::Opener;
 use headstart_sim::{ElementModel, FlowReport, TcpConfig};
 use headstart_startup::base;
 use headstart_startup::scheme::slow_start::Params;
 use headstart_startup::scheme::{Scheme, SlowStart};
+use headstart_startup::sending::LimitedBy;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 struct Alone {
@@ -140,4 +142,37 @@ fn a_window_within_the_path_is_never_lost() {
     // when its ack-clocked window does.
     let took = report.completion_time().expect("completes");
     assert!((Span::from_millis(235)..Span::from_millis(250)).contains(&took), "{took}");
+}
+
+/// Cases in which it is known what a flow waits for, each a round trip of 100 ms.
+#[test]
+fn the_time_of_a_flow_is_divided_by_what_held_it_back() {
+    let of = |report: &FlowReport| -> Vec<(&str, u64)> {
+        let named = LimitedBy::ALL.map(LimitedBy::as_str).into_iter().zip(report.limited);
+        let millis = named.map(|(name, span)| (name, span.as_nanos() / 1_000_000));
+        millis.filter(|(_, millis)| *millis > 0).collect()
+    };
+    let wide = TcpConfig { receive_window: Bytes::new(100_000_000), ..TcpConfig::default() };
+    // 10, 20 and 40 segments; the first ack of a window opens the next.
+    let report = empty_path(slow_start(10), 70).run();
+    assert_eq!(of(&report), [("handshake", 100), ("window", 200), ("path", 50)]);
+    // Three times ten segments, whatever the congestion window is.
+    let narrow = TcpConfig { receive_window: wide.mss * 10, ..wide };
+    let report = Alone { tcp: narrow, ..empty_path(slow_start(100), 30) }.run();
+    assert_eq!(of(&report), [("handshake", 100), ("receiver", 200), ("path", 50)]);
+    // Segments over one round trip, the last of them one gap before its end.
+    let report = Alone { tcp: TcpConfig::default(), ..empty_path(scheme("jump-start"), 97) }.run();
+    assert_eq!(of(&report), [("handshake", 100), ("pacer", 98), ("path", 50)]);
+    // The last of eight segments find the queue full, and only the timer notices it, 1 s after the
+    // first round trip. Slow start from one segment then takes one and a half.
+    let tail = Alone {
+        rate: Rate::from_mbit_per_sec(10),
+        buffer: Limit::bytes(Bytes::new(6000)),
+        ..empty_path(slow_start(10), 8)
+    };
+    let report =
+        Alone { tcp: TcpConfig { min_rto: Span::from_secs(1), probe: Probe::None, ..wide }, ..tail }.run();
+    let found = of(&report);
+    assert_eq!(report.counts.timeouts, 1);
+    assert!(matches!(found[..], [("handshake", 100), ("recovery", 1250..1270)]), "{found:?}");
 }

@@ -158,6 +158,7 @@ impl Flow {
                 first_flight_lost: report.tally.first_flight_lost.get(),
                 ahead: u64::from(report.tally.is_ahead),
             },
+            limited: Default::default(),
             phase: report.decision(),
         }
     }

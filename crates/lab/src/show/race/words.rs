@@ -3,6 +3,7 @@
 use headstart_paper::claim::digits;
 use headstart_report::statistics::Interval;
 use headstart_startup::catalogue::Needs;
+use headstart_startup::sending::LimitedBy;
 use headstart_units::Span;
 
 use crate::race::{Measured, Race, SchemeResult};
@@ -68,6 +69,7 @@ pub fn verdict(race: &Race) -> String {
     }
     text += &gain_of_default(race).unwrap_or_default();
     text += &unused(race);
+    text += &waits(race, first);
     let open: Vec<usize> = found.not_known.into_iter().filter(|place| *place != first).collect();
     if !open.is_empty() && race.seeds > 1 {
         text += &format!(" Not known yet: the harm of {}", names(race, &open));
@@ -117,6 +119,28 @@ fn unused(race: &Race) -> String {
         )
     });
     sentences.collect()
+}
+
+/// Limits of the reference's flows and of the fastest scheme's, the longest first.
+fn waits(race: &Race, fastest: usize) -> String {
+    /// Per cent of the time.
+    const WORTH_SAYING: f64 = 10.0;
+    let of = |result: &SchemeResult| {
+        let share = |by: LimitedBy| {
+            let share = result.known(&format!("{}_percent", by.as_str()))?.value;
+            (share >= WORTH_SAYING).then_some((share, by.as_str()))
+        };
+        let mut shares: Vec<(f64, &str)> = LimitedBy::ALL.into_iter().filter_map(share).collect();
+        shares.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        let words: Vec<String> = shares.iter().map(|(share, name)| format!("{share:.0} % {name}")).collect();
+        (!words.is_empty()).then(|| format!("of {} {}", result.entry.name, words.join(", ")))
+    };
+    let is_reference = |result: &&SchemeResult| result.entry.name == race.reference.name;
+    let fastest = &race.scheme_results[fastest];
+    let reference = race.scheme_results.iter().find(is_reference);
+    let shown = reference.into_iter().chain(Some(fastest).filter(|it| !is_reference(it)));
+    let all: Vec<String> = shown.filter_map(of).collect();
+    if all.is_empty() { String::new() } else { format!(" Where the time goes: {}.", all.join("; ")) }
 }
 
 /// The harm that is accepted.
@@ -400,6 +424,27 @@ mod tests {
             let sentence = " careful-resume got ahead of slow start in only 3 % of its starts";
             assert_eq!(text.contains(sentence), is_named, "{name} {ahead:?}: {text}");
         }
+    }
+
+    #[test]
+    fn what_held_back_the_reference_and_the_fastest_is_said() {
+        let with = |name: &str, millis: f64, shares: &[(&'static str, f64)]| {
+            let mut result = scheme_result(name, &[millis, millis + 1.0, millis]).0;
+            for (limit, share) in shares {
+                result.measured.insert(limit, Measured::percent(&[*share; 3]));
+            }
+            result
+        };
+        let iw10 = with(
+            "iw10",
+            240.0,
+            &[("path_percent", 0.09), ("window_percent", 0.2), ("receiver_percent", 0.71)],
+        );
+        let text = verdict(&race(vec![iw10.clone(), with("iw32", 140.0, &[("handshake_percent", 0.5)])]));
+        let sentence = " Where the time goes: of iw10 71 % receiver, 20 % window; of iw32 50 % handshake.";
+        assert!(text.ends_with(sentence), "{text}");
+        let text = verdict(&race(vec![iw10]));
+        assert!(text.ends_with(" Where the time goes: of iw10 71 % receiver, 20 % window."), "{text}");
     }
 
     #[test]

@@ -33,19 +33,20 @@ impl Sender {
         {
             return Some(departure);
         }
-        let departure = match self.choose(config) {
-            Some(choice) => self.try_send(now, choice, config, recorder),
-            None => {
-                if self.sent == self.written && !self.in_flight.is_zero() && !config.is_limited_at_writes() {
-                    self.rate.on_app_limited(self.in_flight);
-                }
-                None
-            }
+        let chosen = self.choose(config).ok_or(if self.sent < self.written {
+            LimitedBy::Receiver
+        } else {
+            LimitedBy::Path
+        });
+        let limit = match chosen.and_then(|choice| self.try_send(now, choice, config, recorder)) {
+            Ok(departure) => return Some(departure),
+            Err(limit) => limit,
         };
-        match departure {
-            None if self.repair.is_active() => self.next_copy(now, config, recorder),
-            departure => departure,
+        if limit == LimitedBy::Path && !self.in_flight.is_zero() && !config.is_limited_at_writes() {
+            self.rate.on_app_limited(self.in_flight);
         }
+        self.limits.switch(now, if self.state == State::Open { limit } else { LimitedBy::Recovery });
+        if self.repair.is_active() { self.next_copy(now, config, recorder) } else { None }
     }
 
     /// The next packet to leave, if window and pacer allow it.
@@ -76,7 +77,7 @@ impl Sender {
         choice: NextPacket,
         config: &TcpConfig,
         recorder: &mut impl Recorder,
-    ) -> Option<Departure> {
+    ) -> Result<Departure, LimitedBy> {
         let allowance = self.controller.allowance();
         let window = match self.state {
             State::Recovery { .. } if config.prr && self.controller.is_handed_over() => self.prr.window(),
@@ -91,12 +92,12 @@ impl Sender {
         let outstanding = self.in_flight;
         if !is_free && outstanding + bytes > window && !outstanding.is_zero() {
             self.limited_below = self.flights.end();
-            return None;
+            return Err(LimitedBy::Window);
         }
         let is_buffered = config.has_buffers() && !is_free && matches!(choice, NextPacket::New(_));
         if is_buffered && self.defers(now, window, config) {
             self.limited_below = self.flights.end();
-            return None;
+            return Err(LimitedBy::Window);
         }
         let pace = allowance.pace.or_else(|| self.transport_pace(allowance.window, config));
         if let Some(pace) = pace
@@ -105,7 +106,7 @@ impl Sender {
             && !self.take_from_pacer(now, bytes, pace, config)
         {
             self.limited_below = self.flights.end();
-            return None;
+            return Err(LimitedBy::Pacer);
         }
         self.probe_due = false;
         let is_new = matches!(choice, NextPacket::New(_));
@@ -124,7 +125,7 @@ impl Sender {
         if is_new || self.rto_at == Time::NEVER {
             self.rearm(now, false, config);
         }
-        Some(departure)
+        Ok(departure)
     }
 
     fn transport_pace(&self, window: Bytes, config: &TcpConfig) -> Option<Rate> {

@@ -41,6 +41,7 @@ impl Sender {
 
     /// RFC 6298 §5.4 to §5.7; everything in flight is taken for lost (RFC 6675 §5.1).
     fn on_timeout(&mut self, now: Time, config: &TcpConfig, recorder: &mut impl Recorder) {
+        self.limits.was_loss(now);
         let prior_in_flight = self.in_flight;
         for number in self.segments.base()..self.segments.end() {
             let segment = &mut self.segments[number];
@@ -70,6 +71,7 @@ impl Sender {
 
     /// Allows one probe on the next call of [`Self::next_departure`], regardless of the window.
     fn on_probe_timer(&mut self, now: Time, config: &TcpConfig) {
+        self.limits.was_loss(now);
         self.counts.probes += 1;
         self.probe_due = true;
         self.tail_probe_out = true;
