@@ -259,6 +259,7 @@ impl Account {
         let outcome = self.outcome(now, sender, is_client);
         self.report.last_at = now;
         self.report.tally = *sender.tally();
+        self.report.limited = *sender.limits().spans();
         self.report.first_answer = *sender.first_answer();
         self.report.min_rtt = sender.rtt().min;
         self.report.btl_bw = sender.fastest();

@@ -404,6 +404,13 @@ impl Driver {
         true
     }
 
+    /// The stack has nothing to send although the window is open.
+    pub fn on_app_limited(&mut self) {
+        let sent = self.sender.tally().sent;
+        let has_more = self.connection.expected().is_some_and(|announced| announced > sent);
+        self.sender.on_app_limited(has_more);
+    }
+
     /// The application has nothing to send: true if all announced data has left.
     #[must_use]
     pub fn is_all_sent(&self) -> bool {

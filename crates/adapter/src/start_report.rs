@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use headstart_startup::catalogue::Name;
 use headstart_startup::history::{Refusal, SharedRecord};
 use headstart_startup::prior::Hint;
-pub use headstart_startup::sending::{FirstAnswer, Tally};
+pub use headstart_startup::sending::{FirstAnswer, LimitedBy, Tally};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::gates::{self, Arm, NothingToGain};
@@ -114,6 +114,9 @@ pub struct StartReport {
     pub phases: Vec<(Span, &'static str)>,
     /// The counters.
     pub tally: Tally,
+    /// Time by what held back the next packet, from the first one to the last acknowledgement, in
+    /// the order of [`LimitedBy::ALL`].
+    pub limited: [Span; LimitedBy::ALL.len()],
     /// The minimum RTT.
     pub min_rtt: Span,
     /// The maximum delivery rate; `None` without a sample.
@@ -217,6 +220,10 @@ impl fmt::Display for StartReport {
         write!(f, " copy_bytes={} spurious={spurious}", copy_bytes.get())?;
         write!(f, " min_rtt_ms={:.3}", self.min_rtt.as_millis_f64())?;
         write!(f, " rate_kbit={}", self.btl_bw.unwrap_or(Rate::ZERO).as_bits_per_sec() / 1000)?;
+        for (limit, span) in LimitedBy::ALL.into_iter().zip(self.limited).filter(|(_, span)| !span.is_zero())
+        {
+            write!(f, " {}_ms={:.3}", limit.as_str(), span.as_millis_f64())?;
+        }
         write!(f, " migrated={} record={}", self.migrated, self.record_outcome.name())?;
         if let (Some(began_at), Some(took)) = (self.first_answer.began_at(), self.first_answer.took()) {
             let millis = began_at.as_nanos() / 1_000_000;

@@ -192,7 +192,7 @@ impl Adapter {
             *smoothed_before
         };
         if self.driver.sender.opens_batch(smoothed) && app_limited && self.driver.is_started() {
-            self.driver.sender.on_app_limited();
+            self.driver.on_app_limited();
         }
         self.newest_acked = self.newest_acked.max(Some(sent));
         if !self.driver.sender.on_delivered_unnumbered(sent, bytes, SLACK) {

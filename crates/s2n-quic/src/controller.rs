@@ -196,7 +196,7 @@ impl Adapter {
         let number = sender.on_sent(now, sender.ledger().end(), bytes).ordinal;
         self.app_limited = app_limited == Some(true);
         if self.app_limited {
-            sender.on_app_limited();
+            self.driver.on_app_limited();
         } else {
             sender.on_limited();
         }

@@ -145,7 +145,7 @@ impl Player {
             }
             match limit {
                 Some("limited") => self.sender.on_limited(),
-                Some("idle") => self.sender.on_app_limited(),
+                Some("idle") => self.sender.on_app_limited(false),
                 other => return Err(format!("found {other:?} after packets, expected `limited` or `idle`")),
             }
             return Ok(None);

@@ -99,6 +99,17 @@ pub struct Delivery {
     pub end: Bytes,
 }
 
+/// Data that has not left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    /// The window or the pacer may hold some back.
+    More,
+    /// The receiver's window does.
+    Withheld,
+    /// There is none.
+    Nothing,
+}
+
 /// The sender of one connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -125,6 +136,8 @@ pub struct Sender {
     first_flight: Bytes,
     first_flight_delivered: Bytes,
     first_answer: FirstAnswer,
+    limits: LimitClock,
+    rest: Rest,
     tally: Tally,
 }
 
@@ -150,6 +163,8 @@ impl Sender {
             first_flight: Bytes::ZERO,
             first_flight_delivered: Bytes::ZERO,
             first_answer: FirstAnswer::default(),
+            limits: LimitClock::default(),
+            rest: Rest::More,
             tally: Tally::default(),
         }
     }
@@ -183,6 +198,10 @@ impl Sender {
 
     /// A packet of the number given left. Numbers rise.
     pub fn on_sent(&mut self, now: Time, number: u64, bytes: Bytes) -> Departure {
+        if self.limits.since() != Some(now) {
+            self.was_held(now, LimitedBy::Application, self.ledger.in_flight());
+        }
+        self.rest = if bytes < self.packet { Rest::Nothing } else { Rest::More };
         self.first_answer.on_sent(now, self.ledger.in_flight(), self.rtt.smoothed);
         let stamp = self.rate.on_sent(now, self.ledger.in_flight());
         let is_retransmission = !self.retransmission_debt.is_zero();
@@ -209,11 +228,39 @@ impl Sender {
     /// The window or the pacer holds back data.
     pub const fn on_limited(&mut self) {
         self.limited_below = self.ledger.end();
+        self.rest = Rest::More;
     }
 
-    /// The application has nothing to send although the window is open.
-    pub fn on_app_limited(&mut self) {
+    /// The transport has nothing to send although the window is open. `has_more`: the application
+    /// announced more than was sent, so that the receiver's window holds it back.
+    pub fn on_app_limited(&mut self, has_more: bool) {
         self.rate.on_app_limited(self.ledger.in_flight());
+        self.rest = if has_more { Rest::Withheld } else { Rest::Nothing };
+    }
+
+    /// The wait that ends now: `all_sent` is the limit if all had left.
+    fn was_held(&mut self, now: Time, all_sent: LimitedBy, in_flight: Bytes) {
+        let waited = self.limits.since().map_or(Span::ZERO, |since| now.since(since));
+        let probe_timeout = self.rtt.smoothed + self.rtt.variation * 4;
+        let by = if self.recovering_since.is_some() {
+            LimitedBy::Recovery
+        } else if self.rest == Rest::Withheld {
+            LimitedBy::Receiver
+        } else if self.rest == Rest::Nothing {
+            // Data that is not acknowledged for so long was lost.
+            if in_flight.is_zero() || waited <= probe_timeout { all_sent } else { LimitedBy::Recovery }
+        } else if in_flight + self.packet > self.controller.allowance().window {
+            LimitedBy::Window
+        } else {
+            LimitedBy::Pacer
+        };
+        self.limits.charge(now, by);
+    }
+
+    /// Time by what held back the next packet, from the first one to the last acknowledgement.
+    #[must_use]
+    pub const fn limits(&self) -> &LimitClock {
+        &self.limits
     }
 
     /// The first packet of an acknowledgement: notes the transport's smoothed RTT before it. True
@@ -267,6 +314,7 @@ impl Sender {
         if delivered.bytes.is_zero() {
             return None;
         }
+        self.was_held(now, LimitedBy::Path, self.ledger.in_flight() + delivered.bytes);
         if self.tally.lost.is_zero() {
             let slow_start = sent_by_slow_start(self.packet, self.tally.delivered);
             self.tally.is_ahead |= self.tally.sent > slow_start;
@@ -329,6 +377,10 @@ impl Sender {
         let losses = core::mem::take(&mut self.losses);
         if losses.bytes.is_zero() && !is_persistent {
             return false;
+        }
+        if !self.batch.is_any {
+            // No acknowledgement has shown them, but a timer.
+            self.limits.charge(now, LimitedBy::Recovery);
         }
         let opens_episode = self.opens_episode(now, sent_at);
         let prior_in_flight = self.ledger.in_flight() + losses.bytes;

@@ -29,7 +29,7 @@ impl Adapter {
         if is_limited && self.driver.is_started() {
             // Nothing has left since the stack was application-limited, so the bytes in flight are
             // those of that time.
-            self.driver.sender.on_app_limited();
+            self.driver.on_app_limited();
         }
         if self.newest_acked.is_none_or(|(newest, _)| number > newest) {
             self.newest_acked = Some((number, sent));

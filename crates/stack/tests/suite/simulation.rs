@@ -15,6 +15,7 @@ use headstart_sim::{
 use headstart_stack::simulation::RunOptions;
 use headstart_stack::{Crypto, Simulation};
 use headstart_startup::history::{FixedHash, MemoryStore, Record, RecordUpdate, Store};
+use headstart_startup::sending::LimitedBy;
 use headstart_startup::{base, catalogue};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 
@@ -166,6 +167,37 @@ fn an_empty_path_matches_the_tcp_model() {
         assert!((ms(quic) / ms(tcp) - 1.0).abs() < 0.06, "{scheme}: {} and {} ms", ms(quic), ms(tcp));
         assert_eq!(quic.read, Bytes::new(bytes));
         assert!(quic.min_rtt >= RTT && quic.min_rtt < RTT + Span::from_millis(2), "{:?}", quic.min_rtt);
+    }
+}
+
+/// The stack paces what the model sends at once: window and pacer count together.
+#[test]
+fn flows_wait_for_the_same_in_both_models() {
+    for (scheme, bytes, window) in
+        [("iw10", 300_000, 4_000_000), ("jump-start", 100_000, 4_000_000), ("iw32", 1_000_000, 65_536)]
+    {
+        let scenario = || {
+            let mut scenario = scenario(scheme, alone(bytes), None, 60_000);
+            scenario.groups[0].tcp.receive_window = Bytes::new(window);
+            scenario
+        };
+        let quic = Simulation::new(scenario(), &options(scheme, Crypto::Null, 1), Tape::default());
+        let quic = quic.expect("can be set up").run().recorder.reports[0];
+        let tcp = headstart_sim::Simulation::new(scenario(), Tape::default()).run().recorder.reports[0];
+        let shares = |report: &FlowReport| {
+            let all = report.completion_time().expect("complete");
+            let sum = report.limited.iter().fold(Span::ZERO, |sum, span| sum + *span);
+            assert_eq!(sum, all, "{scheme}: {report:?}");
+            let share = |by: LimitedBy| 100.0 * report.limited[by as usize].as_secs_f64() / all.as_secs_f64();
+            let sent = share(LimitedBy::Window) + share(LimitedBy::Pacer);
+            [share(LimitedBy::Handshake), sent, share(LimitedBy::Receiver), share(LimitedBy::Path)]
+        };
+        let both = [shares(&quic), shares(&tcp)];
+        println!("{scheme}, {bytes} bytes: QUIC {:.1?}, TCP {:.1?} per cent", both[0], both[1]);
+        for (quic, tcp) in both[0].iter().zip(both[1]) {
+            assert!((quic - tcp).abs() < 4.0, "{scheme}: {both:.1?}");
+        }
+        assert_eq!(both[0][2] > 50.0, window < 100_000, "{scheme}: {both:.1?}");
     }
 }
 

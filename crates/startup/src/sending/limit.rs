@@ -2,7 +2,7 @@
 
 use headstart_units::{Span, Time};
 
-/// What held back the next packet of a transfer, or its last byte.
+/// The reason for which the next packet of a transfer, or its last byte, was held back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LimitedBy {
     /// The connection was not established at the sender.
@@ -70,7 +70,7 @@ impl LimitClock {
     /// From now on this is the limit.
     #[inline]
     pub fn switch(&mut self, now: Time, limit: LimitedBy) {
-        if limit != self.limit && !self.is_stopped {
+        if limit != self.limit && !self.is_stopped && self.since.is_some() {
             self.charge(now, self.limit);
             self.limit = limit;
         }
@@ -78,7 +78,7 @@ impl LimitClock {
 
     /// A timer ended the present wait: it was for a loss to be found.
     pub fn was_loss(&mut self, now: Time) {
-        if !self.is_stopped {
+        if !self.is_stopped && self.since.is_some() {
             self.charge(now, LimitedBy::Recovery);
         }
     }
@@ -104,11 +104,18 @@ impl LimitClock {
         &self.spans
     }
 
-    fn charge(&mut self, now: Time, limit: LimitedBy) {
-        if let Some(since) = &mut self.since {
-            self.spans[limit as usize] += now.since(*since);
-            *since = now;
+    /// The time since the latest change was under this limit. For senders to which that is known
+    /// only afterwards; the first call begins.
+    pub fn charge(&mut self, now: Time, limit: LimitedBy) {
+        if let Some(since) = self.since.replace(now) {
+            self.spans[limit as usize] += now.since(since);
         }
+    }
+
+    /// The latest change; `None` before the first.
+    #[must_use]
+    pub const fn since(&self) -> Option<Time> {
+        self.since
     }
 }
 
@@ -120,6 +127,7 @@ mod tests {
     fn the_time_under_all_limits_is_that_of_the_transfer() {
         let at = Time::from_millis;
         let mut clock = LimitClock::default();
+        // Before the beginning nothing counts.
         clock.switch(at(3), LimitedBy::Window);
         clock.begin(at(100), Span::from_millis(50));
         clock.switch(at(110), LimitedBy::Pacer);
@@ -131,11 +139,11 @@ mod tests {
         clock.switch(at(240), LimitedBy::Path);
         clock.stop(at(250));
         let of = |clock: &LimitClock| clock.spans().map(|span| span.as_nanos() / 1_000_000);
-        assert_eq!(of(&clock), [50, 10, 20, 0, 0, 89, 1]);
+        assert_eq!(of(&clock), [50, 0, 20, 0, 10, 89, 1]);
         clock.resume(at(320));
         clock.switch(at(320), LimitedBy::Receiver);
         clock.stop(at(325));
-        assert_eq!(of(&clock), [50, 10, 20, 5, 100, 89, 1]);
+        assert_eq!(of(&clock), [50, 0, 20, 5, 110, 89, 1]);
         assert_eq!(of(&clock).iter().sum::<u64>(), 325 - 100 + 50);
     }
 }
