@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::gates::{self, Arm, NothingToGain};
 use crate::sequential::Moments;
-use crate::start_report::{RecordOutcome, Source, StartReport};
+use crate::start_report::{LimitedBy, RecordOutcome, Source, StartReport};
 use headstart_host::{Exposition, locked};
 use headstart_startup::history::Refusal;
 
@@ -54,6 +54,8 @@ struct OfArm {
     connections: AtomicU64,
     sources: [AtomicU64; Source::ALL.len()],
     rounds_saved: AtomicI64,
+    /// Nanoseconds by what held back the next packet.
+    limited: [AtomicU64; LimitedBy::ALL.len()],
     sent: AtomicU64,
     lost: AtomicU64,
     first_flight: AtomicU64,
@@ -111,6 +113,9 @@ impl Metrics {
             add(&arm.sources[at], 1);
         }
         arm.rounds_saved.fetch_add(report.rounds_saved().into(), Ordering::Relaxed);
+        for (sum, span) in arm.limited.iter().zip(report.limited) {
+            add(sum, span.as_nanos());
+        }
         add(&arm.sent, tally.sent_with_copies().get());
         add(&arm.lost, tally.lost.get());
         add(&arm.first_flight, tally.first_flight.get());
@@ -190,6 +195,14 @@ impl Metrics {
         for (arm, of) in arms() {
             let saved = of.rounds_saved.load(Ordering::Relaxed);
             out.sample(&[("scheme", scheme), ("arm", arm.name())], saved);
+        }
+        let help = "Time of connections by what held back the next packet, up to the last acknowledgement.";
+        out.family("limited_seconds_total", "counter", help);
+        for (arm, of) in arms() {
+            for (limit, sum) in LimitedBy::ALL.into_iter().zip(&of.limited).skip(1) {
+                let labels = [("scheme", scheme), ("arm", arm.name()), ("limit", limit.as_str())];
+                out.sample(&labels, value(sum) as f64 / 1e9);
+            }
         }
         let help = "Records not used, by the gate that they did not pass.";
         out.family("records_refused_total", "counter", help);
@@ -273,6 +286,7 @@ mod tests {
             source: Source::History,
             packet: Bytes::new(1200),
             tally,
+            limited: [Span::from_millis(500); LimitedBy::ALL.len()],
             first_answer: FirstAnswer::of(Time::ZERO, Span::from_millis(3), Bytes::new(50_000)),
             ..StartReport::default()
         };
@@ -290,6 +304,7 @@ mod tests {
             "headstart_connections_total{scheme=\"wise-start\",arm=\"control\"} 1",
             "headstart_starts_total{scheme=\"wise-start\",arm=\"treatment\",source=\"history\"} 1",
             "headstart_rounds_saved{scheme=\"wise-start\",arm=\"treatment\"} 3",
+            "headstart_limited_seconds_total{scheme=\"wise-start\",arm=\"control\",limit=\"path\"} 0.5",
             "headstart_records_refused_total{reason=\"in-use\"} 1",
             "headstart_nothing_to_gain_total{reason=\"short-path\"} 1",
             "headstart_answer_seconds_bucket{scheme=\"wise-start\",arm=\"control\",size=\"100kB\",le=\"0.002\"} 0",

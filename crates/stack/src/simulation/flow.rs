@@ -132,7 +132,7 @@ impl Flow {
         let is_read = self.request_side.is_idle();
         let mut limited = report.limited;
         if has_tally && let (Some(established), Some(completed)) = (self.established_at, self.completed_at) {
-            // The sender's account ends with the last acknowledgement, the flow half a round before.
+            // The sender's account ends with the last acknowledgement, half a round too late.
             limited[LimitedBy::Handshake as usize] = established.since(self.opened_at);
             limited[LimitedBy::Path as usize] = Span::ZERO;
             let others = limited.iter().fold(Span::ZERO, |sum, span| sum + *span);
