@@ -43,6 +43,7 @@ async fn rollout(remembered: Rate, is_guarded: bool) -> (Vec<StartReport>, Optio
         choice_rollout: Arc::default(),
         hints: Policy::default(),
         gates: Gates::default(),
+        token_keys: None,
         qlog: None,
     };
     let (endpoint, starts) = open::open(plan, SocketAddr::from(([127, 0, 0, 1], 0))).expect("a server");

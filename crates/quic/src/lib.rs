@@ -61,6 +61,7 @@
 //! | [`adapter`] | the stack's congestion controller, from a scheme and a base controller |
 //! | [`session`] | the TLS session that carries hints and observes outgoing packets |
 //! | [`hint`] | the transport parameter: format, quantisation |
+//! | [`token`] | records that clients carry, sealed in address validation tokens |
 //! | [`copies`] | proactive retransmission of whole datagrams |
 //! | [`journal`] | a sender's events in order: for simulations |
 //! | [`runtime`] | timers precise enough for packets less than a millisecond apart |
@@ -101,6 +102,7 @@ pub mod runtime;
 pub mod server;
 pub mod session;
 mod shared;
+pub mod token;
 mod unvalidated;
 
 pub use headstart_adapter::{epoch, gates, guard, limits, metrics, sequential, start_report, store};

@@ -43,6 +43,7 @@ use crate::pending_connection::PendingConnection;
 use crate::session::{CustomCrypto, ServerTls, SessionFactory, tls};
 use crate::shared::{Rules, Shared};
 use crate::store::client_key;
+use crate::token::{TokenKeys, Tokens};
 
 /// Errors of an endpoint's set-up.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -67,6 +68,7 @@ pub struct ServerSetup {
     base: noq::ServerConfig,
     crypto: Crypto,
     announce: Option<Hint>,
+    tokens: Option<TokenKeys>,
     rules: Arc<Rules>,
     draws: Arc<Draws>,
     #[cfg(feature = "qlog")]
@@ -210,6 +212,7 @@ impl ServerSetup {
             base,
             crypto,
             announce: None,
+            tokens: None,
             rules: Arc::new(Rules::new(Side::Server, choice)),
             draws: Arc::default(),
             #[cfg(feature = "qlog")]
@@ -219,6 +222,23 @@ impl ServerSetup {
 
     common_setters!();
 
+    /// Clients carry the record of their path in address validation tokens
+    /// ([`token`](crate::token)). Records that they show go into the store, which is set before:
+    /// without one nothing changes. The endpoint needs [`Self::stack_config`].
+    #[must_use]
+    pub fn tokens(mut self, keys: TokenKeys) -> Self {
+        if let Some(tokens) = self.tokens_of(&keys, None) {
+            self.base.token_key(tokens);
+            self.tokens = Some(keys);
+        }
+        self
+    }
+
+    fn tokens_of(&self, keys: &TokenKeys, peer: Option<IpAddr>) -> Option<Arc<Tokens>> {
+        let store = Arc::clone(self.rules.common.store.as_ref()?);
+        Some(Arc::new(Tokens { keys: keys.clone(), store, peer }))
+    }
+
     /// Sets another scheme. Clones with different schemes share history and counters.
     #[must_use]
     pub fn scheme(mut self, choice: Choice) -> Self {
@@ -226,7 +246,8 @@ impl ServerSetup {
         self
     }
 
-    /// The stack's configuration, unchanged: for [`noq::Endpoint::new`].
+    /// The stack's configuration, of which at most the token key was changed: for
+    /// [`noq::Endpoint::new`].
     #[must_use]
     pub fn stack_config(&self) -> &noq::ServerConfig {
         &self.base
@@ -272,6 +293,9 @@ impl ServerSetup {
             transport.qlog_factory(factory);
         }
         config.transport = Arc::new(transport);
+        if let Some(tokens) = self.tokens.as_ref().and_then(|keys| self.tokens_of(keys, Some(key))) {
+            config.token_key(tokens);
+        }
         config.crypto = match &self.crypto {
             Crypto::Tls(tls) => Arc::new(tls::ServerConfig {
                 tls: tls.clone(),

@@ -7,6 +7,7 @@ use headstart_net::{Limit, LinkPlan, PathPlan};
 use headstart_quic::gates::Arm;
 use headstart_quic::start_report::{RecordOutcome, Source};
 use headstart_quic::store::Sharded;
+use headstart_quic::token::TokenKeys;
 use headstart_quic::{Access, Choice, ClientSetup, Hint, Metrics, Policy, Rollout, ServerSetup, Store};
 use headstart_stack::null::{NoSecret, NullSessions};
 use headstart_stack::{ConnectionOutcome, ConnectionSet, Transfer};
@@ -354,4 +355,38 @@ fn a_client_that_always_overstates_loses_its_credit_and_others_do_not() {
     assert_eq!(connections[honest].report.granted, rounded, "rounded down, not cut");
     assert_eq!(rounded, Some(Rate::from_mbit_per_sec(25)));
     assert_eq!(connections[honest].report.source, Source::Hint);
+}
+
+/// Two servers of an anycast address without a common store: a client's token carries its record.
+#[test]
+fn the_third_visit_starts_fast_at_another_server_of_the_fleet() {
+    let fleet = |secret: u8| {
+        let keys = TokenKeys::new(&[[secret; 32]]).expect("one").with_clock(|| Time::from_millis(20_000));
+        server("headstart").history(Arc::new(Sharded::new(100))).tokens(keys)
+    };
+    let visits = |last: &ServerSetup, first: &ServerSetup| {
+        let mut connections = path(RTT);
+        let client = client();
+        for (at, setup) in [(0, first), (5_000, first), (10_000, first), (15_000, last)] {
+            let transfer = Transfer::download(Time::from_millis(at), Bytes::new(100_000));
+            connections.add(HOME, transfer, client.clone(), setup);
+        }
+        let outcomes = connections.run(Time::from_millis(1_000_000));
+        for outcome in &outcomes {
+            println!("{:.1} ms {}", outcome.completion().as_millis_f64(), outcome.report);
+        }
+        outcomes
+    };
+    let same = {
+        let server = fleet(1);
+        visits(&server, &server)
+    };
+    let other = visits(&fleet(1), &fleet(1));
+    let stranger = visits(&fleet(2), &fleet(1));
+    let [same, other, stranger] =
+        [&same, &other, &stranger].map(|outcomes| outcomes[3].completion().as_millis_f64());
+    let bound = (RTT * 2 + Bytes::new(100_000) / RATE).as_millis_f64();
+    println!("same {same:.1} ms, other {other:.1} ms, stranger {stranger:.1} ms, bound {bound:.1} ms");
+    assert!((other / same - 1.0).abs() < 0.03, "{other} and {same} ms");
+    assert!(stranger > 1.03 * same, "without the key there is no record: {stranger} and {same} ms");
 }

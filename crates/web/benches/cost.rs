@@ -107,6 +107,7 @@ fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken,
                         hints: Policy::default(),
                         // The RTT of loopback is below the lowest one for a fast start.
                         gates: Gates { shortest_rtt: Span::ZERO, ..Gates::default() },
+                        token_keys: None,
                         qlog: None,
                     };
                     let (endpoint, starts) = open::open(plan, any).expect("an endpoint");

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use headstart_quic::server::SetupError;
+use headstart_quic::token::TokenKeys;
 use headstart_quic::{Choice, Gates, Guard, Policy, PreciseRuntime, Rollout, ServerSetup, Sharded, Store};
 use noq::Endpoint;
 use noq::crypto::rustls::QuicServerConfig;
@@ -37,6 +38,8 @@ pub struct ServerSettings<'a> {
     pub gates: Gates,
     /// Caps on hints.
     pub hints: Policy,
+    /// Keys of the tokens in which clients carry their records; `None`: tokens carry none.
+    pub token_keys: Option<TokenKeys>,
     /// Folder for qlogs.
     pub qlog: Option<PathBuf>,
 }
@@ -132,14 +135,18 @@ pub fn open_on(
     if let Some(guard) = &plan.guard {
         usual = usual.guard(Arc::clone(guard));
     }
+    if let Some(keys) = plan.token_keys {
+        usual = usual.tokens(keys);
+    }
     let others = plan.others.iter().filter(|choice| choice.name() != plan.scheme.name()).map(|choice| {
         setup(*choice, Arc::new(Sharded::new(PEERS)) as Arc<dyn Store>, Arc::clone(&plan.choice_rollout))
     });
     let others: Vec<ServerSetup> = others.collect::<Result<_, _>>()?;
 
     let address = socket.local_addr().unwrap_or(UNKNOWN);
-    let endpoint = Endpoint::new(server::endpoint_config(), Some(base.clone()), socket, runtime)
-        .map_err(|source| OpenError::Socket { address, source })?;
+    let endpoint =
+        Endpoint::new(server::endpoint_config(), Some(usual.stack_config().clone()), socket, runtime)
+            .map_err(|source| OpenError::Socket { address, source })?;
     Ok((endpoint, FastStartAdmission::new(usual).with_choices(others)))
 }
 

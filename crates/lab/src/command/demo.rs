@@ -135,6 +135,7 @@ impl Testbed {
             choice_rollout: Arc::new(Rollout::default()),
             hints: Policy::default(),
             gates: Gates::default(),
+            token_keys: None,
             qlog: None,
         };
         let (endpoint, starts) = open::open(plan, SocketAddr::from(([127, 0, 0, 1], 0)))?;

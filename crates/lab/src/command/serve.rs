@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use headstart_quic::guard::Bounds;
+use headstart_quic::token::TokenKeys;
 use headstart_quic::{Choice, Gates, Guard, Policy, Rollout, Sharded, Store};
 use headstart_startup::parameters::split_list;
 #[cfg(feature = "fleet")]
@@ -132,6 +133,10 @@ pub struct OperationOptions {
     /// While this file exists, every new connection runs slow start
     #[arg(long, value_name = "FILE")]
     pub kill_switch: Option<PathBuf>,
+    /// Let clients carry the record of their path to any server with these keys: 64 hexadecimal
+    /// digits in a line, of which the first seals and all open (docs/fleet.md)
+    #[arg(long, value_name = "FILE")]
+    pub token_keys: Option<PathBuf>,
     /// Counters for Prometheus at http://ADDRESS:PORT/metrics
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub metrics: Option<SocketAddr>,
@@ -224,7 +229,7 @@ fn raise_open_files() {
 async fn run(args: ServeArgs) -> Result<()> {
     log_connections(args.operation.quiet);
     let connections = ConnectionCounters::default();
-    let CheckedOptions { site, identity, history, history_counters, access_log, percent } =
+    let CheckedOptions { site, identity, history, history_counters, access_log, token_keys, percent } =
         checked(&args, &connections).or_refuse()?;
     let (rollout, choice_rollout) = (Arc::new(Rollout::new(percent)), Arc::new(Rollout::default()));
 
@@ -245,6 +250,7 @@ async fn run(args: ServeArgs) -> Result<()> {
         choice_rollout: Arc::clone(&choice_rollout),
         hints,
         gates: Gates { shortest_rtt: args.operation.shortest_rtt, ..Gates::default() },
+        token_keys,
         qlog: args.operation.qlog.clone(),
     };
     let (listener, endpoint, starts) = sockets::listen(&args, &plan).await?;
@@ -330,6 +336,7 @@ struct CheckedOptions {
     history: Arc<dyn Store>,
     history_counters: RenderHistory,
     access_log: Option<AccessLog>,
+    token_keys: Option<TokenKeys>,
     percent: f64,
 }
 
@@ -374,8 +381,15 @@ fn checked(args: &ServeArgs, connections: &ConnectionCounters) -> Result<Checked
         history,
         history_counters,
         access_log: open_access_log(&args.operation)?,
+        token_keys: args.operation.token_keys.as_deref().map(read_token_keys).transpose()?,
         percent,
     })
+}
+
+fn read_token_keys(file: &Path) -> Result<TokenKeys> {
+    let name = || format!("--token-keys {}", file.display());
+    let text = std::fs::read_to_string(file).with_context(name)?;
+    text.parse().map_err(anyhow::Error::msg).with_context(name)
 }
 
 /// Signals that end a server. If no handler can be set, the signal itself ends the process.

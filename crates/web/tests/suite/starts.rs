@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{Running, until};
+use headstart_quic::token::TokenKeys;
 use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, StartReport};
 use headstart_units::Span;
 use headstart_web::client::{self, KeptConnection};
@@ -26,6 +27,15 @@ pub fn start(usual: &str, rollout: Rollout) -> (Running, Reports) {
 
 /// An endpoint with another certificate.
 pub fn start_as(usual: &str, rollout: Rollout, identity: &Identity) -> (Running, Reports) {
+    start_with(usual, rollout, identity, None)
+}
+
+fn start_with(
+    usual: &str,
+    rollout: Rollout,
+    identity: &Identity,
+    token_keys: Option<TokenKeys>,
+) -> (Running, Reports) {
     let keys = tempfile::tempdir().expect("a folder for keys");
     let identity = identity.current().expect("a key");
     let plan = ServerSettings {
@@ -39,6 +49,7 @@ pub fn start_as(usual: &str, rollout: Rollout, identity: &Identity) -> (Running,
         hints: Policy::default(),
         // The RTT of loopback is below the lowest one for a fast start.
         gates: Gates { shortest_rtt: Span::ZERO, ..Gates::default() },
+        token_keys,
         qlog: None,
     };
     let (endpoint, starts) = open::open(plan, SocketAddr::from(([127, 0, 0, 1], 0))).expect("an endpoint");
@@ -65,6 +76,33 @@ async fn last(reports: &Reports, count: usize) -> StartReport {
     let told = || reports.lock().expect("not poisoned").get(count - 1).cloned();
     until(&format!("what the server says of connection {count}"), || told().is_some()).await;
     told().expect("it was there")
+}
+
+/// Servers with one certificate and separate histories, as of an anycast address.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_carries_its_record_to_another_server_that_has_the_key() {
+    for (secret, is_known) in [(1, true), (2, false)] {
+        let keys = tempfile::tempdir().expect("a folder for keys");
+        let identity = Identity::load_or_create(keys.path(), &[]).expect("a certificate");
+        let tokens = |secret: u8| TokenKeys::new(&[[secret; 32]]);
+        let (here, at_first) = start_with("wise-start", Rollout::default(), &identity, tokens(1));
+        let (there, at_last) = start_with("wise-start", Rollout::default(), &identity, tokens(secret));
+        let here = Running { keys, ..here };
+        let client = here.client(None, false);
+        for visit in 1..=2 {
+            here.fetch_as(client.clone(), &["/bytes/2000000"]).await;
+            last(&at_first, visit).await;
+        }
+        there.fetch_as(client, &["/bytes/2000000"]).await;
+        let known = last(&at_last, 1).await.known;
+        assert_eq!(known.is_some(), is_known, "{known:?}");
+        // A token has whole microseconds, and the second visit's record.
+        let of_token = |report: &StartReport| report.known.map(|known| known.record.btl_bw);
+        let second = last(&at_first, 2).await;
+        assert_eq!(known.map(|it| it.record.btl_bw), of_token(&second).filter(|_| is_known));
+        here.stop().await;
+        there.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
