@@ -30,10 +30,10 @@
 //! # Trust
 //!
 //! A token says only what a server with the key has measured. The record counts for the address in
-//! it, whoever sends it, and only if it is newer than that of the server's own store, at most
-//! [`LIFETIME`] old and not of the future. What follows is the judgement that every record meets
-//! ([`gates`](crate::gates)). A client may keep a good record by not showing a newer token: it gets
-//! a flight that its path had room for within that lifetime, and loses it to the next loss.
+//! it, whoever sends it. It must be newer than that of the server's own store, at most [`LIFETIME`]
+//! old, and not of the future. Then the gates judge it as every record ([`gates`](crate::gates)). A
+//! client may keep a good record, if it never shows a newer token. Its path had room for that
+//! flight within the lifetime, and the next loss lowers the credit.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
