@@ -48,6 +48,7 @@ __all__ = [
     "Table",
     "Timeout",
     "__version__",
+    "assess",
     "capacity",
     "check",
     "race",
@@ -316,3 +317,28 @@ def reproduce(paper: str | None = None, *, progress: bool | Progress = False, **
     options = _listed(options)
     with reported(progress) as report:
         return _called("reproduce", [*([paper] if paper else []), *_words(options)], report, [])
+
+
+def assess(
+    schemes: str | type[Scheme] | Sequence[str | type[Scheme]],
+    *,
+    progress: bool | Progress = False,
+    **options: Any,
+) -> Results:
+    """Judges schemes by the criteria of RFC 9743, as `headstart assess`.
+
+    The table `assessment` has a row for each criterion and scheme, with the result and the number
+    found. A result is "shown", "not shown", "in words" or "does not apply". It is "not shown: wide"
+    where the 95 % interval reaches over the bound. `quick=True` is a cut-down run, which takes less
+    than two minutes of processor time; a class of Python takes longer.
+
+    >>> headstart.assess(["headstart", Mine], quick=True, figure=["load"])
+    """
+    several = [schemes] if isinstance(schemes, (str, type)) else list(schemes)
+    names = [scheme.name if _is_scheme(scheme) else scheme for scheme in several]
+    if not names or any(not isinstance(name, str) or name.startswith("-") for name in names):
+        raise ValueError(f"schemes: found {schemes!r}, expected names of schemes or classes")
+    options = _listed(options)
+    with reported(progress) as report:
+        words = [",".join(str(name) for name in names), *_words(options)]
+        return _called("assess", words, report, _classes(several, *options.values()))

@@ -295,8 +295,9 @@ fn run(
         "sweep" => call::sweep,
         "trace" => |options, _, _| call::trace(options),
         "reproduce" => |options, folder, _| call::reproduce(options, folder),
+        "assess" => |options, folder, _| call::assess(options, folder),
         other => {
-            let error = format!("found `{other}`, expected race, sweep, trace or reproduce");
+            let error = format!("found `{other}`, expected race, sweep, trace, reproduce or assess");
             return Err(PyValueError::new_err(error));
         }
     };

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "network")]
 mod ab;
+mod assess;
 pub mod call;
 #[cfg(feature = "network")]
 mod demo;
@@ -47,6 +48,7 @@ use crate::errors::{Refuse as _, exit_code, one_line};
 use crate::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
 #[cfg(feature = "network")]
 use ab::AbArgs;
+use assess::AssessArgs;
 #[cfg(feature = "network")]
 use demo::DemoArgs;
 #[cfg(feature = "network")]
@@ -119,6 +121,12 @@ enum Command {
     /// An interrupted run goes on where it stopped.
     #[command(after_long_help = examples::REPRODUCE)]
     Reproduce(ReproduceArgs),
+    /// Judge schemes by the IETF's criteria for congestion control
+    ///
+    /// Each criterion of RFC 9743 and RFC 5166 is a plan with a bound that was fixed before: shown,
+    /// not shown, or does not apply. Prints a table and writes assessment.md and assessment.csv.
+    #[command(after_long_help = examples::ASSESS)]
+    Assess(AssessArgs),
     /// Estimates of this machine's downlink
     ///
     /// Queries every estimator: a value that you give, the largest rate seen on this network, the
@@ -310,6 +318,7 @@ pub fn main() -> ExitCode {
         #[cfg(not(feature = "explore"))]
         Command::Explore(args) => args.refuse(),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Assess(args) => assess::run(&args),
         #[cfg(feature = "network")]
         Command::Downlink(args) => downlink::run(&args),
         #[cfg(feature = "network")]
@@ -399,6 +408,7 @@ mod tests {
             ("trace", examples::TRACE),
             ("explore", examples::EXPLORE),
             ("reproduce", examples::REPRODUCE),
+            ("assess", examples::ASSESS),
             ("downlink", examples::DOWNLINK),
             ("history", examples::HISTORY),
             ("ab", examples::AB),

@@ -61,6 +61,7 @@ const ROWS: &[Row] = &[
     ("background", "background_flows", "long flows from the beginning to the end", |it| Value::Count(u64::from(it.workload.background))),
     ("long-share", "long_share", "share of the load that arriving long flows bring", |it| share(it.workload.long_share)),
     ("long-scheme", "long_scheme", "what long flows run", |it| text(it.workload.long_scheme.0.name)),
+    ("media", "media_bits_per_s", "rate of a real-time flow beside; 0 without one", |it| Value::Count(it.workload.media.map_or(0, |rate| rate.as_bits_per_sec()))),
     ("attack", "attack", "requests for rates without connections; `none` without such", |it| word(it.workload.attack)),
     ("attack-requests", "attack_requests", "such requests in a second", |it| Value::Count(u64::from(it.workload.attack_requests))),
     ("peers", "peers", "different peers", |it| Value::Count(u64::from(it.workload.peers))),

@@ -56,6 +56,9 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["race", "--up-rate", "0 Mbit/s"],         &["--up-rate", "0", "expected"]),
     (&["race", "--rtt", "60"],                   &["--rtt", "60", "ms"]),
     (&["race", "--rtt", "100s"],                 &["--rtt", "100 s", "expected"]),
+    (&["assess", "nonsense"],                    &["nonsense", "expected"]),
+    (&["assess", "iw10", "--figure", "x"],       &["--figure", "found `x`", "expected one of load"]),
+    (&["race", "--trace", "example:x"],          &["--trace", "found the example `x`", "leo"]),
     (&["race", "--seed", "-1"],                  &["--seed", "-1"]),
     (&["race", "--history", "many"],             &["--history", "found `many`, expected a whole number from 0"]),
     (&["race", "--repeats", "0"],                &["--repeats", "found `0`, expected a whole number from 1 to 10000"]),
@@ -510,4 +513,48 @@ fn a_reader_of_notes_that_has_gone_ends_no_run() {
         .expect("headstart starts");
     assert_eq!(output.status.code(), Some(0));
     assert!(String::from_utf8_lossy(&output.stdout).contains("iw10 takes"), "the table is printed");
+}
+
+/// Windows of a thousand segments must fail where others pay for them. Slow start from ten is the
+/// standard, and its results are those on the page.
+#[test]
+fn an_assessment_finds_a_start_that_harms_others_and_says_what_the_page_says() {
+    let folder = folder("assess");
+    let wrong = "slow-start(initial-window=1000)";
+    let arguments =
+        ["assess", &format!("{wrong},iw10"), "--quick", "--figure", "load,bufferbloat,changed-path"];
+    let output = headstart(&folder, &arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = fs::read_to_string(folder.join("headstart-assess/assessment.csv")).expect("written");
+    let rows: Vec<Vec<String>> = text.lines().skip(1).map(csv).collect();
+    let result = |criterion: &str, scheme: &str| -> &str {
+        let row = rows.iter().find(|row| row[0].starts_with(criterion) && row[4] == scheme);
+        row.map_or("no such row", |row| row[5].as_str())
+    };
+    for criterion in ["Others of the standard kind: their mean time", "Harm as loss", "Bufferbloat"] {
+        assert_eq!(result(criterion, wrong), "not shown", "{criterion}");
+        assert_eq!(result(criterion, "iw10"), "shown", "{criterion}");
+    }
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/assessment.md"));
+    let page = page.expect("the page");
+    for row in rows.iter().filter(|row| row[4] == "iw10") {
+        let shown = format!("| {}: {} |", row[5], row[6]);
+        let line = page.lines().find(|line| line.starts_with(&format!("| {} |", row[0])));
+        let line = line.unwrap_or_else(|| panic!("no line of {}", row[0]));
+        assert!(line.contains(&shown), "{shown} is not in {line}");
+    }
+}
+
+/// The fields of a line, without their quotes.
+fn csv(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut is_quoted = false;
+    for letter in line.chars() {
+        match letter {
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => fields.push(String::new()),
+            other => fields.last_mut().expect("one at least").push(other),
+        }
+    }
+    fields
 }

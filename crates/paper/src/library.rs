@@ -1,9 +1,12 @@
 //! The experiments that are built into the program (no checkout is needed) and those of a folder.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use headstart_startup::catalogue::Needs;
+use serde::Deserialize;
 
 use super::claim::{self, Claim};
 use super::draw::{self, Drawing};
@@ -184,6 +187,94 @@ pub fn open(folder: &Path) -> Result<PaperFiles> {
     })
 }
 
+/// The criteria by which congestion control is judged, as experiments on one scheme.
+#[derive(Clone, Debug)]
+pub struct Assessment {
+    /// Its plans, as a paper's.
+    pub files: PaperFiles,
+    /// The criteria that no run can show.
+    pub statements: Vec<Statement>,
+}
+
+/// A criterion that the scheme's author answers in words.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Statement {
+    /// The criterion.
+    pub says: String,
+    /// Its place in a standard, with the force that it has there.
+    pub source: String,
+    /// The schemes that it is for.
+    pub applies: Applies,
+    /// Where the answer is, by scheme.
+    #[serde(default)]
+    pub words: BTreeMap<String, String>,
+}
+
+/// Schemes that a criterion is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Applies {
+    /// All.
+    Always,
+    /// Those that draw on a history, a hint or routers.
+    Informed,
+    /// Those with signals of routers.
+    Routers,
+}
+
+impl Applies {
+    /// True for a scheme with these needs.
+    #[must_use]
+    pub fn is_for(self, needs: Needs) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Informed => matches!(needs, Needs::History | Needs::Hint | Needs::Routers),
+            Self::Routers => needs == Needs::Routers,
+        }
+    }
+}
+
+/// The scheme under assessment, in the plans.
+pub const ASSESSED: &str = "Assessed";
+
+/// Reads the assessment, which is one file: each `[[plan]]` is a `plan.toml` with its claims and
+/// notes, all else but `[[statement]]` is a `paper.toml`.
+///
+/// # Errors
+/// If a part of the file is not one of these.
+pub fn assessment() -> Result<Assessment> {
+    let mut paper: toml::Table = include_str!("../../../experiments/assessment.toml").parse()?;
+    let array = |table: &mut toml::Table, key: &str| -> Result<Vec<toml::Table>> {
+        let array = table.remove(key).unwrap_or(toml::Value::Array(vec![]));
+        array.try_into().with_context(|| format!("{key}: expected tables"))
+    };
+    let mut figures = vec![];
+    for mut plan in array(&mut paper, "plan")? {
+        let mut text = |key: &str| -> Result<String> {
+            let text = plan.remove(key).unwrap_or_else(|| String::new().into());
+            Ok(text.as_str().with_context(|| format!("{key}: expected a text"))?.to_owned())
+        };
+        let (name, notes) = (text("name")?, text("notes")?);
+        let claims = toml::Table::from_iter([("claim".to_owned(), array(&mut plan, "claim")?.into())]);
+        figures.push(FigureFiles {
+            name: name.into(),
+            plan: toml::to_string(&plan)?.into(),
+            claims: toml::to_string(&claims)?.into(),
+            notes: notes.into(),
+        });
+    }
+    let statements = array(&mut paper, "statement")?.into_iter();
+    let statements = statements.map(|one| toml::Value::Table(one).try_into()).collect::<Result<_, _>>()?;
+    let files = PaperFiles {
+        name: "assessment".into(),
+        folder: "experiments/assessment.toml".into(),
+        paper: toml::to_string(&paper)?.into(),
+        figures: figures.into(),
+    };
+    Ok(Assessment { files, statements })
+}
+
 /// One figure, read and checked.
 #[derive(Clone, Debug)]
 pub struct Experiment {
@@ -284,6 +375,27 @@ mod tests {
                     assert!(!experiment.notes.trim().is_empty(), "{} has no notes", experiment.name);
                     experiment.plan.setups(headstart_carriers::ALL).expect(&experiment.name);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn every_plan_of_the_assessment_is_read_in_full_and_quick() {
+        let Assessment { files, statements } = assessment().expect("the file");
+        assert!(files.figures.len() > 10 && statements.len() > 5);
+        for name in statements.iter().flat_map(|one| one.words.keys()) {
+            assert!(headstart_startup::catalogue::find(name).is_ok(), "{name}");
+        }
+        for is_quick in [false, true] {
+            let (_, experiments) = read(&files, is_quick, |_| true).expect("the plans");
+            for experiment in &experiments {
+                assert!(
+                    experiment.plan.known_schemes.iter().any(|name| name == ASSESSED),
+                    "{}",
+                    experiment.name
+                );
+                assert!(!experiment.claims.is_empty() && !experiment.notes.is_empty(), "{}", experiment.name);
+                experiment.plan.setups(headstart_carriers::ALL).expect(&experiment.name);
             }
         }
     }

@@ -54,6 +54,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use toml::Table;
 
+use headstart_startup::catalogue::Entry;
 use headstart_study::carrier::Carriers;
 use headstart_study::catalogue;
 use headstart_study::settings::{Settings, Tables};
@@ -294,6 +295,13 @@ impl Plan {
         }
         plan.variants.truncate(1);
         is_run.then(|| Replacement { subject: subject.to_owned(), by: by.name.clone(), plan })
+    }
+
+    /// Another scheme under a name.
+    pub fn put(&mut self, name: &str, entry: &'static Entry) {
+        for scheme in self.schemes.iter_mut().chain(&mut self.beside).filter(|scheme| scheme.name == name) {
+            scheme.entry = entry;
+        }
     }
 
     /// The plan under all of the paper's variants that its study knows, the judge's first.

@@ -170,6 +170,10 @@ impl<R: Recorder> Recorder for Checker<R> {
         self.inner.page(report);
     }
 
+    fn datagram(&mut self, sent_at: Time, arrived_at: Option<Time>) {
+        self.inner.datagram(sent_at, arrived_at);
+    }
+
     fn focus(&mut self, serial: u64) {
         self.inner.focus(serial);
     }

@@ -320,6 +320,23 @@ impl Totals {
     }
 }
 
+/// Totals of a real-time flow.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct MediaTotals {
+    /// Datagrams sent after the warm-up.
+    pub sent: u64,
+    /// One-way delays of those that arrived.
+    pub delays: Histogram,
+}
+
+impl MediaTotals {
+    /// Share of the datagrams that did not arrive; `None` if none was sent.
+    #[must_use]
+    pub fn loss(&self) -> Option<f64> {
+        (self.sent > 0).then(|| 1.0 - self.delays.count() as f64 / self.sent as f64)
+    }
+}
+
 /// Adds up a run, group by group.
 #[derive(Clone, Debug)]
 pub struct Collector {
@@ -328,6 +345,8 @@ pub struct Collector {
     ideal: Option<Ideal>,
     /// One for each group.
     pub groups: Vec<Totals>,
+    /// The real-time flow beside.
+    pub media: MediaTotals,
     /// Time at which the last flow ended, or at which the run's end cut it off.
     pub last_at: Time,
 }
@@ -336,7 +355,13 @@ impl Collector {
     /// Totals of `groups` groups; flows that began before the end of the warm-up are left out.
     #[must_use]
     pub fn new(groups: usize, warm_up: Time) -> Self {
-        Self { warm_up, ideal: None, groups: vec![Totals::default(); groups], last_at: Time::ZERO }
+        Self {
+            warm_up,
+            ideal: None,
+            groups: vec![Totals::default(); groups],
+            media: MediaTotals::default(),
+            last_at: Time::ZERO,
+        }
     }
 
     /// The same, with slowdowns relative to `ideal`.
@@ -403,6 +428,16 @@ impl Recorder for Collector {
     fn message(&mut self, report: &MessageReport) {
         if report.requested_at >= self.warm_up {
             self.groups[usize::from(report.group)].messages.add(report.read_at.since(report.requested_at));
+        }
+    }
+
+    fn datagram(&mut self, sent_at: Time, arrived_at: Option<Time>) {
+        if sent_at < self.warm_up {
+            return;
+        }
+        match arrived_at {
+            Some(at) => self.media.delays.add(at.since(sent_at)),
+            None => self.media.sent += 1,
         }
     }
 

@@ -32,6 +32,9 @@ use crate::tcp::receiver::{AckDecision, Arrival};
 use crate::tcp::sender::{Departure, Echoed};
 use crate::workload::{BareRequest, FlowSpec, Opener, Order, Workload};
 
+/// Unit of the time of sending that a datagram carries.
+const STAMP: Span = Span::from_micros(10);
+
 /// Flows that share settings: a scheme under test, or the background.
 #[derive(Clone, Debug)]
 pub struct Group {
@@ -225,6 +228,7 @@ impl<R: Recorder> Simulation<R> {
                 }
                 Order::PageDone(report) => self.recorder.page(&report),
                 Order::Request(request) => self.send_bare(&request),
+                Order::Datagram { class, size } => self.send_datagram(class, size),
             }
         }
         // Sending may have crossed a path without delay and so made new orders; they follow these.
@@ -358,8 +362,11 @@ impl<R: Recorder> Simulation<R> {
                 self.mark(id, u64::from(number) << 2 | 2);
                 self.on_request(id, number, attempt, note);
             }
-            // Not of this transport.
-            Body::Datagram { .. } => {}
+            Body::Datagram { number } => {
+                self.mark(id, u64::from(number));
+                let sent_at = Time::ZERO + STAMP * u64::from(number);
+                self.recorder.datagram(sent_at, Some(self.now));
+            }
         }
     }
 

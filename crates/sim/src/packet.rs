@@ -143,10 +143,11 @@ pub enum Body {
     /// packets that arrived with a mark so far, modulo 256. It is AccECN's counter (RFC 9768
     /// §3.2.2), which has three bits there.
     Ack(Acknowledgement, Stamp, u8),
-    /// Another transport's packet that carries none of the sender's data: a handshake,
-    /// acknowledgements, requests.
+    /// Another transport's packet: of its handshakes, acknowledgements and requests, or of a
+    /// real-time flow.
     Datagram {
-        /// Number under which its transport keeps the contents.
+        /// Number under which its transport keeps the contents; of a real-time flow the time of
+        /// sending, in tens of microseconds.
         number: u32,
     },
 }

@@ -29,6 +29,11 @@ pub trait Recorder {
         let _ = report;
     }
 
+    /// A datagram of a real-time flow was sent, or arrived.
+    fn datagram(&mut self, sent_at: Time, arrived_at: Option<Time>) {
+        let _ = (sent_at, arrived_at);
+    }
+
     /// The next events concern this flow, by serial number. Called only by recorders that trace.
     #[inline]
     fn focus(&mut self, serial: u64) {

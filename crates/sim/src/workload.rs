@@ -4,6 +4,7 @@ pub mod arrivals;
 pub mod conversations;
 pub mod exchange;
 pub mod long;
+pub mod media;
 pub mod mixed;
 pub mod page;
 pub mod replay;
@@ -68,6 +69,13 @@ pub enum Order {
     PageDone(PageReport),
     /// Send a Quick-Start request without a connection.
     Request(BareRequest),
+    /// Send a datagram of a real-time flow.
+    Datagram {
+        /// The class of hosts whose route it takes.
+        class: u16,
+        /// Its size, headers included.
+        size: Bytes,
+    },
 }
 
 /// One page, from its first SYN to its last byte.

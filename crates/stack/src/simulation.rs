@@ -298,7 +298,7 @@ impl<R: Recorder> Simulation<R> {
             }
             Order::PageDone(report) => self.recorder.page(&report),
             // A request to routers, which only packets of another transport carry.
-            Order::Request(_) => {}
+            Order::Request(_) | Order::Datagram { .. } => {}
         }
     }
 

@@ -43,6 +43,10 @@ measures! {
 
 const RUN_MEASURES: &[Measure] = &[
     Measure::new("link-loss", "%", "packets dropped by the bottleneck, of those offered"),
+    Measure::new("queue.mean", "ms", "mean time before the bottleneck's first byte of a packet"),
+    Measure::new("queue.p95", "ms", "95th percentile of the same"),
+    Measure::new("media.p95", "ms", "one-way delay of 95 % of the real-time flow's packets at most"),
+    Measure::new("media.loss", "%", "packets of the real-time flow that did not arrive"),
     Measure::new(
         "utilisation",
         "%",
@@ -111,6 +115,19 @@ impl Study for DumbbellParams {
         let lost = 100.0 * bottleneck.dropped as f64 / (bottleneck.offered as f64).max(1.0);
         measured.add("link-loss", lost);
         measured.add("utilisation", 100.0 * bottleneck.delivered_bytes as f64 / could.max(1.0));
+        let waits =
+            bottleneck.waits.map_or([f64::NAN; 2], |(mean, p95)| [mean, p95].map(Span::as_millis_f64));
+        let media = &collector.media;
+        for (name, value) in [
+            ("queue.mean", waits[0]),
+            ("queue.p95", waits[1]),
+            ("media.p95", millis(media.delays.quantile(950))),
+            ("media.loss", media.loss().map_or(f64::NAN, |loss| 100.0 * loss)),
+        ] {
+            if value.is_finite() {
+                measured.add(name, value);
+            }
+        }
         if let SizeName::Named(_) = setup.workload.size {
             for (bin, (count, total)) in &sizes.bins {
                 let name = format!("by-size/{}", middle_of(*bin));

@@ -3,6 +3,7 @@
 pub mod address;
 pub mod attack;
 pub mod choices;
+pub mod example_links;
 pub mod path;
 pub mod presets;
 pub mod routers;
@@ -117,10 +118,11 @@ pub struct PathOptions {
     #[arg(long, value_name = "ACTION")]
     pub ip_options: Option<IpOptions>,
     /// Trace that drives the bottleneck instead of a rate: packet deliveries as mahimahi has them,
-    /// or FILE.csv with rates (docs/data.md)
+    /// FILE.csv with rates (docs/data.md), or example:leo, example:5g, example:outage
     #[arg(long, alias = "down-trace", value_name = "FILE")]
     pub trace: Option<TraceFile>,
-    /// Recorded extra delay on the way there: a line of milliseconds for every 10 ms, over and over
+    /// Recorded extra delay on the way there: a line of milliseconds for every 10 ms, over and
+    /// over; or example:leo, example:5g
     #[arg(long, value_name = "FILE")]
     pub delay_trace: Option<DelayFile>,
     /// Offset in its traces at which a run begins; `0s` is their beginning [default: another place
@@ -283,6 +285,10 @@ pub struct WorkloadOptions {
     /// Receive window of long flows, if larger than that of the others
     #[arg(long, default_value = "4 MB", value_name = "SIZE")]
     pub long_window: Bytes,
+    /// Rate of a real-time flow beside the others that does not adapt (packets of 1200 bytes): its
+    /// delay and loss are measured
+    #[arg(long, value_name = "RATE")]
+    pub media: Option<Rate>,
     /// Requests for rates without connections, beside the flows: what Quick-Start routers grant
     /// them is wasted
     #[arg(long, default_value = "none", value_name = "KIND")]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use headstart_report::jobs::JobStore;
 use headstart_report::rows::PartWriter;
+use headstart_sim::collect::MediaTotals;
 use headstart_sim::{Collector, Seed, Totals};
 use headstart_startup::catalogue::Entry;
 use headstart_units::{Bytes, Ratio, Time};
@@ -53,6 +54,8 @@ pub struct JobResult {
     pub bottleneck_capacity: u64,
     /// Queueing delay before it in nanoseconds: mean and 95th percentile; where that is shown.
     pub waits: Option<(u64, u64)>,
+    /// The real-time flow beside.
+    pub media: MediaTotals,
     /// End of the last flow, or of the run, in nanoseconds.
     pub ended_at: u64,
     /// Memory of the tested group's history for each peer stored.
@@ -111,6 +114,7 @@ fn run_prepared(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunPro
         bottleneck_bytes: result.bottleneck.delivered_bytes,
         bottleneck_capacity: setup.capacity(Seed(job.seed), totals.last_at.since(Time::ZERO)).get(),
         waits: result.bottleneck.waits.map(|(mean, p95)| (mean.as_nanos(), p95.as_nanos())),
+        media: totals.media,
         ended_at: totals.last_at.as_nanos(),
         history_bytes_per_peer: history.map_or(0, |store| store.bytes_per_entry()),
         views,

@@ -9,6 +9,7 @@ use headstart_sim::random::Random;
 use headstart_sim::tcp::DelayedAck;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::long::{Listed, Start};
+use headstart_sim::workload::media::Media;
 use headstart_sim::workload::page::{Fetch, Object, PageSpec, Pages};
 use headstart_sim::workload::spoof::Spoof;
 use headstart_sim::workload::{Mixed, Opener, Workload};
@@ -526,6 +527,9 @@ impl Setup {
         let header = self.tcp().header;
         if let Some(attack) = options.attack.spoof(options.attack_requests, Time::ZERO, until, header) {
             parts.push(Box::new(Spoof::new(attack, run_seed.child("attack"))));
+        }
+        if let Some(rate) = options.media {
+            parts.push(Box::new(Media::new(rate, until)));
         }
         if parts.len() == 1 { parts.remove(0) } else { Box::new(Mixed::new(parts)) }
     }

@@ -246,7 +246,7 @@ impl WorkloadDriver<'_> {
                         "found a workload in which the server sends unrequested data, expected requests only"
                     )
                 }
-                Order::Request(_) => {
+                Order::Request(_) | Order::Datagram { .. } => {
                     bail!(
                         "found a workload with Quick-Start requests, expected none: no transport here sends them"
                     )

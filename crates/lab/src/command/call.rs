@@ -16,8 +16,8 @@ use headstart_study::study::plain;
 use serde_json::value::RawValue;
 
 use super::{
-    Cli, Command, Line, format, race as racing, read, reproduce as reproducing, sweep as sweeping, terminal,
-    trace as tracing, words,
+    Cli, Command, Line, assess as assessing, format, race as racing, read, reproduce as reproducing,
+    sweep as sweeping, terminal, trace as tracing, words,
 };
 use crate::conditions::{self, conditions};
 use crate::errors::{Refuse as _, one_line};
@@ -213,6 +213,22 @@ pub fn reproduce(options: &[String], folder: &Path) -> Result<Answer> {
     let tables = tables.into_iter().map(|(name, columns, rows)| (name, Table { columns, rows })).collect();
     let conditions = serde_json::json!({ "paper": args.paper, "quick": args.quick }).to_string();
     Ok(Answer { tables, command, conditions, json: None, notes: surprises })
+}
+
+/// `headstart assess` with these options, of which the first names the schemes: a table of
+/// criteria.
+///
+/// # Errors
+/// If an option is refused or a run fails.
+pub fn assess(options: &[String], folder: &Path) -> Result<Answer> {
+    let (Line { matches, .. }, command) = line("assess", options)?;
+    let Command::Assess(args) = Cli::from_arg_matches(&matches)?.command else {
+        return Ok(Answer::default());
+    };
+    let (columns, rows) = assessing::rows(&args, folder)?;
+    let tables = vec![("assessment".to_owned(), Table { columns, rows })];
+    let conditions = serde_json::json!({ "quick": args.quick }).to_string();
+    Ok(Answer { tables, command, conditions, json: None, notes: vec![] })
 }
 
 fn object(conditions: Vec<conditions::Condition>) -> Result<String> {

@@ -66,6 +66,15 @@ Examples:
   headstart reproduce halfback --figure 12,beyond       two figures in full
   headstart reproduce wisestart --quick --check         fail where an outcome is not the one on record";
 
+/// Of `assess`.
+pub const ASSESS: &str = "\
+Examples:
+  headstart assess headstart --quick                    every criterion, in some two minutes
+  headstart assess iw10,suss --figure load,queues       two schemes, the criteria of two plans
+
+Loss, time and fairness of others, active queues, satellites, outages, a call beside: each bound stands in the column `accepted`, and the
+plans in experiments/assessment.toml. What no run can show is answered in words by a scheme's author.";
+
 /// Of `history`.
 pub const HISTORY: &str = "\
 Examples:

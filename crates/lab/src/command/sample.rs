@@ -11,11 +11,12 @@ use clap::Args;
 
 use super::terminal::print;
 use crate::errors::Refuse as _;
+use crate::options::example_links::{LINKS, draws};
 
 /// Options of `examples`.
 #[derive(Args, Debug)]
 pub struct ExamplesArgs {
-    /// Folder for site/, page.har, drive.down, and leo and 5g each as .csv and .delay
+    /// Folder for site/, page.har, drive.down, and leo, 5g and outage each as .csv and .delay
     #[arg(default_value = ".", value_name = "FOLDER")]
     pub folder: PathBuf,
 }
@@ -36,9 +37,9 @@ pub fn run(args: &ExamplesArgs) -> Result<()> {
         site.iter().map(|file| (format!("site/{}", file.name), file.text.clone())).collect();
     all.push(("page.har".to_owned(), har(&site)));
     all.push(("drive.down".to_owned(), trace()));
-    for (name, link) in [("leo", &LEO), ("5g", &FIFTH)] {
+    for link in &LINKS {
         let (rates, delays) = link.traces();
-        all.extend([(format!("{name}.csv"), rates), (format!("{name}.delay"), delays)]);
+        all.extend([(format!("{}.csv", link.name), rates), (format!("{}.delay", link.name), delays)]);
     }
     for (name, text) in &all {
         let path = args.folder.join(name);
@@ -63,8 +64,8 @@ pub fn run(args: &ExamplesArgs) -> Result<()> {
     let folder = args.folder.display();
     print(&format!(
         "{folder}/site: a page of {} files; {folder}/page.har: the same as a browser saves it; {folder}/drive.down: a minute of a \
-         link whose rate changes; {folder}/leo.csv and leo.delay, 5g.csv and 5g.delay: rates and delays of a minute by \
-         satellite and by mobile network (--trace, --delay-trace)\n",
+         link whose rate changes; {folder}/leo.csv and leo.delay, 5g and outage likewise: rates and delays of a minute by \
+         satellite, by mobile network, and with three seconds of nothing (--trace, --delay-trace)\n",
         site.len()
     ))
 }
@@ -111,15 +112,6 @@ fn site() -> Vec<File> {
             .map(|(&(name, circles), seed)| file(name, "image/svg+xml", picture(seed, circles))),
     );
     files
-}
-
-/// Numbers below a limit, drawn by a linear congruential generator.
-fn draws(seed: u64) -> impl FnMut(u64) -> u64 {
-    let mut state = seed;
-    move |limit| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % limit
-    }
 }
 
 /// Circles at random.
@@ -183,50 +175,6 @@ fn trace() -> String {
     lines
 }
 
-/// A link whose rate and delay change with every slot, and wander within it: no recording, but of
-/// the shape of such.
-struct Slots {
-    seed: u64,
-    /// Length of a slot in tenths of a second.
-    tenths: u64,
-    /// Rates of slots in Mbit/s, the least and the most; within one they wander by a quarter.
-    rates: (u64, u64),
-    /// Extra delays of slots in hundredths of a millisecond, the least and the most.
-    delays: (u64, u64),
-    /// Time without a way at each change, in milliseconds: packets wait until it is over.
-    outage: u64,
-}
-
-/// A terminal of a constellation in low orbit changes its satellite every 15 s.
-const LEO: Slots = Slots { seed: 1, tenths: 150, rates: (60, 220), delays: (400, 2200), outage: 60 };
-/// A phone on the move changes its cell every five seconds.
-const FIFTH: Slots = Slots { seed: 2, tenths: 50, rates: (30, 600), delays: (100, 900), outage: 30 };
-
-impl Slots {
-    /// A minute: rates as `--trace` reads them, one a tenth of a second, and delays as
-    /// `--delay-trace` does.
-    fn traces(&self) -> (String, String) {
-        let mut below = draws(self.seed);
-        let mut between = |(least, most): (u64, u64)| least + below(most - least + 1);
-        let (mut rates, mut delays) = ("time_s,rate_mbit_per_s\n".to_owned(), String::new());
-        let (mut rate, mut delay) = (0, 0);
-        for tenth in 0..600 {
-            if tenth % self.tenths == 0 {
-                (rate, delay) = (between(self.rates), between(self.delays));
-            }
-            let percent = between((75, 125));
-            let _ = writeln!(rates, "{}.{},{}", tenth / 10, tenth % 10, rate * percent / 100);
-            for step in 0..10 {
-                let since = (tenth % self.tenths) * 100 + step * 10;
-                let waits = self.outage.saturating_sub(since) * 100;
-                let all = delay + between((0, 200)) + waits;
-                let _ = writeln!(delays, "{}.{:02}", all / 100, all % 100);
-            }
-        }
-        (rates, delays)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use headstart_units::Span;
@@ -248,7 +196,8 @@ mod tests {
         let expected = DRIVE_RATES.iter().sum::<u64>() * 1_000_000 / 30;
         assert!(rate.abs_diff(expected) < expected / 100, "{rate} {expected}");
         let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
-        for (name, link) in [("leo", &LEO), ("5g", &FIFTH)] {
+        for link in LINKS.iter().filter(|link| link.rates.0 < link.rates.1) {
+            let name = link.name;
             let rates: crate::options::TraceFile = path(&format!("{name}.csv")).parse().expect("rates");
             let mean = rates.trace.mean_rate().as_bits_per_sec() as f64 / 1e6;
             assert!((link.rates.0 as f64..link.rates.1 as f64).contains(&mean), "{name}: {mean} Mbit/s");

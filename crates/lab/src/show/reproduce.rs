@@ -138,7 +138,7 @@ fn or_bound(claim: &Claim) -> String {
 }
 
 /// Adds a row of texts; what is wider than its column continues in rows below.
-fn add_folded(table: &mut Table, cells: &[(&str, usize)]) {
+pub fn add_folded(table: &mut Table, cells: &[(&str, usize)]) {
     let cells: Vec<Vec<String>> = cells.iter().map(|(text, width)| folded(text, *width)).collect();
     let height = cells.iter().map(Vec::len).max().unwrap_or(0);
     for line in 0..height {

@@ -92,6 +92,15 @@ impl<R: Recorder> Simulation<R> {
         self.send(id, bare.class * 2, size, Ecn::NotCapable, Body::RateRequest { note });
     }
 
+    /// All datagrams are of one flow, of which no end is kept here. Each has its time of sending.
+    pub(super) fn send_datagram(&mut self, class: u16, size: Bytes) {
+        let number = (self.now.as_nanos() / STAMP.as_nanos()) as u32;
+        self.recorder.datagram(self.now, None);
+        let id = FlowId { slot: u32::MAX, generation: 0 };
+        let size = size.get().min(u64::from(u16::MAX)) as u16;
+        self.send(id, class * 2, size, Ecn::NotCapable, Body::Datagram { number });
+    }
+
     /// The receiver answers a request in the middle of a connection.
     pub(super) fn on_question(&mut self, id: FlowId, answer: RouterOption) {
         let Some(flow) = self.flows.get_mut(id) else { return };

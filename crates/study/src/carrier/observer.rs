@@ -28,6 +28,11 @@ pub trait Observer {
         let _ = report;
     }
 
+    /// A datagram of a real-time flow was sent, or arrived.
+    fn datagram(&mut self, sent_at: Time, arrived_at: Option<Time>) {
+        let _ = (sent_at, arrived_at);
+    }
+
     /// The next events concern this flow, by serial number; true to receive its sender's events.
     fn focus(&mut self, serial: u64) -> bool {
         let _ = serial;
@@ -70,6 +75,10 @@ impl Observer for Collector {
     fn page(&mut self, report: &PageReport) {
         Recorder::page(self, report);
     }
+
+    fn datagram(&mut self, sent_at: Time, arrived_at: Option<Time>) {
+        Recorder::datagram(self, sent_at, arrived_at);
+    }
 }
 
 /// Both observe.
@@ -91,6 +100,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn page(&mut self, report: &PageReport) {
         self.0.page(report);
         self.1.page(report);
+    }
+
+    fn datagram(&mut self, sent_at: Time, arrived_at: Option<Time>) {
+        self.0.datagram(sent_at, arrived_at);
+        self.1.datagram(sent_at, arrived_at);
     }
 
     fn focus(&mut self, serial: u64) -> bool {
@@ -157,6 +171,10 @@ impl<const WATCHES: bool> Recorder for ObserverRecorder<'_, WATCHES> {
 
     fn page(&mut self, report: &PageReport) {
         self.observer.page(report);
+    }
+
+    fn datagram(&mut self, sent_at: Time, arrived_at: Option<Time>) {
+        self.observer.datagram(sent_at, arrived_at);
     }
 
     #[inline]

@@ -14,6 +14,7 @@ use headstart_startup::parameters::{is_same_name, split_list};
 use headstart_units::hash::{FNV128, fnv128};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
+use super::example_links;
 use crate::schemes;
 use crate::workload::files::SizeFile;
 
@@ -104,6 +105,10 @@ impl fmt::Debug for TraceFile {
 impl FromStr for TraceFile {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(link) = example_links::find(text) {
+            let trace = crate::workload::files::rates(&link?.traces().0)?;
+            return Ok(Self { name: text.to_owned(), trace: Arc::new(trace) });
+        }
         let bytes = read_at_most(Path::new(text), trace::MAX_BYTES);
         let bytes = bytes.map_err(|error| format!("cannot read it: {error}"))?;
         let bytes = without_mark(&bytes).map_err(|error| error.to_string())?;
@@ -150,6 +155,12 @@ impl fmt::Debug for DelayFile {
 impl FromStr for DelayFile {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(link) = example_links::find(text) {
+            return Ok(Self {
+                name: text.to_owned(),
+                delays: delay_trace::read(link?.traces().1.as_bytes())?,
+            });
+        }
         let bytes = read_at_most(Path::new(text), delay_trace::MAX_BYTES);
         let bytes = bytes.map_err(|error| format!("cannot read it: {error}"))?;
         let bytes = without_mark(&bytes).map_err(|error| error.to_string())?;
