@@ -282,7 +282,7 @@ def test_a_class_is_assessed_beside_a_scheme_of_the_catalogue():
     found = headstart.assess(["iw10", Spread], quick=True, figure=["crowd"])
     assert found.table.columns == ["criterion", "source", "accepted", "figure", "scheme", "result", "found"]
     assert len(found.table) == 2
-    with pytest.raises(ValueError, match="--figure: found `nothing`, expected one of load, losses"):
+    with pytest.raises(ValueError, match="figure: found `nothing`, expected one of load, bufferbloat"):
         headstart.assess("iw10", figure=["nothing"])
     for wrong in [[], "-h", [3]]:
         with pytest.raises(ValueError, match="schemes: found .*, expected names"):
