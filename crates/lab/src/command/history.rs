@@ -1,10 +1,12 @@
 //! `headstart history`: the records of a file or of a fleet's server.
 
-use std::net::IpAddr;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use headstart_host::unix_now;
 use headstart_startup::history::{FlightOutcome, Record};
@@ -12,7 +14,7 @@ use headstart_store::error::Reason;
 use headstart_store::file::MAX_SLOTS;
 use headstart_store::fleet::{self, Remote};
 use headstart_store::{Error, History, Loaded, Options};
-use headstart_units::{Bytes, Span, Time};
+use headstart_units::{Bytes, Rate, Span, Time};
 use serde::Serialize;
 
 use super::serve::HistoryLocation;
@@ -52,6 +54,24 @@ enum Action {
         /// The store that gets them; a file is made if there is none
         #[arg(long, value_name = "FILE|URL")]
         into: HistoryLocation,
+    },
+    /// Networks of several peers (IPv4 /24, IPv6 /48): rates, and the initial window that holds on
+    /// three of four of their paths
+    ///
+    /// With --routes as commands for fleets that load nothing into their kernel: connections to
+    /// these networks then begin with that window, whoever the peer is. Addresses of peers are not
+    /// printed.
+    Prefixes {
+        /// File, or valkey://HOST:PORT/
+        #[arg(value_name = "FILE|URL")]
+        store: HistoryLocation,
+        /// Networks of fewer peers are left out: their numbers would be those of single people
+        #[arg(long, default_value_t = 8, value_name = "COUNT", value_parser = crate::options::whole(1..=1_000_000_usize))]
+        least: usize,
+        /// Print a route for each network, with these words for the way to it, such as `via
+        /// 192.0.2.1 dev eth0`
+        #[arg(long, value_name = "WORDS")]
+        routes: Option<String>,
     },
     /// Remove old records
     Prune {
@@ -186,6 +206,18 @@ pub fn run(args: &HistoryArgs) -> Result<()> {
         Action::Export { store, format } => {
             export(&OpenStore::open(store, Access::Read)?.records()?, *format)
         }
+        Action::Prefixes { store, least, routes } => {
+            if let Some(words) = routes.as_ref().filter(|words| words.contains(|it: char| it.is_control())) {
+                return Err(anyhow!("--routes: found {words:?}, expected words of one line")).or_refuse();
+            }
+            let networks = networks(&OpenStore::open(store, Access::Read)?.records()?, *least);
+            match routes {
+                None => print_table(&prefixes(&networks, *least)),
+                Some(words) => {
+                    print(&networks.iter().map(|network| network.route(words)).collect::<String>())
+                }
+            }
+        }
         Action::Merge { from, into } => {
             // Read and closed before the target is opened, which may be one of them.
             let sources: Result<Vec<_>> =
@@ -262,6 +294,85 @@ fn export(records: &[(IpAddr, Record)], format: ExportFormat) -> Result<()> {
     }
 }
 
+/// Peers of one network.
+struct Network {
+    prefix: String,
+    peers: usize,
+    rate: Rate,
+    rtt: Span,
+    /// Segments that the paths of three of four peers hold.
+    window: u64,
+}
+
+/// Payload of a segment in the windows of routes.
+const SEGMENT: Bytes = Bytes::new(1448);
+/// A window of a route is not below the kernel's own, nor above this.
+const WINDOWS: (u64, u64) = (10, 100);
+
+impl Network {
+    fn new(prefix: String, records: &[Record]) -> Self {
+        fn sorted<T: Ord>(records: &[Record], of: impl Fn(&Record) -> T) -> Vec<T> {
+            let mut all: Vec<T> = records.iter().map(of).collect();
+            all.sort();
+            all
+        }
+        let quarter = sorted(records, |it| it.bdp().unwrap_or_default()).swap_remove(records.len() / 4);
+        Self {
+            prefix,
+            peers: records.len(),
+            rate: sorted(records, |it| it.btl_bw).swap_remove(records.len() / 2),
+            rtt: sorted(records, |it| it.rt_prop).swap_remove(records.len() / 2),
+            window: (quarter.get() / SEGMENT.get()).clamp(WINDOWS.0, WINDOWS.1),
+        }
+    }
+
+    fn route(&self, words: &str) -> String {
+        let space = if words.is_empty() { "" } else { " " };
+        format!("ip route replace {}{space}{words} initcwnd {}\n", self.prefix, self.window)
+    }
+}
+
+/// Networks with so many measured peers, the one with most of them first.
+fn networks(records: &[(IpAddr, Record)], least: usize) -> Vec<Network> {
+    let mut by_prefix: BTreeMap<IpAddr, Vec<Record>> = BTreeMap::new();
+    for (peer, record) in records.iter().filter(|(_, record)| record.bdp().is_some()) {
+        let prefix = match peer.to_canonical() {
+            IpAddr::V4(address) => Ipv4Addr::from_bits(address.to_bits() & !0xff).into(),
+            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 80 << 80).into(),
+        };
+        by_prefix.entry(prefix).or_default().push(*record);
+    }
+    by_prefix.retain(|_, records| records.len() >= least);
+    let named = |(prefix, records): (IpAddr, Vec<Record>)| {
+        Network::new(format!("{prefix}/{}", if prefix.is_ipv4() { 24 } else { 48 }), &records)
+    };
+    let mut networks: Vec<Network> = by_prefix.into_iter().map(named).collect();
+    networks.sort_by_key(|network| Reverse(network.peers));
+    networks
+}
+
+fn prefixes(networks: &[Network], least: usize) -> Table {
+    let columns = [
+        Column::text("network"),
+        Column::number("peers", ""),
+        Column::number("rate, median", "Mbit/s"),
+        Column::number("RTT, median", "ms"),
+        Column::number("initial window", "segments"),
+    ];
+    let mut table = Table::new(&format!("Networks of {least} peers or more"), columns);
+    for network in networks {
+        table.row([
+            Cell::text(&network.prefix),
+            Cell::number(network.peers as f64, 0),
+            Cell::number(network.rate.as_bits_per_sec() as f64 / 1e6, 1),
+            Cell::number(network.rtt.as_millis_f64(), 1),
+            Cell::number(network.window as f64, 0),
+        ]);
+    }
+    table.note("The window is that of three of four peers' paths, from 10 to 100 segments.");
+    table
+}
+
 fn summary(records: &[(IpAddr, Record)]) -> Table {
     let now = unix_now();
     let title = crate::show::counted(records.len() as u64, "peer");
@@ -284,4 +395,37 @@ fn summary(records: &[(IpAddr, Record)]) -> Table {
     let lossy = rows.iter().filter(|row| row.ended == "lossy").count();
     table.note(&format!("{lossy} of them are of starts that lost packets."));
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_have_the_window_of_three_of_four_paths_and_no_peers_address() {
+        let record = |mbit: u64, millis: u64| Record {
+            btl_bw: Rate::from_mbit_per_sec(mbit),
+            rt_prop: Span::from_millis(millis),
+            ..Record::default()
+        };
+        let peer = |text: &str| text.parse::<IpAddr>().expect("an address");
+        let mut records: Vec<(IpAddr, Record)> =
+            (1..=8).map(|host| (peer(&format!("192.0.2.{host}")), record(host * 2, 58))).collect();
+        records.extend((1..=9).map(|site| (peer(&format!("2001:db8:7:{site}::")), record(1000, 100))));
+        records.push((peer("2001:db8:8::"), record(9, 9)));
+        records.push((peer("192.0.2.77"), Record::default()));
+        let found = networks(&records, 8);
+        let lines: Vec<String> = found.iter().map(|network| network.route("via 198.51.100.1")).collect();
+        assert_eq!(
+            lines,
+            [
+                "ip route replace 2001:db8:7::/48 via 198.51.100.1 initcwnd 100\n",
+                // 6 Mbit/s over 58 ms is 30 segments.
+                "ip route replace 192.0.2.0/24 via 198.51.100.1 initcwnd 30\n",
+            ]
+        );
+        assert_eq!(found[1].route(""), "ip route replace 192.0.2.0/24 initcwnd 30\n");
+        assert_eq!((found[1].peers, found[1].rate), (8, Rate::from_mbit_per_sec(10)));
+        assert!(networks(&records, 10).is_empty());
+    }
 }
