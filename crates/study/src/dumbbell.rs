@@ -242,6 +242,26 @@ mod tests {
         assert!(few < quiet && many < few - 20, "{quiet}, {few} and {many} % are granted");
     }
 
+    /// 1200 bytes at 15 Mbit/s over half of 60 ms, and what is lost on the way.
+    #[test]
+    fn a_real_time_flow_has_the_delay_and_loss_of_its_path() {
+        let measured = |line: &str| {
+            let line = format!("--load 1% --size 1kB --duration 60s {line}");
+            let setup = Settings::parse(Carriers::MODEL, line.split(' ')).expect("options");
+            let mix = SchemeMix { tested: schemes::find("iw10").expect("a scheme"), beside: None };
+            let case = Case { setup: &setup, mix, seed: 1 };
+            let numbers = DumbbellParams { start: StartName::Own }.run(&case).expect("it runs").numbers;
+            ["media.p95", "media.loss"]
+                .map(|name| numbers.iter().find(|(one, _)| one == name).map_or(f64::NAN, |(_, value)| *value))
+        };
+        let [delay, loss] = measured("--media 1mbit");
+        assert!((30.6..30.9).contains(&delay) && loss == 0.0, "{delay} ms, {loss} %");
+        let [_, loss] = measured("--media 1mbit --loss 10%");
+        assert!((9.0..11.0).contains(&loss), "{loss} %");
+        let [delay, loss] = measured("--rate 1mbit --buffer 60kB --media 1.2mbit");
+        assert!(delay > 400.0 && (10.0..22.0).contains(&loss), "a full queue: {delay} ms, {loss} %");
+    }
+
     #[test]
     fn sizes_fall_into_ten_bins_for_each_factor_of_ten() {
         for (bytes, bin) in
