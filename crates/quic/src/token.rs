@@ -61,6 +61,9 @@ const PURPOSE: &[u8] = b"headstart token 1";
 /// Clocks of a fleet differ by less.
 const CLOCK_ERROR: Span = Span::from_secs(60);
 
+/// The stack's part of a token, and the client with its record behind that.
+type Opened = (Vec<u8>, Option<(IpAddr, Record)>);
+
 /// The secrets of a fleet: the first seals, all open. To rotate, put a new one first, and remove
 /// the last when its tokens are [`LIFETIME`] old.
 #[derive(Clone)]
@@ -97,8 +100,7 @@ impl TokenKeys {
         Ok(text)
     }
 
-    /// The stack's part of a sealed text, and the client and record behind it.
-    fn open(&self, nonce: u128, sealed: &[u8]) -> Result<(Vec<u8>, Option<(IpAddr, Record)>), CryptoError> {
+    fn open(&self, nonce: u128, sealed: &[u8]) -> Result<Opened, CryptoError> {
         let opened = self.keys.iter().find_map(|key| {
             let zeros = aead::Nonce::assume_unique_for_key([0; aead::NONCE_LEN]);
             let mut text = sealed.to_vec();
