@@ -19,6 +19,7 @@
 //! ```
 
 mod axis;
+mod bars;
 mod canvas;
 mod describe;
 mod draw;
@@ -31,6 +32,7 @@ mod series;
 use std::fmt;
 
 pub use axis::{Axis, Range, Scale, Tick};
+pub use bars::StackedBars;
 pub use heat::HeatMap;
 pub use palette::Mark;
 pub(crate) use palette::style_sheet;

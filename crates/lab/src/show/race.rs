@@ -285,6 +285,9 @@ pub fn report(
                 .into(),
         });
     }
+    if let Some(limits) = figures::limits(race) {
+        sections.extend([Section::Heading("Where the time goes".into()), limits]);
+    }
     sections.push(Section::Heading("Distribution of completion times".into()));
     sections.push(figures::distribution(race));
     sections.push(Section::Heading("One flow of each scheme".into()));

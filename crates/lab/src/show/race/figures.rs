@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use headstart_startup::sending::LimitedBy;
+
 use crate::capacity::Capacity;
-use crate::figure::{Axis, Figure, Guide, Mark, Point, Range, Series, Style, Svg};
+use crate::figure::{Axis, Figure, Guide, Mark, Point, Range, Series, StackedBars, Style, Svg};
 use crate::race::{Race, SchemeResult, TRACED};
 use crate::report::Section;
 use crate::show::flow::{self, FlowFigures};
@@ -40,6 +42,32 @@ pub fn plane(race: &Race) -> Svg {
     figure.guides.push(Guide::X(1.0, "no harm".into()));
     figure.plot_height = 420.0;
     figure.svg()
+}
+
+/// The mean completion time of each scheme, by what held its flows back; `None` where no scheme's
+/// senders report it.
+pub fn limits(race: &Race) -> Option<Section> {
+    let row = |result: &SchemeResult| -> Option<(String, Vec<f64>)> {
+        let mean = result.totals.completion.mean()?.as_millis_f64();
+        let share = |by: LimitedBy| result.known(&format!("{}_percent", by.as_str())).map(|it| it.value);
+        let parts: Option<Vec<f64>> = LimitedBy::ALL.into_iter().map(share).collect();
+        Some((result.entry.name.to_string(), parts?.iter().map(|share| share / 100.0 * mean).collect()))
+    };
+    let mut rows: Vec<_> = race.scheme_results.iter().filter_map(row).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    rows.sort_by(|(_, a), (_, b)| a.iter().sum::<f64>().total_cmp(&b.iter().sum::<f64>()));
+    let bars = StackedBars {
+        parts: LimitedBy::ALL.map(|by| by.as_str().to_owned()).to_vec(),
+        says: format!("Mean completion times of {} schemes by what held flows back", rows.len()),
+        rows,
+        unit: "ms".into(),
+    };
+    let caption = "Mean completion time of flows by what held back the next packet, the fastest first. The time of a part is its share of all \
+                   finished flows' time; pages are in it by their connections."
+        .to_owned();
+    Some(Section::Figure { svg: bars.svg(), caption })
 }
 
 /// The distributions of completion times: at first those of the reference and of the extremes.
