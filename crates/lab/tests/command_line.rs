@@ -57,6 +57,7 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["race", "--rtt", "60"],                   &["--rtt", "60", "ms"]),
     (&["race", "--rtt", "100s"],                 &["--rtt", "100 s", "expected"]),
     (&["assess", "nonsense"],                    &["nonsense", "expected"]),
+    (&["assess", "iw10,iw32,iw10"],              &["found `iw10` twice", "expected"]),
     (&["assess", "iw10", "--figure", "x"],       &["--figure", "found `x`", "expected one of load"]),
     (&["race", "--trace", "example:x"],          &["--trace", "found the example `x`", "leo"]),
     (&["race", "--seed", "-1"],                  &["--seed", "-1"]),

@@ -28,7 +28,7 @@ pub struct AssessArgs {
     /// A cut-down run: fewer seeds and seconds
     #[arg(long)]
     pub quick: bool,
-    /// Only the criteria of these plans, as `load,queues`
+    /// Only the criteria of these plans, as `load,queues`; a name that is none lists them
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub figure: Vec<String>,
     /// Add this number to every seed of the plans
@@ -115,6 +115,11 @@ fn plans(args: &AssessArgs) -> Result<Plans> {
     if let Some(asked) = args.figure.iter().find(|asked| !known.contains(&asked.as_str())) {
         return Err(anyhow!("--figure: found `{asked}`, expected one of {}", known.join(", "))).or_refuse();
     }
+    for (at, entry) in entries(args).iter().enumerate() {
+        if entries(args)[..at].iter().any(|other| other.name == entry.name) {
+            return Err(anyhow!("found `{}` twice, expected each scheme once", entry.name)).or_refuse();
+        }
+    }
     let is_wanted = |name: &str| args.figure.is_empty() || args.figure.iter().any(|asked| asked == name);
     let (_, experiments) = library::read(&files, args.quick, is_wanted)?;
     let mut assessed = vec![];
@@ -198,7 +203,8 @@ fn summary(criteria: &[Criterion], entries: &[&'static Entry]) -> String {
         let of_runs =
             if missing.is_empty() { String::new() } else { format!(" By runs: {}.", missing.join("; ")) };
         format!(
-            "{}: {} criteria are shown, {} answered in words, {} do not apply, {} are not shown.{of_runs}",
+            "Of {} criteria {} has {} shown, {} answered in words, {} that do not apply and {} not shown.{of_runs}",
+            criteria.len(),
             entry.name,
             count(&|word| word == "shown"),
             count(&|word| word == "in words"),
