@@ -7,9 +7,16 @@ use super::{Svg, draw};
 const WIDTH: f64 = 840.0;
 const MARGIN: f64 = 12.0;
 const FONT: f64 = 12.0;
-const ROW: f64 = 26.0;
+/// Narrow pages draw text at this size: there is room for it everywhere.
+const LARGE: f64 = 20.0;
+/// A row has its name above its bar.
+const NAME: f64 = 22.0;
+const BAR: f64 = 24.0;
+const ROW: f64 = NAME + BAR + 6.0;
 /// Room behind the longest bar for its length in words.
-const AFTER: f64 = 80.0;
+const AFTER: f64 = 120.0;
+/// Names of parts in a line of the legend.
+const IN_LINE: usize = 4;
 
 /// Horizontal bars from one left edge. Each part has a colour, named above, and its value as text
 /// where it has room.
@@ -32,10 +39,9 @@ impl StackedBars {
         let value = |value: &f64| if value.is_finite() { value.max(0.0) } else { 0.0 };
         let total = |values: &[f64]| values.iter().map(value).sum::<f64>();
         let longest = self.rows.iter().map(|(_, values)| total(values)).fold(0.0, f64::max);
-        let widest = self.rows.iter().map(|(name, _)| text_width(name, FONT)).fold(0.0, f64::max);
-        let left = MARGIN + widest.min(220.0) + 8.0;
-        let scale = if longest > 0.0 { (WIDTH - MARGIN - AFTER - left) / longest } else { 0.0 };
-        let top = MARGIN + 28.0;
+        let scale = if longest > 0.0 { (WIDTH - MARGIN - AFTER) / longest } else { 0.0 };
+        let lines = self.parts.len().div_ceil(IN_LINE);
+        let top = MARGIN + lines as f64 * NAME + 6.0;
         let height = top + self.rows.len() as f64 * ROW + MARGIN;
         let mut canvas = Canvas::default();
         let view_box = format!("0 0 {WIDTH:.0} {height:.0}");
@@ -75,23 +81,24 @@ impl StackedBars {
             ];
             canvas.empty("rect", &places);
         };
-        let mut x = left;
-        for (slot, name) in self.parts.iter().enumerate() {
-            part(&mut canvas, slot, x, MARGIN, FONT, FONT);
-            text(&mut canvas, x + FONT + 4.0, MARGIN + FONT - 1.0, "start", name);
-            x += FONT + 18.0 + text_width(name, FONT);
+        for (line, parts) in self.parts.chunks(IN_LINE).enumerate() {
+            let (mut x, y) = (MARGIN, MARGIN + line as f64 * NAME);
+            for (number, name) in parts.iter().enumerate() {
+                part(&mut canvas, line * IN_LINE + number, x, y, LARGE - 4.0, LARGE - 4.0);
+                text(&mut canvas, x + LARGE, y + LARGE - 7.0, "start", name);
+                x += 2.0 * LARGE + text_width(name, LARGE);
+            }
         }
         for (row, (name, values)) in self.rows.iter().enumerate() {
             let y = top + row as f64 * ROW;
-            let baseline = y + ROW / 2.0 + 4.0;
-            text(&mut canvas, left - 8.0, baseline, "end", &shorten(name, FONT, left - 8.0 - MARGIN));
-            let mut x = left;
+            text(&mut canvas, MARGIN, y + NAME - 5.0, "start", &shorten(name, LARGE, WIDTH - 2.0 * MARGIN));
+            let (mut x, baseline) = (MARGIN, y + NAME + BAR / 2.0 + 5.0);
             for (slot, width) in values.iter().map(|it| value(it) * scale).enumerate() {
                 if width >= 0.5 {
-                    part(&mut canvas, slot, x, y + 2.0, width, ROW - 4.0);
+                    part(&mut canvas, slot, x, y + NAME, width, BAR);
                 }
                 let shown = format!("{:.0}", value(&values[slot]));
-                if width > text_width(&shown, FONT) + 6.0 {
+                if width > text_width(&shown, LARGE) + 4.0 {
                     text(&mut canvas, x + width / 2.0, baseline, "middle", &shown);
                 }
                 x += width;
