@@ -531,7 +531,7 @@ impl ForeignScheme for InKernel {
         };
         let mut answer = self.with(connection, |object| object.establish(prior));
         if self.kernel == Kernel::CarefulResume {
-            // It counts its initial data as it leaves.
+            // Careful Resume counts its initial data as it leaves.
             answer.flight = answer.flight.max(answer.window);
         }
         let allowance = allowance_of(&answer);

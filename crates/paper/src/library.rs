@@ -190,7 +190,7 @@ pub fn open(folder: &Path) -> Result<PaperFiles> {
 /// The criteria by which congestion control is judged, as experiments on one scheme.
 #[derive(Clone, Debug)]
 pub struct Assessment {
-    /// Its plans, as a paper's.
+    /// The plans, in the form of a paper.
     pub files: PaperFiles,
     /// The criteria that no run can show.
     pub statements: Vec<Statement>,
@@ -202,11 +202,11 @@ pub struct Assessment {
 pub struct Statement {
     /// The criterion.
     pub says: String,
-    /// Its place in a standard, with the force that it has there.
+    /// The place in a standard, with the force that the criterion has there.
     pub source: String,
     /// The schemes that it is for.
     pub applies: Applies,
-    /// Where the answer is, by scheme.
+    /// The place of the answer, by scheme.
     #[serde(default)]
     pub words: BTreeMap<String, String>,
 }
@@ -215,11 +215,11 @@ pub struct Statement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Applies {
-    /// All.
+    /// Every scheme.
     Always,
-    /// Those that draw on a history, a hint or routers.
+    /// Schemes that draw on a history, a hint or routers.
     Informed,
-    /// Those with signals of routers.
+    /// Schemes with signals of routers.
     Routers,
 }
 

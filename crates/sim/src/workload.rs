@@ -73,7 +73,7 @@ pub enum Order {
     Datagram {
         /// The class of hosts whose route it takes.
         class: u16,
-        /// Its size, headers included.
+        /// Size in bytes, headers included.
         size: Bytes,
     },
 }

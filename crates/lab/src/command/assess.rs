@@ -56,8 +56,8 @@ struct Criterion {
     results: Vec<(&'static str, String)>,
 }
 
-/// Columns of `assessment.csv` before those of the schemes.
-const COLUMNS: [&str; 5] = ["criterion", "source", "accepted", "figure", "scheme"];
+/// Columns of `assessment.csv`.
+const COLUMNS: [&str; 7] = ["criterion", "source", "accepted", "figure", "scheme", "result", "found"];
 
 /// Assesses the schemes, prints the criteria and writes them.
 pub fn run(args: &AssessArgs) -> Result<()> {
@@ -75,8 +75,7 @@ pub fn run(args: &AssessArgs) -> Result<()> {
     print_table(&terminal_table(&criteria, &entries, width))?;
     print(&format!("\n{}\n", summary(&criteria, &entries)))?;
     let folder = terminal::closed(store)?;
-    let columns = [&COLUMNS[..], &["result", "found"]].concat();
-    folder.write_csv("assessment.csv", &columns, csv_rows(&criteria, &entries))?;
+    folder.write_csv("assessment.csv", &COLUMNS, csv_rows(&criteria, &entries))?;
     let page = folder.write("assessment.md", markdown(&criteria, &entries).as_bytes())?;
     print(&format!("\nPage: {}\n", page.display()))
 }
@@ -90,8 +89,7 @@ pub fn rows(args: &AssessArgs, folder: &Path) -> Result<(Vec<rows::Column>, Vec<
     let store = JobStore::open(Folder::open(folder).or_refuse()?)?;
     let check = |estimate: &Estimate| estimate.check(args.large).or_refuse();
     let criteria = criteria(args, plans, &store, &check)?;
-    let columns = COLUMNS.iter().chain(&["result", "found"]);
-    let columns = columns.map(|name| rows::Column::new(*name, rows::Kind::Text)).collect();
+    let columns = COLUMNS.map(|name| rows::Column::new(name, rows::Kind::Text)).into();
     Ok((columns, csv_rows(&criteria, &entries(args))))
 }
 

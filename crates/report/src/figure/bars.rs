@@ -43,22 +43,7 @@ impl StackedBars {
         let lines = self.parts.len().div_ceil(IN_LINE);
         let top = MARGIN + lines as f64 * NAME + 6.0;
         let height = top + self.rows.len() as f64 * ROW + MARGIN;
-        let mut canvas = Canvas::default();
-        let view_box = format!("0 0 {WIDTH:.0} {height:.0}");
-        canvas.open(
-            "svg",
-            &[
-                ("xmlns", "http://www.w3.org/2000/svg".into()),
-                ("viewBox", view_box.as_str().into()),
-                ("width", WIDTH.into()),
-                ("height", height.into()),
-                ("role", "img".into()),
-                ("aria-label", self.says.as_str().into()),
-                ("font-family", "system-ui,sans-serif".into()),
-                ("fill", "currentColor".into()),
-            ],
-        );
-        canvas.raw(&draw::standalone_sheet());
+        let mut canvas = draw::opened(WIDTH, height, &self.says);
         let text = |canvas: &mut Canvas, x: f64, y: f64, anchor: &str, text: &str| {
             let places = [
                 ("x", x.into()),

@@ -31,6 +31,27 @@ pub(super) fn standalone_sheet() -> String {
     )
 }
 
+/// A drawing of this size that is opened and not closed; `says` is for those who do not see it.
+pub(super) fn opened(width: f64, height: f64, says: &str) -> Canvas {
+    let mut canvas = Canvas::default();
+    let view_box = format!("0 0 {width:.0} {height:.0}");
+    canvas.open(
+        "svg",
+        &[
+            ("xmlns", "http://www.w3.org/2000/svg".into()),
+            ("viewBox", view_box.as_str().into()),
+            ("width", width.into()),
+            ("height", height.into()),
+            ("role", "img".into()),
+            ("aria-label", says.into()),
+            ("font-family", "system-ui,sans-serif".into()),
+            ("fill", "currentColor".into()),
+        ],
+    );
+    canvas.raw(&standalone_sheet());
+    canvas
+}
+
 /// The area between the axes, and what places values in it.
 struct Plot {
     area: Area,

@@ -1,6 +1,6 @@
 //! A heat map: a number for each pair of two settings, and its colour by how far it lies from 1.
 
-use super::canvas::{Canvas, shorten, text_width};
+use super::canvas::{shorten, text_width};
 use super::{Svg, draw};
 
 const WIDTH: f64 = 840.0;
@@ -35,22 +35,7 @@ impl HeatMap {
         let width = ((WIDTH - MARGIN - left) / columns.len().max(1) as f64).min(110.0);
         let top = MARGIN + 40.0;
         let height = top + rows.len() as f64 * ROW + MARGIN;
-        let mut canvas = Canvas::default();
-        let view_box = format!("0 0 {WIDTH:.0} {height:.0}");
-        canvas.open(
-            "svg",
-            &[
-                ("xmlns", "http://www.w3.org/2000/svg".into()),
-                ("viewBox", view_box.as_str().into()),
-                ("width", WIDTH.into()),
-                ("height", height.into()),
-                ("role", "img".into()),
-                ("aria-label", self.says.as_str().into()),
-                ("font-family", "system-ui,sans-serif".into()),
-                ("fill", "currentColor".into()),
-            ],
-        );
-        canvas.raw(&draw::standalone_sheet());
+        let mut canvas = draw::opened(WIDTH, height, &self.says);
         let mut text = |x: f64, y: f64, anchor: &str, text: &str, width: f64| {
             let places = [
                 ("x", x.into()),

@@ -1,4 +1,4 @@
-//! Where the time of a transfer goes: what held back its next packet, moment by moment.
+//! The time of a transfer, divided by the reason that held back the next packet.
 
 use headstart_units::{Span, Time};
 
