@@ -231,6 +231,14 @@ impl RecordFile {
         Ok(())
     }
 
+    /// Returns the memory by which the directory has outgrown its records: a table that is full of
+    /// removed entries doubles before it reuses their places.
+    pub fn shrink_directory(&mut self) {
+        if self.slots.capacity() > 2 * self.slots.len() {
+            self.slots.shrink_to_fit();
+        }
+    }
+
     /// Moves records from beyond `capacity` slots into free ones before it and cuts the file off.
     /// Killed in between, it leaves records in two slots; the next one to open it keeps the newest.
     ///

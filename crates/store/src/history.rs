@@ -336,7 +336,9 @@ fn apply(file: &mut RecordFile, batch: &[(IpAddr, Option<Record>)]) -> io::Resul
     batch.iter().try_for_each(|(peer, record)| match record {
         Some(record) => file.put(*peer, record),
         None => file.remove(*peer),
-    })
+    })?;
+    file.shrink_directory();
+    Ok(())
 }
 
 impl fmt::Debug for Shared {
