@@ -1,5 +1,7 @@
 //! The controllers to hand over to: congestion avoidance, and slow start after a timeout.
 
+mod abba;
+pub mod cuback;
 pub mod cubic;
 pub mod reno;
 
@@ -8,6 +10,7 @@ use headstart_units::{Bytes, Ratio};
 use crate::allowance::HandOver;
 use crate::event::{Ack, Congestion, Timeout};
 
+pub use cuback::Cuback;
 pub use cubic::Cubic;
 pub use reno::Reno;
 
@@ -25,6 +28,10 @@ pub enum Kind {
     CubicLinux,
     /// CUBIC that emulates two connections, as Google QUIC's does.
     CubicPair,
+    /// CUBIC driven by acknowledged data (Cuback).
+    Cuback,
+    /// Cuback that grows faster while the bottleneck's queue is seen drained (ABBA).
+    Abba,
 }
 
 /// A base controller, independent of the start-up scheme before it.
@@ -34,6 +41,8 @@ pub enum Base {
     Reno(Reno),
     /// CUBIC.
     Cubic(Cubic),
+    /// Cuback.
+    Cuback(Cuback),
 }
 
 macro_rules! each {
@@ -41,6 +50,7 @@ macro_rules! each {
         match $self {
             Base::Reno($base) => $call,
             Base::Cubic($base) => $call,
+            Base::Cuback($base) => $call,
         }
     };
 }
@@ -55,6 +65,8 @@ impl Base {
             Kind::Cubic => Self::Cubic(Cubic::new(mss, cubic::Constants::ONE)),
             Kind::CubicLinux => Self::Cubic(Cubic::linux(mss)),
             Kind::CubicPair => Self::Cubic(Cubic::new(mss, cubic::Constants::TWO)),
+            Kind::Cuback => Self::Cuback(Cuback::new(mss)),
+            Kind::Abba => Self::Cuback(Cuback::with_abba(mss)),
         }
     }
 

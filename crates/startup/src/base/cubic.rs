@@ -48,6 +48,10 @@ impl Constants {
     /// (1 + beta) with that beta.
     pub const TWO: Self =
         Self { beta: Ratio::new(17, 20), fast_convergence: Ratio::new(37, 40), alpha: Ratio::new(36, 37) };
+
+    pub(super) const fn fast_convergence(self) -> Ratio {
+        self.fast_convergence
+    }
 }
 /// Windows are kept in 1/1024 bytes, so that a large window still grows by small acks.
 const FINE: u32 = 10;
@@ -238,7 +242,7 @@ impl Epoch {
 }
 
 /// The cube root, rounded down, by bisection on the bits: once per congestion event.
-fn cube_root(of: u128) -> u64 {
+pub(super) fn cube_root(of: u128) -> u64 {
     let mut root: u128 = 0;
     for bit in (0..42).rev() {
         let candidate = root | (1 << bit);

@@ -17,6 +17,8 @@ pub const BASES: &[Choice<Kind>] = &[
     ("cubic", Kind::Cubic, "RFC 9438"),
     ("cubic-linux", Kind::CubicLinux, "RFC 9438, with the deviations of Linux"),
     ("cubic-pair", Kind::CubicPair, "CUBIC that emulates two connections, as Google QUIC's does"),
+    ("cuback", Kind::Cuback, "CUBIC driven by acknowledged data, not by time (draft-kazuho-ccwg-cuback)"),
+    ("abba", Kind::Abba, "Cuback that grows faster while the queue is seen drained (draft-kazuho-ccwg-abba)"),
     ("reno|newreno", Kind::Reno, "RFC 5681"),
     ("reno-linux", Kind::RenoLinux, "RFC 5681 in whole segments, as in Linux"),
 ];
