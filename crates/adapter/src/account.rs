@@ -85,15 +85,18 @@ impl Account {
         report.hint = inputs.hint;
         let initial_window = packet * INITIAL_PACKETS;
         if let Some(store) = inputs.store {
-            let (known, mut lease) = store.open(inputs.key);
+            let requirements = sender.controller().scheme().requirements();
+            let (known, mut lease) = store.open(requirements.history_key(inputs.key));
             // It takes a share when its first flight begins.
             store.suspend(&mut lease);
             let mut gates = *gates;
-            if sender.controller().scheme().requirements().reserves_credit {
+            if requirements.reserves_credit {
                 // A credit is shared by the bytes in flight, and a false record costs one flight
                 // however old it is.
                 (gates.alone, gates.lifetime) = (false, Span::MAX);
             }
+            // The peers of a prefix are not one another's concurrent starts.
+            gates.alone &= !requirements.by_prefix;
             let judged = gates.judge(known, now, rtt, initial_window);
             (report.known, report.refusal) = (known, refusal(&judged));
             prior.history = judged.ok().map(|known| inputs.limits.cap_record(known));

@@ -16,7 +16,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::path::bdp;
 
-pub use credit::{FirstContacts, Revision, SharedCredit};
+pub use credit::{FirstContacts, Revision, SharedCredit, prefix};
 pub use memory::{Counters, FixedHash, MemoryStore, StoreChange};
 
 /// A path record: the measurements of one connection.

@@ -13,13 +13,14 @@ mod timeline;
 
 use alloc::vec::Vec;
 use core::fmt::{self, Debug};
+use core::net::IpAddr;
 
 use headstart_units::Rate;
 
 use crate::about::{About, Needs};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::event::{Ack, Congestion, Progress, Sent, Timeout};
-use crate::history::{Record, RecordUpdate, Revision};
+use crate::history::{Record, RecordUpdate, Revision, prefix};
 use crate::parameters::{Description, Error, Setting};
 use crate::prior::Prior;
 use crate::quick_start::RequestInputs;
@@ -44,7 +45,10 @@ schemes! {
     bbr::Bbr,
     bbr_v3::BbrV3,
     prague::Prague,
+    google_bootstrap::GoogleBootstrap,
+    mvfst_resume::MvfstResume,
     tcp_cache::TcpCache,
+    prefix_window::PrefixWindow,
     s_cubic::SCubic,
     wise_start::WiseStart,
     careful_resume::CarefulResume,
@@ -93,12 +97,23 @@ pub struct Requirements {
     /// Window and slow start threshold at the end are stored for the next connection, beside rate
     /// and RTT (TCP-Cache).
     pub caches_window: bool,
+    /// The record is that of the peer's prefix ([`prefix`](crate::history::prefix)), which all of
+    /// its peers share.
+    pub by_prefix: bool,
     /// Window and rate of the record are held to the end: it must describe the path exactly.
     pub holds_record: bool,
     /// Flows of every size request the same rate.
     pub fixed_request: bool,
     /// Initial window in segments, of a scheme that is plain slow start.
     pub initial_segments: Option<u64>,
+}
+
+impl Requirements {
+    /// The address under which a peer's record is kept.
+    #[must_use]
+    pub fn history_key(&self, peer: IpAddr) -> IpAddr {
+        if self.by_prefix { prefix(peer) } else { peer }
+    }
 }
 
 /// A scheme that owns the window from the first byte until it hands over.

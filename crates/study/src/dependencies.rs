@@ -183,7 +183,8 @@ fn takes_hints(entry: &Entry) -> bool {
 
 fn paces(setup: &Setup) -> bool {
     let has_pace = |entry: &Entry| {
-        !["slow-start", "iw10-linux", "reactive", "proactive", "tcp-cache"].contains(&entry.about().name)
+        !["slow-start", "iw10-linux", "reactive", "proactive", "tcp-cache", "prefix-window"]
+            .contains(&entry.about().name)
     };
     setup.transport.pacing != Pacing::Off || runs(setup, has_pace)
 }

@@ -243,7 +243,8 @@ impl<R: Recorder> Simulation<R> {
         flow.established_at = Some(now);
         flow.sender.limits().begin(now, now.since(flow.opened_at));
         let history = if group.history_capacity > 0 {
-            let (known, lease) = self.histories[usize::from(flow.group)].open(peer_address(flow.peer));
+            let peer = group.scheme.requirements().history_key(peer_address(flow.peer));
+            let (known, lease) = self.histories[usize::from(flow.group)].open(peer);
             flow.lease = Some(lease);
             known
         } else {

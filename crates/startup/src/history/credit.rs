@@ -152,7 +152,8 @@ fn known(credit: u64) -> Option<Bytes> {
 }
 
 /// The prefix of an address: the /24 of IPv4, the /48 of IPv6, as a site usually has.
-pub(super) fn prefix(peer: IpAddr) -> IpAddr {
+#[must_use]
+pub fn prefix(peer: IpAddr) -> IpAddr {
     match peer {
         IpAddr::V4(address) => Ipv4Addr::from_bits(address.to_bits() & !0xff).into(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 80 << 80).into(),

@@ -94,17 +94,17 @@ pub struct Bbr {
     pub(super) params: Params,
     phase: Phase,
     mss: Bytes,
-    window: Bytes,
-    pace: Rate,
+    pub(super) window: Bytes,
+    pub(super) pace: Rate,
     round: Round,
-    btl_bw: WindowedMax<Rate>,
+    pub(super) btl_bw: WindowedMax<Rate>,
     /// RTprop; [`Span::MAX`] while unknown.
-    rt_prop: Span,
+    pub(super) rt_prop: Span,
     rt_prop_at: Time,
     /// Baseline of BtlBw: the pipe is full if it grows by less than a quarter from here.
     full_bw: Rate,
     full_rounds: u32,
-    is_filled: bool,
+    pub(super) is_filled: bool,
     /// The window before recovery or ProbeRTT reduced it.
     prior_window: Bytes,
     in_recovery: bool,
@@ -466,7 +466,7 @@ impl Startup for Bbr {
 
 /// BBRHighGain: about 2 / ln 2, the least that doubles the rate each round (BBR §4.3.2.1), in
 /// Linux's 256ths (bbr_high_gain).
-const HIGH_GAIN: Ratio = Ratio::new(739, 256);
+pub(super) const HIGH_GAIN: Ratio = Ratio::new(739, 256);
 /// Its inverse, in the same (bbr_drain_gain).
 const DRAIN_GAIN: Ratio = Ratio::new(88, 256);
 /// One percent less than the estimate, so that queues become shorter on average

@@ -132,7 +132,7 @@ pub struct BbrV3 {
     pub(super) params: Params,
     phase: Phase,
     mss: Bytes,
-    window: Bytes,
+    pub(super) window: Bytes,
     pace: Rate,
     round: Round,
     // --- rate ---
@@ -146,7 +146,7 @@ pub struct BbrV3 {
     inflight_shortterm: Bytes,
     inflight_latest: Bytes,
     /// [`Span::MAX`] while unknown.
-    min_rtt: Span,
+    pub(super) min_rtt: Span,
     min_rtt_at: Time,
     probe_rtt_min: Span,
     probe_rtt_min_at: Time,
@@ -213,7 +213,7 @@ impl BbrV3 {
         }
     }
 
-    fn max_bw(&self) -> Rate {
+    pub(super) fn max_bw(&self) -> Rate {
         self.max_bw[0].max(self.max_bw[1])
     }
 
@@ -223,7 +223,7 @@ impl BbrV3 {
     }
 
     /// BBR.round_count.
-    fn rounds(&self) -> u32 {
+    pub(super) fn rounds(&self) -> u32 {
         self.round.count().min(u64::from(u32::MAX)) as u32
     }
 

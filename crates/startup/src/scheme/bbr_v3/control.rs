@@ -22,7 +22,7 @@ impl BbrV3 {
         if self.phase == Phase::Up { least + self.mss * 2 } else { least }
     }
 
-    pub(super) fn inflight(&self, bw: Rate, gain: Ratio) -> Bytes {
+    pub(in super::super) fn inflight(&self, bw: Rate, gain: Ratio) -> Bytes {
         self.budget(self.bdp(bw) * gain)
     }
 

@@ -39,13 +39,32 @@ impl BbrV3 {
             && self.is_inflight_too_high(sample);
         let is_marked = self.params.responds_to_marks && self.marks.full_rounds >= FULL_MARKED_ROUNDS;
         if !self.full_bw_reached && (has_lost || is_marked) {
-            self.full_bw_reached = true;
-            self.inflight_longterm = self.bdp(self.bw()).max(self.inflight_latest);
+            self.fill();
         }
         if self.full_bw_reached {
-            self.phase = Phase::Drain;
-            self.drain_since = self.rounds();
+            self.begin_drain();
         }
+    }
+
+    fn fill(&mut self) {
+        self.full_bw_reached = true;
+        self.inflight_longterm = self.bdp(self.bw()).max(self.inflight_latest);
+    }
+
+    fn begin_drain(&mut self) {
+        self.phase = Phase::Drain;
+        self.drain_since = self.rounds();
+    }
+
+    /// Leaves Startup by a reason from outside, with `rate` as the estimate.
+    pub(in super::super) fn end_startup(&mut self, ack: &Ack, rate: Rate) {
+        if self.phase == Phase::Startup {
+            self.fill();
+            self.begin_drain();
+        }
+        self.max_bw = [Rate::ZERO, rate];
+        self.set_pace(self.gains().0);
+        self.set_window(ack);
     }
 
     /// CheckDrainDone.
