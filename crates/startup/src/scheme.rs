@@ -41,6 +41,7 @@ schemes! {
     jump_start::JumpStart in LaterFlights,
     halfback::Halfback in LaterFlights,
     pcp::Pcp,
+    paced_chirping::PacedChirping,
     rapid_start::RapidStart,
     bbr::Bbr,
     bbr_v3::BbrV3,

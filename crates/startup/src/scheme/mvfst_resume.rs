@@ -25,8 +25,8 @@
 
 use headstart_units::{Bytes, Ratio, Span};
 
-use super::bbr_v3::{self, BbrV3};
 use super::Startup;
+use super::bbr_v3::{self, BbrV3};
 use crate::about::{About, Needs};
 use crate::allowance::{Allowance, FlightPlan, Next};
 use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
