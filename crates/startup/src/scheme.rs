@@ -98,7 +98,7 @@ pub struct Requirements {
     /// Window and slow start threshold at the end are stored for the next connection, beside rate
     /// and RTT (TCP-Cache).
     pub caches_window: bool,
-    /// The record is that of the peer's prefix ([`prefix`](crate::history::prefix)), which all of
+    /// The record is that of the peer's prefix ([`prefix`]), which all of
     /// its peers share.
     pub by_prefix: bool,
     /// Window and rate of the record are held to the end: it must describe the path exactly.

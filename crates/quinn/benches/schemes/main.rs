@@ -16,12 +16,11 @@ use std::hint::black_box;
 use std::process::Command;
 use std::time::Instant;
 
+use headstart_startup::base::Kind;
 use headstart_startup::catalogue;
 use headstart_startup::history::{Record, SharedRecord};
 use headstart_startup::prior::{Access, Hint};
-use headstart_startup::{
-    Ack, Congestion, Controller, Prior, RateSample, Rtt, Sent, Signal, Transmission, base,
-};
+use headstart_startup::{Ack, Congestion, Controller, Prior, RateSample, Rtt, Sent, Signal, Transmission};
 use headstart_units::{Bytes, Rate, Span, Time};
 use quinn::Peer;
 
@@ -125,7 +124,7 @@ fn play(mut controller: Controller, steps: &[Step]) -> u64 {
 }
 
 /// Slow start from twice the path's window, and then a loss: avoidance.
-fn cut(kind: base::Kind) -> Controller {
+fn cut(kind: Kind) -> Controller {
     let scheme = catalogue::find("iw64").expect("in the catalogue").scheme();
     let mut controller = Controller::new(scheme, kind, MSS);
     let _ = controller.establish(&Prior { now: Time::ZERO, ..prior() });
@@ -175,7 +174,15 @@ fn subjects(only: Option<&str>) -> Vec<Subject> {
             }),
         );
     }
-    for entry in catalogue::all().into_iter().filter(|entry| is_wanted(&entry.name)) {
+    let own = catalogue::families().iter().map(|family| family.about().name);
+    let named = own.filter_map(|name| catalogue::find(name).ok());
+    let mut entries = catalogue::all();
+    for entry in named {
+        if !entries.iter().any(|one| one.name == entry.name) {
+            entries.push(entry);
+        }
+    }
+    for entry in entries.into_iter().filter(|entry| is_wanted(&entry.name)) {
         let (script, prior) = (steps(FLOW), prior());
         add(
             entry.name.to_string(),
@@ -183,7 +190,7 @@ fn subjects(only: Option<&str>) -> Vec<Subject> {
             Box::new(move |acks| {
                 let start = |_| {
                     let scheme = entry.scheme();
-                    let mut controller = Controller::new(scheme, base::Kind::Cubic, MSS);
+                    let mut controller = Controller::new(scheme, Kind::Cubic, MSS);
                     let plan = controller.establish(black_box(&prior));
                     play(controller, &script) + plan.flight.get()
                 };
@@ -191,7 +198,9 @@ fn subjects(only: Option<&str>) -> Vec<Subject> {
             }),
         );
     }
-    for (name, kind) in [("cubic", base::Kind::Cubic), ("reno", base::Kind::Reno)] {
+    let bases =
+        [("cubic", Kind::Cubic), ("cuback", Kind::Cuback), ("abba", Kind::Abba), ("reno", Kind::Reno)];
+    for (name, kind) in bases {
         if is_wanted(name) {
             let (script, controller) = (steps(STRETCH), cut(kind));
             add(

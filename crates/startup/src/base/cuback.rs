@@ -40,6 +40,7 @@ pub struct Cuback {
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     curves: Curves,
+    refill: Refill,
     /// The window to which `reached` and `step` belong.
     window: Bytes,
     /// A(w + 1).
@@ -89,9 +90,9 @@ impl Cuback {
     }
 
     pub(super) fn on_ack(&mut self, ack: &Ack) {
-        let refill = self.epoch.filter(|_| self.window >= self.ssthresh).map(|epoch| epoch.curves.refill());
+        let is_avoiding = self.window >= self.ssthresh;
         if let Some(abba) = &mut self.abba
-            && abba.observe(ack, refill)
+            && abba.observe(ack, self.epoch.filter(|_| is_avoiding).map(|epoch| epoch.refill))
         {
             // AB §5.3: back to slow start with the same window, and without a maximum.
             self.w_max = Bytes::ZERO;
@@ -112,24 +113,21 @@ impl Cuback {
         }
         let window = self.window;
         let by_abba = self.abba.map_or(Bytes::ZERO, |abba| abba.growth(acked, ack));
-        let mut epoch = self.epoch.unwrap_or_else(|| {
+        if self.epoch.is_none() {
             self.pending = Bytes::ZERO;
-            Epoch::begin(Curves {
-                mss: self.mss,
-                began: window,
-                w_max: window,
-                prior: window,
-                rtt: ack.rtt.smoothed,
-            })
+        }
+        let (mss, rtt) = (self.mss, ack.rtt.smoothed);
+        let epoch = self.epoch.get_or_insert_with(|| {
+            Epoch::begin(Curves { mss, began: window, w_max: window, prior: window, rtt })
         });
         if epoch.window != window {
             // Set from outside (restart after idle).
-            epoch = Epoch::at(epoch.curves, window);
+            epoch.move_to(window);
         }
         self.pending += acked;
         while self.pending >= epoch.step {
             self.pending -= epoch.step;
-            self.window += self.mss;
+            self.window += mss;
             epoch.advance();
         }
         if window + by_abba > self.window {
@@ -137,7 +135,6 @@ impl Cuback {
             self.window = window + by_abba;
             self.pending = Bytes::ZERO;
         }
-        self.epoch = Some(epoch);
     }
 
     pub(super) fn on_congestion(&mut self, signal: &Congestion, share: Option<Ratio>) {
@@ -188,12 +185,21 @@ impl Cuback {
 
 impl Epoch {
     fn begin(curves: Curves) -> Self {
-        Self::at(curves, curves.began)
+        let mut epoch = Self {
+            curves,
+            refill: curves.refill(),
+            window: Bytes::ZERO,
+            reached: Bytes::ZERO,
+            step: Bytes::ZERO,
+        };
+        epoch.move_to(curves.began);
+        epoch
     }
 
-    fn at(curves: Curves, window: Bytes) -> Self {
-        let reached = curves.acknowledged(window + curves.mss);
-        Self { curves, window, reached, step: curves.step(curves.acknowledged(window), reached) }
+    fn move_to(&mut self, window: Bytes) {
+        self.window = window;
+        self.reached = self.curves.acknowledged(window + self.curves.mss);
+        self.step = self.curves.step(self.curves.acknowledged(window), self.reached);
     }
 
     fn advance(&mut self) {

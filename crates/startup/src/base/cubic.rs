@@ -244,7 +244,8 @@ impl Epoch {
 /// The cube root, rounded down, by bisection on the bits: once per congestion event.
 pub(super) fn cube_root(of: u128) -> u64 {
     let mut root: u128 = 0;
-    for bit in (0..42).rev() {
+    let bits = (u128::BITS - of.leading_zeros()).div_ceil(3).min(42);
+    for bit in (0..bits).rev() {
         let candidate = root | (1 << bit);
         if candidate * candidate * candidate <= of {
             root = candidate;

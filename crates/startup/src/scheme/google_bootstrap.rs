@@ -19,7 +19,7 @@
 //!
 //! # Deviations
 //!
-//! - The controller below is [`bbr`](super::bbr), after Linux. Of GB's own many differences one
+//! - The controller below is [`bbr`], after Linux. Of GB's own many differences one
 //!   counts here: while the pipe is not full it does not answer a loss at all.
 //! - GB takes records of the same serving region; here it is the same peer.
 //! - Experiments that a client may ask for (`ICW1`, `BWM3`, `DTOS`) are not carried, but for the

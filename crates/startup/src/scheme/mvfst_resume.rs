@@ -16,7 +16,7 @@
 //!
 //! # Deviations
 //!
-//! - The controller below is [`bbr_v3`](super::bbr_v3). mvfst's is BBR version 2, whose Startup has
+//! - The controller below is [`bbr_v3`]. mvfst's is BBR version 2, whose Startup has
 //!   a gain of 2.885. While it resumes, the window's gain is MV's.
 //! - mvfst paces at the larger of the model's rate and that of the initial window. Here the initial
 //!   pace is BBR's, which does not fall in Startup either.
