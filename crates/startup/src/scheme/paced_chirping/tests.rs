@@ -69,7 +69,7 @@ impl Play {
     }
 }
 
-/// PC: a start with very low queuing delay. Only the last path, of 10 Mbit/s and a BDP of 42
+/// PC: a start with a very short queue. Only the last path, of 10 Mbit/s and a BDP of 42
 /// packets, has a queue: the average gap has to come up from a sixth of the path's.
 #[test]
 fn it_finds_the_bottlenecks_gap_with_a_queue_of_some_packets() {
