@@ -1,8 +1,9 @@
 //! Send packets at ever smaller gaps, and take the gap at which their delay grows as the path's.
 //!
-//! Source (PC below): J. Misund, B. Briscoe, "Paced Chirping", 2019, by the first author's
-//! module for Linux, `latest/module/paced_chirping.c` of JoakimMisund/PacedChirping (the behaviour
-//! in own words). The gap of a chirp is found as in pathChirp. It looks for the rate without filling the queue, for L4S first of all.
+//! Source (PC below): J. Misund, B. Briscoe, "Paced Chirping", 2019, by the first author's module
+//! for Linux, `latest/module/paced_chirping.c` of JoakimMisund/PacedChirping (the behaviour in own
+//! words). The gap of a chirp is found as in pathChirp. It looks for the rate without filling the
+//! queue, for L4S first of all.
 //!
 //! ```text
 //!  gap 2x, 1.9x, ... 0.25x of the estimate |<- guard ->| next chirp
