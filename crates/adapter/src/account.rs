@@ -263,6 +263,7 @@ impl Account {
         self.report.last_at = now;
         self.report.tally = *sender.tally();
         self.report.limited = *sender.limits().spans();
+        self.report.slow_start_end = sender.controller().slow_start_end();
         self.report.first_answer = *sender.first_answer();
         self.report.min_rtt = sender.rtt().min;
         self.report.btl_bw = sender.fastest();

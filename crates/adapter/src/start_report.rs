@@ -12,6 +12,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use headstart_startup::SlowStartEnd;
 use headstart_startup::catalogue::Name;
 use headstart_startup::history::{Refusal, SharedRecord};
 use headstart_startup::prior::Hint;
@@ -117,6 +118,8 @@ pub struct StartReport {
     /// Time by what held back the next packet, from the first one to the last acknowledgement, in
     /// the order of [`LimitedBy::ALL`].
     pub limited: [Span; LimitedBy::ALL.len()],
+    /// The end of slow start; `None` while it lasts.
+    pub slow_start_end: Option<SlowStartEnd>,
     /// The minimum RTT.
     pub min_rtt: Span,
     /// The maximum delivery rate; `None` without a sample.
@@ -223,6 +226,9 @@ impl fmt::Display for StartReport {
         for (limit, span) in LimitedBy::ALL.into_iter().zip(self.limited).filter(|(_, span)| !span.is_zero())
         {
             write!(f, " {}_ms={:.3}", limit.as_str(), span.as_millis_f64())?;
+        }
+        if let Some(end) = self.slow_start_end {
+            write!(f, " slow_start_end={} slow_start_window={}", end.by.as_str(), end.window.get())?;
         }
         write!(f, " migrated={} record={}", self.migrated, self.record_outcome.name())?;
         if let (Some(began_at), Some(took)) = (self.first_answer.began_at(), self.first_answer.took()) {

@@ -6,6 +6,7 @@
 
 use headstart_report::rows::Value;
 use headstart_sim::{Histogram, Totals};
+use headstart_startup::EndedBy;
 use headstart_startup::sending::LimitedBy;
 use headstart_units::Span;
 
@@ -158,6 +159,11 @@ pub const MEASURES: &[Measure] = &[
     Measure { name: "application_percent", about: "Share in which the application had nothing to send.", of: Of::Percent(|it| limited(it, LimitedBy::Application)), shown: None },
     Measure { name: "recovery_percent", about: "Share in which lost data was under repair, or a timer had to find the loss.", of: Of::Percent(|it| limited(it, LimitedBy::Recovery)), shown: None },
     Measure { name: "path_percent", about: "Share in which all was sent, and the last bytes were on the path.", of: Of::Percent(|it| limited(it, LimitedBy::Path)), shown: None },
+    Measure { name: "slow_start_decision_percent", about: "Flows whose slow start ended by the scheme's decision, on growing delay or with its flight, as a share of all, in per cent.", of: Of::Percent(|it| ended(it, EndedBy::Decision)), shown: None },
+    Measure { name: "slow_start_loss_percent", about: "Those whose slow start ended by a loss.", of: Of::Percent(|it| ended(it, EndedBy::Loss)), shown: None },
+    Measure { name: "slow_start_mark_percent", about: "Those whose slow start ended by a CE mark.", of: Of::Percent(|it| ended(it, EndedBy::Mark)), shown: None },
+    Measure { name: "slow_start_timeout_percent", about: "Those whose slow start ended by a timeout.", of: Of::Percent(|it| ended(it, EndedBy::Timeout)), shown: None },
+    Measure { name: "slow_start_window_kb", about: "The mean window at these ends, before the answer, in kilobytes. The loss point of a flow alone on the path is its BDP and buffer, which a race prints.", of: Of::Whole(|it| number(end_window(&it.totals))), shown: None },
     Measure { name: "history_hit_rate", about: "Starts that could draw on a record of their peer, as a share of all.", of: Of::Whole(|it| number(it.history_hits())), shown: None },
     Measure { name: "history_bytes_per_peer", about: "Memory of the history for each peer that it remembers.", of: Of::Whole(|it| Value::Count(it.history_bytes_per_peer as u64)), shown: None },
     Measure { name: "rate_requests", about: "Starts that requested a rate of routers.", of: Of::Whole(|it| Value::Count(it.totals.rate_requests)), shown: None },
@@ -261,6 +267,18 @@ fn limited(runs: &SeedRuns<'_>, by: LimitedBy) -> f64 {
     let limited = &runs.totals().limited;
     let all: u64 = limited.iter().sum();
     if all == 0 { f64::NAN } else { limited[by as usize] as f64 / all as f64 }
+}
+
+/// NaN if no slow start ended, as where senders do not report.
+fn ended(runs: &SeedRuns<'_>, by: EndedBy) -> f64 {
+    let totals = runs.totals();
+    let (ends, _) = totals.slow_start_ends;
+    if ends.iter().sum::<u64>() == 0 { f64::NAN } else { ends[by as usize] as f64 / totals.flows as f64 }
+}
+
+fn end_window(totals: &Totals) -> f64 {
+    let (ends, windows) = totals.slow_start_ends;
+    windows as f64 / 1000.0 / ends.iter().sum::<u64>() as f64
 }
 
 /// NaN if nothing was delivered, or if senders do not report.

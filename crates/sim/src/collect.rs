@@ -175,6 +175,9 @@ pub struct Totals {
     /// Sum of the times to completion by what held flows back, in nanoseconds and in the order of
     /// [`LimitedBy::ALL`]; of finished flows.
     pub limited: [u64; LimitedBy::ALL.len()],
+    /// Ends of slow start by their reason, in the order of
+    /// [`EndedBy`](headstart_startup::EndedBy), and the sum of the windows in bytes at these ends.
+    pub slow_start_ends: ([u64; 4], u64),
     /// Sum of the senders' counters.
     pub counts: Counts,
     /// Segments that arrived although they had arrived before.
@@ -265,6 +268,11 @@ impl Totals {
         self.millirounds += other.millirounds;
         self.without_rtt += other.without_rtt;
         self.delivered += other.delivered;
+        let (ends, windows) = other.slow_start_ends;
+        for (mine, theirs) in self.slow_start_ends.0.iter_mut().zip(ends) {
+            *mine += theirs;
+        }
+        self.slow_start_ends.1 += windows;
         for (mine, theirs) in self.limited.iter_mut().zip(&other.limited) {
             *mine += theirs;
         }
@@ -384,6 +392,10 @@ impl Recorder for Collector {
         let completion = report.completion_time().unwrap_or_else(|| report.ended_at.since(report.opened_at));
         totals.completion.add(completion);
         totals.acknowledged.add(report.ended_at.since(report.opened_at));
+        if let Some(end) = report.slow_start_end {
+            totals.slow_start_ends.0[end.by as usize] += 1;
+            totals.slow_start_ends.1 += end.window.get();
+        }
         if let Some(transfer) = report.transfer_time() {
             totals.transfer.add(transfer);
             for (sum, span) in totals.limited.iter_mut().zip(report.limited) {
@@ -509,6 +521,7 @@ mod tests {
             first_flight: Bytes::ZERO,
             counts: Counts::default(),
             limited: Default::default(),
+            slow_start_end: None,
             phase: "",
         }
     }

@@ -551,6 +551,7 @@ impl<R: Recorder> Simulation<R> {
             first_flight: flow.sender.first_flight_sent(),
             counts: *flow.sender.counts(),
             limited: *flow.sender.limits().spans(),
+            slow_start_end: flow.sender.controller().slow_start_end(),
             phase: flow.sender.controller().phase(),
         });
         if flow.has_reservation {

@@ -3,6 +3,7 @@
 //! A recorder is a type parameter of the simulation: methods left at their default cost nothing.
 
 use headstart_net::DropReason;
+use headstart_startup::SlowStartEnd;
 use headstart_startup::quick_start::DenialReason;
 use headstart_startup::sending::LimitedBy;
 use headstart_units::{Bytes, Rate, Span, Time};
@@ -160,6 +161,8 @@ pub struct FlowReport {
     pub counts: Counts,
     /// Time to its completion by what held it back, in the order of [`LimitedBy::ALL`].
     pub limited: [Span; LimitedBy::ALL.len()],
+    /// The end of its slow start; `None` if that lasts, or where the transport does not report it.
+    pub slow_start_end: Option<SlowStartEnd>,
     /// The phase at its end, as its scheme names it; empty where the transport does not report one.
     pub phase: &'static str,
 }

@@ -6,7 +6,7 @@ use headstart_units::{Bytes, Ratio, Span};
 
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::base::{self, Base};
-use crate::event::{Ack, Congestion, Progress, Sent, Timeout};
+use crate::event::{Ack, Congestion, Progress, Sent, Signal, Timeout};
 use crate::prior::Prior;
 use crate::scheme::{Scheme, Startup};
 
@@ -18,6 +18,44 @@ pub struct Controller {
     handed_over: bool,
     pace_over: Option<Ratio>,
     srtt: Span,
+    /// Slow start has begun and not ended yet.
+    lasts: bool,
+    end: Option<SlowStartEnd>,
+}
+
+/// The first end of slow start, or of what a scheme does in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowStartEnd {
+    /// The reason.
+    pub by: EndedBy,
+    /// The window before the answer to it, in bytes.
+    pub window: Bytes,
+}
+
+/// The event at which slow start ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndedBy {
+    /// The scheme decided so on an ack: delay has grown, or its flight is over.
+    Decision,
+    /// Data was declared lost.
+    Loss,
+    /// A CE mark.
+    Mark,
+    /// The retransmission timer expired.
+    Timeout,
+}
+
+impl EndedBy {
+    /// The reason in one word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Decision => "decision",
+            Self::Loss => "loss",
+            Self::Mark => "mark",
+            Self::Timeout => "timeout",
+        }
+    }
 }
 
 impl Controller {
@@ -25,13 +63,16 @@ impl Controller {
     /// [`Self::establish`] precedes all other calls.
     #[must_use]
     pub fn new(scheme: Scheme, base: base::Kind, mss: Bytes) -> Self {
-        Self { scheme, base: Base::new(base, mss), handed_over: false, pace_over: None, srtt: Span::ZERO }
+        let (base, srtt) = (Base::new(base, mss), Span::ZERO);
+        Self { scheme, base, handed_over: false, pace_over: None, srtt, lasts: false, end: None }
     }
 
     /// The connection is established: starts from `prior`. Returns the first flight's plan.
     pub fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.srtt = prior.handshake_rtt;
-        self.scheme.establish(prior)
+        let plan = self.scheme.establish(prior);
+        self.lasts = self.end.is_none() && self.scheme.is_slow_start();
+        plan
     }
 
     /// A packet with data left this host; see [`Self::needs_sent_events`].
@@ -59,10 +100,15 @@ impl Controller {
         } else if let Next::HandOver(how) = self.scheme.on_ack(ack) {
             self.hand_over(&how);
         }
+        if self.lasts && !self.is_slow_start() {
+            self.lasts = false;
+            self.end = Some(SlowStartEnd { by: EndedBy::Decision, window: self.allowance().window });
+        }
     }
 
     /// Data was declared lost or CE-marked: one call for each ack or timer that detects it.
     pub fn on_congestion(&mut self, signal: &Congestion) {
+        let before = self.window_to_end();
         if self.handed_over {
             self.base.on_congestion(signal);
         } else if let Next::HandOver(how) = self.scheme.on_congestion(signal) {
@@ -71,10 +117,16 @@ impl Controller {
                 self.base.on_first_congestion(signal, how.first_cut);
             }
         }
+        let by = match signal.signal {
+            Signal::Loss => EndedBy::Loss,
+            Signal::CongestionExperienced => EndedBy::Mark,
+        };
+        self.end_slow_start(by, before);
     }
 
     /// The retransmission timer expired (RFC 6298 §5).
     pub fn on_timeout(&mut self, timeout: &Timeout) {
+        let before = self.window_to_end();
         if self.handed_over {
             self.base.on_timeout(timeout);
         } else if let Next::HandOver(how) = self.scheme.on_timeout(timeout) {
@@ -83,6 +135,29 @@ impl Controller {
                 self.base.on_timeout(timeout);
             }
         }
+        self.end_slow_start(EndedBy::Timeout, before);
+    }
+
+    /// The window, if slow start has not ended yet.
+    fn window_to_end(&self) -> Option<Bytes> {
+        self.lasts.then(|| self.allowance().window)
+    }
+
+    /// After an event before which the window was `before`. A timeout goes on in slow start, but
+    /// with a threshold.
+    fn end_slow_start(&mut self, by: EndedBy, before: Option<Bytes>) {
+        if let Some(window) = before
+            && (!self.is_slow_start() || self.ssthresh() != Bytes::MAX)
+        {
+            self.lasts = false;
+            self.end = Some(SlowStartEnd { by, window });
+        }
+    }
+
+    /// The first end of slow start; `None` while it lasts, and of a scheme that began without.
+    #[must_use]
+    pub const fn slow_start_end(&self) -> Option<SlowStartEnd> {
+        self.end
     }
 
     /// The connection was idle for longer than a retransmission timeout: the window falls to
@@ -174,5 +249,67 @@ impl Controller {
         } else {
             "avoidance"
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::testing::{MSS, acked, lost, timed_out};
+    use crate::catalogue;
+    use crate::history::testing::prior_with;
+    use headstart_units::Time;
+
+    fn begun(scheme: &str) -> Controller {
+        let scheme = catalogue::find(scheme).expect("a scheme").scheme();
+        let mut controller = Controller::new(scheme, base::Kind::Cubic, MSS);
+        controller.establish(&prior_with(1000, 100));
+        controller
+    }
+
+    #[test]
+    fn the_first_end_of_slow_start_has_its_reason_and_the_window_before_the_answer() {
+        let window = MSS * 20;
+        let ends: [(EndedBy, fn(&mut Controller)); 3] = [
+            (EndedBy::Loss, |it| it.on_congestion(&lost(Time::ZERO, MSS))),
+            (EndedBy::Mark, |it| {
+                let signal = Signal::CongestionExperienced;
+                it.on_congestion(&Congestion { signal, ..lost(Time::ZERO, MSS) });
+            }),
+            (EndedBy::Timeout, |it| it.on_timeout(&timed_out(Time::ZERO))),
+        ];
+        for (by, end) in ends {
+            let mut controller = begun("iw10");
+            controller.on_ack(&acked(Time::ZERO, MSS * 10));
+            assert_eq!(controller.slow_start_end(), None);
+            end(&mut controller);
+            assert_eq!(controller.slow_start_end(), Some(SlowStartEnd { by, window }));
+            controller.on_congestion(&lost(Time::ZERO, MSS));
+            assert_eq!(controller.slow_start_end(), Some(SlowStartEnd { by, window }), "the first one");
+        }
+    }
+
+    #[test]
+    fn an_end_on_delay_is_the_schemes_decision_and_a_start_without_slow_start_has_no_end() {
+        let mut controller = begun("iw10-linux");
+        let mut ack = acked(Time::ZERO, MSS);
+        'rounds: for round in 0..3_u64 {
+            for n in 0..30 {
+                if controller.slow_start_end().is_some() {
+                    break 'rounds;
+                }
+                ack.now = Time::from_millis(100 * round + n);
+                ack.delivered += MSS;
+                ack.rtt_sample = Some(Span::from_millis(100 + 100 * round));
+                ack.rate.prior_delivered = MSS * (30 * round);
+                controller.on_ack(&ack);
+            }
+        }
+        let end = controller.slow_start_end().expect("an end");
+        assert_eq!((end.by, end.window), (EndedBy::Decision, controller.allowance().window));
+        let mut controller = begun("pcp");
+        controller.on_ack(&acked(Time::ZERO, MSS));
+        controller.on_congestion(&lost(Time::ZERO, MSS));
+        assert_eq!(controller.slow_start_end(), None);
     }
 }

@@ -78,7 +78,7 @@ pub mod trace;
 
 pub use allowance::{Allowance, FlightPlan, HandOver, Next};
 pub use base::Base;
-pub use controller::Controller;
+pub use controller::{Controller, EndedBy, SlowStartEnd};
 pub use event::{Ack, Congestion, Progress, Sent, Signal, Timeout, Transmission};
 pub use path::{RateSample, Rtt};
 pub use prior::Prior;

@@ -15,7 +15,7 @@ use headstart_units::{Span, Time};
 use crate::carrier::Observer;
 
 /// The columns of a row, except those that are constant in a run.
-pub const COLUMNS: [(&str, Kind); 33] = [
+pub const COLUMNS: [(&str, Kind); 35] = [
     ("scheme", Kind::Text),
     ("role", Kind::Text),
     ("kind", Kind::Text),
@@ -48,6 +48,8 @@ pub const COLUMNS: [(&str, Kind); 33] = [
     ("application_ms", Kind::Number),
     ("recovery_ms", Kind::Number),
     ("path_ms", Kind::Number),
+    ("slow_start_end", Kind::Text),
+    ("slow_start_window_bytes", Kind::Count),
     ("phase", Kind::Text),
 ];
 
@@ -189,6 +191,8 @@ impl Observer for FlowRows {
             application,
             recovery,
             path,
+            report.slow_start_end.map_or("", |end| end.by.as_str()).to_owned(),
+            report.slow_start_end.map(|end| end.window.get().to_string()).unwrap_or_default(),
             report.phase.to_owned(),
         ];
         self.writer.row(row);

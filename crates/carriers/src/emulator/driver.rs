@@ -122,6 +122,7 @@ impl Flow {
             first_flight: counters.first_flight,
             counts: counters.counts,
             limited: Default::default(),
+            slow_start_end: None,
             phase: counters.phase,
         }
     }

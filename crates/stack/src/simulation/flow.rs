@@ -168,6 +168,7 @@ impl Flow {
                 ahead: u64::from(report.tally.is_ahead),
             },
             limited,
+            slow_start_end: report.slow_start_end,
             phase: report.decision(),
         }
     }
