@@ -17,6 +17,7 @@ __all__ = [
     "Timeout",
     "__version__",
     "check_case",
+    "command",
     "point",
     "points",
     "replay",
@@ -333,6 +334,9 @@ class HandOver:
 
 def check_case(scheme: type[Scheme], seed: int) -> tuple[str, str] | None:
     """Runs the case that this seed draws. Returns the first property that does not hold, and the case."""
+
+def command(words: Sequence[str], library: str) -> int:
+    """Runs the command with words, the program's first; `library` is this file. Returns its exit code."""
 
 def point(options: Sequence[str], classes: Sequence[type[Scheme]]) -> list[tuple[str, str]]:
     """Runs a point of `points`. Returns the results of its runs by their keys."""

@@ -1,4 +1,4 @@
-"""Figures of results, by matplotlib (`pip install './python[plot]'`)."""
+"""Figures of results, by matplotlib (`pip install '.[plot]'`)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _axes(ax: Axes | None) -> Axes:
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise ValueError("plot: found no matplotlib, expected that of `pip install 'headstart[plot]'`") from None
+        raise ValueError("plot: found no matplotlib, expected `pip install matplotlib`") from None
     axes: Axes = pyplot.subplots()[1]
     return axes
 
@@ -103,7 +103,7 @@ def _columns(table: Table) -> dict[str, list[Any]]:
     try:
         import pyarrow
     except ImportError:
-        raise ValueError("plot: found no pyarrow, expected that of `pip install 'headstart[plot]'`") from None
+        raise ValueError("plot: found no pyarrow, expected `pip install pyarrow`") from None
     columns: dict[str, list[Any]] = pyarrow.table(table).to_pydict()
     return columns
 

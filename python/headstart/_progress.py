@@ -21,7 +21,7 @@ def reported(progress: bool | Progress) -> Iterator[Progress | None]:
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        raise ValueError("progress: found True without tqdm, expected `pip install headstart[notebook]`") from None
+        raise ValueError("progress: found True without tqdm, expected `pip install tqdm`") from None
     with tqdm(total=1.0, bar_format="{desc} {percentage:3.0f}% {bar} {elapsed}<{remaining}") as bar:
 
         def report(title: str, finished: int, runs: int, share: float) -> None:

@@ -1,4 +1,4 @@
-"""A start as an environment for reinforcement learning (`pip install './python[gym]'`).
+"""A start as an environment for reinforcement learning (`pip install '.[gym]'`).
 
 An episode is one flow alone on a path, a step one round trip. The agent sets the window.
 

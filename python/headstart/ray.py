@@ -1,4 +1,4 @@
-"""Ray as an executor of `sweep`: needs `pip install './python[ray]'`, and `ray.init()` before."""
+"""Ray as an executor of `sweep`: needs `pip install '.[ray]'`, and `ray.init()` before."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
 
 mod scheme;
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -358,6 +358,14 @@ fn replay(py: Python<'_>, class: Bound<'_, PyType>, vectors: String) -> PyResult
     }
 }
 
+/// Runs the command `headstart` with `words`, the program's first, and this library's file; returns
+/// the exit code.
+#[pyfunction]
+fn command(py: Python<'_>, words: Vec<OsString>, library: PathBuf) -> u8 {
+    headstart::command::host(words, library);
+    py.detach(headstart::command::main)
+}
+
 /// The simulator: all but the interface is in the package's Python files.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -372,6 +380,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scheme::FlightPlan>()?;
     module.add_class::<scheme::HandOver>()?;
     module.add_function(wrap_pyfunction!(check_case, module)?)?;
+    module.add_function(wrap_pyfunction!(command, module)?)?;
     module.add_function(wrap_pyfunction!(point, module)?)?;
     module.add_function(wrap_pyfunction!(points, module)?)?;
     module.add_function(wrap_pyfunction!(replay, module)?)?;

@@ -54,6 +54,36 @@ fn interpreter() -> Option<PathBuf> {
     is_ready.then_some(python)
 }
 
+/// A module as a program, at the root of the sources.
+fn python_module(python: &Path, source: &Path, name: &str) -> Command {
+    let mut command = Command::new(python);
+    command.args(["-m", name]).current_dir(source.join("..")).stdout(Stdio::null());
+    command
+}
+
+/// The files of which this build made the library, as the compiler lists them, that the source
+/// distribution lacks.
+fn missing_in_sdist(python: &Path, source: &Path, built: &Path, folder: &Path) -> Vec<String> {
+    let packed = folder.join("sdist");
+    let made = run(python_module(python, source, "maturin").args(["sdist", "--out"]).arg(&packed));
+    assert!(made, "the source distribution: see above");
+    let mut files = std::fs::read_dir(&packed).expect("readable").map(|file| file.expect("a file").path());
+    let tar = Command::new("tar").arg("tzf").arg(files.next().expect("one")).output().expect("tar");
+    let listed = String::from_utf8_lossy(&tar.stdout).into_owned();
+    // headstart-VERSION/PATH
+    let listed: std::collections::BTreeSet<&str> =
+        listed.lines().filter_map(|line| Some(line.split_once('/')?.1)).collect();
+    let sources = std::fs::read_to_string(built.join("lib_native.d")).expect("the compiler's list");
+    let root = source.join("..").canonicalize().expect("the root");
+    let files = sources.split_whitespace().filter_map(|path| Path::new(path).canonicalize().ok());
+    let own: Vec<String> = files
+        .filter(|path| path.is_file() && !path.starts_with(root.join("target")))
+        .filter_map(|path| Some(path.strip_prefix(&root).ok()?.to_str()?.to_owned()))
+        .collect();
+    assert!(own.len() > 100, "{} files of {}", own.len(), root.display());
+    own.into_iter().filter(|path| !listed.contains(path.as_str())).collect()
+}
+
 /// Packs the wheel as maturin describes it, with the library of this build, and installs it into
 /// `site`. maturin's own build would compile everything again.
 fn install_wheel(python: &Path, source: &Path, built: &Path, folder: &Path, site: &Path) -> bool {
@@ -67,11 +97,7 @@ fn install_wheel(python: &Path, source: &Path, built: &Path, folder: &Path, site
         }
     }
     std::fs::copy(built.join("deps/lib_native.so"), package.join("_native.abi3.so")).expect("copied");
-    let module = |name: &str| {
-        let mut command = Command::new(python);
-        command.args(["-m", name]).current_dir(source).stdout(Stdio::null());
-        command
-    };
+    let module = |name: &str| python_module(python, source, name);
     let describe = ["pep517", "write-dist-info", "--metadata-directory"];
     let is_packed = run(module("maturin").args(describe).arg(&contents).arg("--interpreter").arg(python))
         && run(module("wheel").arg("pack").arg(&contents).arg("--dest-dir").arg(folder));
@@ -90,13 +116,13 @@ fn the_package_gives_what_the_command_gives() {
         return not_run("the command was not built with it: cargo test --workspace");
     }
     let Some(python) = interpreter() else {
-        return not_run(
-            "python3 with venv, or packages of PyPI (python/pyproject.toml, test), are not to be had",
-        );
+        return not_run("python3 with venv, or packages of PyPI (pyproject.toml, test), are not to be had");
     };
     let folder = tempfile::tempdir().expect("a folder");
     let site = folder.path().join("site");
     assert!(install_wheel(&python, source, &built, folder.path(), &site), "the wheel: see above");
+    let missing = missing_in_sdist(&python, source, &built, folder.path());
+    assert_eq!(missing, [""; 0], "the source distribution would not build");
     let passes = run(Command::new(&python)
         .args(["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"])
         .arg(source.join("tests"))
@@ -105,7 +131,7 @@ fn the_package_gives_what_the_command_gives() {
     assert!(passes, "pytest fails: see above");
 
     // The stub has the names and signatures of the compiled part, and the package keeps its types.
-    let settings = source.join("pyproject.toml");
+    let settings = source.join("../pyproject.toml");
     let checks = |module: &str, option: &str, checked: &str| {
         run(Command::new(&python)
             .args(["-m", module, option])

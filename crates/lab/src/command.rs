@@ -38,7 +38,7 @@ mod trace;
 mod words;
 
 use std::ffi::OsString;
-use std::process::ExitCode;
+use std::path::PathBuf;
 
 use clap::builder::ValueParser;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -289,10 +289,17 @@ fn read(words: impl Iterator<Item = OsString>) -> anyhow::Result<Line> {
     Ok(Line { matches, asked })
 }
 
-/// Runs the command line.
+/// Takes `words`, the program's first, for the command line and `library` for the program, where
+/// another program has loaded it.
+pub fn host(words: Vec<OsString>, library: PathBuf) {
+    terminal::host(words);
+    headstart_report::jobs::host(library);
+}
+
+/// Runs the command line; returns the exit code.
 #[must_use]
-pub fn main() -> ExitCode {
-    let Line { matches, asked } = match read(std::env::args_os()) {
+pub fn main() -> u8 {
+    let Line { matches, asked } = match read(terminal::words()) {
         Ok(line) => line,
         Err(error) => return ended(Err(error)),
     };
@@ -382,15 +389,15 @@ pub fn main() -> ExitCode {
     })
 }
 
-fn ended(result: anyhow::Result<()>) -> ExitCode {
+fn ended(result: anyhow::Result<()>) -> u8 {
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(error) => {
             if let Some(usage) = error.downcast_ref::<clap::Error>() {
                 usage.exit();
             }
             eprintln!("headstart: {}", one_line(&error));
-            ExitCode::from(exit_code(&error))
+            exit_code(&error)
         }
     }
 }

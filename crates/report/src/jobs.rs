@@ -13,7 +13,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use headstart_host::locked;
 use headstart_units::hash::{FNV128, by_words, fnv128};
@@ -183,12 +183,22 @@ impl JobStore {
     }
 }
 
+/// The file that runs the jobs, where it is not the running program: a library of Python's.
+static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+
+/// Takes this file for the program; the first call counts.
+pub fn host(library: PathBuf) {
+    let _ = LIBRARY.set(library);
+}
+
 /// Identifies the running program.
 ///
 /// # Errors
 /// If its file cannot be read.
 pub fn program() -> Result<String, OutputError> {
-    std::env::current_exe()
+    LIBRARY
+        .get()
+        .map_or_else(std::env::current_exe, |library| Ok(library.clone()))
         .and_then(|path| fingerprint(&path))
         .map_err(|error| failed("read", Path::new("the running program"), error))
 }

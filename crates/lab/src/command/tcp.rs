@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -204,7 +204,7 @@ fn cgroup(path: &std::path::Path) -> Result<PathBuf> {
 ///
 /// # Errors
 /// If the machine lacks a feature, nothing is attached, or an option is not possible.
-pub fn tcp(args: &TcpArgs) -> Result<ExitCode> {
+pub fn tcp(args: &TcpArgs) -> Result<u8> {
     match &args.command {
         TcpCommand::Attach(args) => attach(args)?,
         TcpCommand::Status => print(&status()?)?,
@@ -217,7 +217,7 @@ pub fn tcp(args: &TcpArgs) -> Result<ExitCode> {
         TcpCommand::Guard(args) => guard(args)?,
         TcpCommand::Hint(args) => hint(args)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 fn attach(args: &AttachArgs) -> Result<()> {
@@ -448,7 +448,7 @@ impl Drop for OwnCgroup {
     }
 }
 
-fn run(args: &RunArgs) -> Result<ExitCode> {
+fn run(args: &RunArgs) -> Result<u8> {
     if Attached::state() != State::Absent {
         bail!("found one attached already, expected none: `headstart tcp detach` ends it");
     }
@@ -465,7 +465,7 @@ fn run(args: &RunArgs) -> Result<ExitCode> {
     running.stop()?;
     let status = status?;
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+    Ok(u8::try_from(code).unwrap_or(1))
 }
 
 /// Runs the command in the cgroup. A signal that ends this program is left to the command; the

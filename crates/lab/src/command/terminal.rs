@@ -1,7 +1,9 @@
 //! Output of commands, and their command lines.
 
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result};
@@ -41,9 +43,23 @@ pub fn command_line() -> String {
     typed(arguments().skip(1))
 }
 
+/// The words of the command line, the program's first, where this process was begun by another
+/// program, such as Python.
+static HOSTED: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Takes `words`, the program's first, for the command line; the first call counts.
+pub fn host(words: Vec<OsString>) {
+    let _ = HOSTED.set(words);
+}
+
+/// The words of the command line, the program's first.
+pub fn words() -> impl Iterator<Item = OsString> {
+    HOSTED.get().cloned().unwrap_or_else(|| std::env::args_os().collect()).into_iter()
+}
+
 /// The words of this program's command line. Bytes that are not text are shown in their place.
 pub fn arguments() -> impl Iterator<Item = String> {
-    std::env::args_os().map(|word| word.to_string_lossy().into_owned())
+    words().map(|word| word.to_string_lossy().into_owned())
 }
 
 /// A command line of these words, as it can be typed.

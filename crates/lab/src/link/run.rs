@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::os::fd::OwnedFd;
-use std::process::{Child, ExitCode, ExitStatus};
+use std::process::{Child, ExitStatus};
 
 use anyhow::{Context, Result, anyhow, bail};
 use headstart_emu::address::{Block, beside};
@@ -39,7 +39,7 @@ pub const END: &str = "link-end";
 ///
 /// # Errors
 /// If an option is impossible, or the system refuses a request.
-pub fn link(args: &LinkArgs, command_line: &str) -> Result<ExitCode> {
+pub fn link(args: &LinkArgs, command_line: &str) -> Result<u8> {
     let plan = plan(args).or_refuse()?;
     if args.ends.udp.is_some() {
         return relay_udp(args, &plan, command_line);
@@ -55,14 +55,14 @@ pub fn link(args: &LinkArgs, command_line: &str) -> Result<ExitCode> {
 
 /// Is the end of a path: becomes the program.
 #[must_use]
-pub fn end(args: EndArgs) -> ExitCode {
+pub fn end(args: EndArgs) -> u8 {
     let EndArgs { parent, ours, peer, mtu, command } = args;
     let device = device::Settings { ours, peer, leads_to: None, mtu };
     let (message, code) = namespace::run(&namespace::EndArguments { parent, device, command });
     if !message.is_empty() {
         eprintln!("headstart: {message}");
     }
-    ExitCode::from(code)
+    code
 }
 
 fn settings(args: &LinkArgs) -> relay::Settings {
@@ -119,7 +119,7 @@ pub fn show_link(args: &ShowLinkArgs) -> Result<String> {
     Ok(format!("Report: {}\n", page.display()))
 }
 
-fn relay_udp(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<ExitCode> {
+fn relay_udp(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<u8> {
     let Some(server) = args.ends.udp else { bail!("--udp is missing") };
     let mut ends = udp::Settings::before(server);
     ends.listen = args.ends.listen.unwrap_or(ends.listen);
@@ -141,19 +141,19 @@ fn relay_udp(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<Exi
             WaitOutcome::OtherSignal | WaitOutcome::TimedOut => {}
         }
     }
-    finish(args, handle, ExitCode::SUCCESS)
+    finish(args, handle, 0)
 }
 
 /// Stops the relay and prints the summary.
-fn finish(args: &LinkArgs, handle: Handle, code: ExitCode) -> Result<ExitCode> {
+fn finish(args: &LinkArgs, handle: Handle, code: u8) -> Result<u8> {
     let summary: Summary = handle.stop().context("the relay")?;
     if !args.how.quiet {
         eprint!("{}", show::link::summary(&summary, settings(args).tolerance));
     }
-    Ok(if args.how.strict && !summary.is_valid { ExitCode::from(INVALID) } else { code })
+    Ok(if args.how.strict && !summary.is_valid { INVALID } else { code })
 }
 
-fn run_command(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<ExitCode> {
+fn run_command(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<u8> {
     let mut signals = Signals::new().context("cannot listen to signals")?;
     let program = std::env::current_exe().context("cannot find the file of this program")?;
     let entry = [program.as_os_str(), OsStr::new(END)];
@@ -332,8 +332,8 @@ fn wait(
 }
 
 /// Exit code as a shell has it: the code, or 128 and the signal.
-fn exit_code(status: ExitStatus) -> ExitCode {
+fn exit_code(status: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
-    ExitCode::from(u8::try_from(code).unwrap_or(1))
+    u8::try_from(code).unwrap_or(1)
 }
