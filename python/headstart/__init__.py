@@ -1,19 +1,20 @@
 """Compare fast-start schemes of transport protocols in a packet simulator.
 
 `race`, `sweep`, `trace`, `capacity` and `reproduce` are the commands of the same names. Their
-keyword arguments are the options of the command with underscores for hyphens (`headstart race
---help` lists them), with the same defaults and meanings:
+keyword arguments are the options of the command with underscores for hyphens, with the same
+defaults and meanings: `help(headstart.race)` and `headstart.options()` list them, and `schemes()`
+and `paths()` list the names that they take.
 
 - a quantity is text with its unit (`rate="15 Mbit/s"`, `rtt="60 ms"`, `size="100 kB"`,
-  `load="25 %"`), or a number in SI units under a name that ends in the unit:
-  `rate_bits_per_s=15e6`, `rtt_s=0.06`, `size_bytes=100_000`, `buffer_packets=104`,
-  `load_share=0.25`;
+  `load="25 %"`), or a number under a name that ends in the unit: `rate_bits_per_s=15e6`,
+  `rtt_ms=60`, `rtt_s=0.06`, `size_bytes=100_000`, `buffer_packets=104`, `load_share=0.25`;
 - a switch is True or False (`ecn=True`), a count a whole number (`repeats=4`), None the default;
 - a list is a sequence (`schemes=["iw10", "halfback"]`); in a sweep a sequence of values of any
   option is one of its dimensions;
 - a scheme is named, or is a class derived from `Scheme`.
 
-A value that the command refuses raises ValueError with the command's message. The same options and
+A keyword that is no option raises TypeError, a value that the command refuses ValueError with the
+command's message. The same options and
 seed give the same numbers as the command. Nothing is written, except the file of `flows`.
 """
 
@@ -24,14 +25,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, TypeGuard
+from os import PathLike
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from ._native import Ack, Allowance, Congestion, FlightPlan, HandOver, Prior, Record, Table, Timeout, __version__
+from . import _native
+from ._keywords import NOT_HERE as _NOT_HERE
+from ._keywords import UNITS as _UNITS
+from ._keywords import described as _described
+from ._keywords import options as _options
+from ._keywords import repeated as _repeated
+from ._native import Ack, Allowance, Congestion, FlightPlan, HandOver, Prior, Record, Timeout, __version__
 from ._native import run as _run
 from ._plot import Plot
 from ._points import run_points
 from ._progress import Progress, reported
 from ._scheme import PropertyError, Scheme, check, replay
+from ._tables import Rows, Table
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import AssessOptions, RaceOptions, ReproduceOptions, SweepOptions, TraceOptions
 
 __all__ = [
     "Ack",
@@ -44,6 +58,7 @@ __all__ = [
     "PropertyError",
     "Record",
     "Results",
+    "Rows",
     "Scheme",
     "Table",
     "Timeout",
@@ -51,36 +66,31 @@ __all__ = [
     "assess",
     "capacity",
     "check",
+    "options",
+    "paths",
     "race",
     "replay",
     "reproduce",
+    "schemes",
     "sweep",
     "trace",
 ]
 
-# Units of numbers, by the end of the argument's name: the command's unit, and the factor to it.
-_UNITS = {
-    "_bits_per_s": ("bit/s", 1),
-    "_bytes": ("B", 1),
-    "_packets": ("p", 1),
-    "_share": ("%", 100),
-    "_s": ("ns", 10**9),
-}
 # Options whose values contain commas: a list of them is separated by semicolons in a sweep.
 _WITH_COMMAS = {"schemes", "burst_loss", "policer", "flows", "plan"}
 # Steps of units: a double is taken for the nearest multiple of one.
 _STEPS = {"bit/s": "1", "ns": "1", "%": "0.0001"}
 # Their own names end as if in a unit: as a number they are shares.
 _SHARES = {"long_share", "router_share"}
-# A call has results where the command has files and output.
-_NOT_HERE = {"out", "format", "sort", "save_plan", "qlog", "help"}
 
 
 @dataclass(frozen=True)
-class Results:
-    """The results of a call: a table that is Arrow data itself, and what belongs to it.
+class Results(Rows):
+    """The results of a call: its main table as rows, and what belongs to it.
 
-    pyarrow.table(results), pandas, polars.from_arrow(results) and DuckDB take it as it is.
+    pyarrow.table(results), polars.DataFrame(results) and DuckDB take it as it is.
+
+    >>> results["mean_ms"], [row["scheme"] for row in results]
     """
 
     tables: Mapping[str, Table] = field(repr=False)
@@ -109,17 +119,9 @@ class Results:
         """Figures by matplotlib: `plane` and `cdf` of a race, `flow` of a trace."""
         return Plot(self.tables, self.flows)
 
-    def __len__(self) -> int:
-        """Number of rows of the main table."""
-        return len(self.table)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The main table, for the Arrow PyCapsule interface."""
-        return self.table.__arrow_c_stream__(requested_schema)
-
-    def __arrow_c_schema__(self) -> object:
-        """The schema of the main table, for the Arrow PyCapsule interface."""
-        return self.table.__arrow_c_schema__()
+    @property
+    def _data(self) -> _native.Table:
+        return self.table._data
 
 
 def _is_scheme(value: object) -> TypeGuard[type[Scheme]]:
@@ -200,6 +202,9 @@ def _words(options: Mapping[str, Any], is_sweep: bool = False) -> list[str]:
             items = [_text(name, one, factor, unit) + unit for one in value]
             if not items:
                 raise ValueError(f"{name}: found an empty list, expected at least one value")
+            if not is_sweep and bare in _repeated():
+                words.extend(f"{option}={item}" for item in items)
+                continue
             separator = ";" if is_sweep and name in _WITH_COMMAS - {"schemes"} else ","
             words.append(f"{option}={separator.join(items)}")
         else:
@@ -216,11 +221,13 @@ def _called(
 ) -> Results:
     tables, command, json, notes = _run(name, words, report, classes, stored)
     for note in notes:
-        warnings.warn(note, stacklevel=3)
-    return Results(dict(tables), command, json, tuple(notes))
+        # Behind the function of the command, and the one that checks its keywords.
+        warnings.warn(note, stacklevel=4)
+    return Results({name: Table(table) for name, table in tables}, command, json, tuple(notes))
 
 
-def race(*, progress: bool | Progress = False, **options: Any) -> Results:
+@_described("race")
+def race(*, progress: bool | Progress = False, **options: Unpack[RaceOptions]) -> Results:
     """Runs all schemes on one path and compares them, as `headstart race`.
 
     The main table, `schemes`, has a row for each scheme, `seeds` one for each scheme and seed;
@@ -233,14 +240,15 @@ def race(*, progress: bool | Progress = False, **options: Any) -> Results:
 
     >>> headstart.race(rate="15 Mbit/s", rtt_s=0.06, schemes=["iw10", "halfback"])
     """
-    options = _listed(options)
+    given = _listed(options)
     with reported(progress) as report:
-        found = _called("race", _words(options), report, _classes(*options.values()))
-    flows = options.get("flows")
+        found = _called("race", _words(given), report, _classes(*given.values()))
+    flows = given.get("flows")
     return replace(found, flows=None if flows is None else str(flows))
 
 
-def sweep(*, executor: Executor | None = None, progress: bool | Progress = False, **options: Any) -> Results:
+@_described("sweep")
+def sweep(*, executor: Executor | None = None, progress: bool | Progress = False, **options: Unpack[SweepOptions]) -> Results:
     """Races at every combination of lists, as `headstart sweep`.
 
     An option with a sequence of values, or text such as "5%..50%:5%", is a dimension; `schemes`
@@ -256,18 +264,19 @@ def sweep(*, executor: Executor | None = None, progress: bool | Progress = False
 
     >>> headstart.sweep(load_share=[0.05, 0.25], rtt=["20 ms", "60 ms"], schemes=["halfback"])
     """
-    options = _listed(options)
-    words, classes = _words(options, is_sweep=True), _classes(*options.values())
+    given = _listed(options)
+    words, classes = _words(given, is_sweep=True), _classes(*given.values())
     with reported(progress) as report:
         if executor is None:
             return _called("sweep", words, report, classes)
-        if options.get("flows") is not None:
+        if given.get("flows") is not None:
             raise ValueError("flows: found it with an executor, expected a sweep without one: workers keep no flows")
         stored = run_points(executor, words, classes, report)
         return _called("sweep", words, None, classes, stored)
 
 
-def trace(scheme: str | type[Scheme], *, progress: bool | Progress = False, **options: Any) -> Results:
+@_described("trace")
+def trace(scheme: str | type[Scheme], *, progress: bool | Progress = False, **options: Unpack[TraceOptions]) -> Results:
     """One flow in detail, as `headstart trace`: sends, acks, losses and the window.
 
     The tables are those of `events.csv`, by the names of the schemes: `scheme`, then `beside`.
@@ -278,12 +287,13 @@ def trace(scheme: str | type[Scheme], *, progress: bool | Progress = False, **op
     name = scheme.name if _is_scheme(scheme) else scheme
     if not isinstance(name, str) or name.startswith("-"):
         raise ValueError(f"scheme: found {scheme!r}, expected the name of a scheme")
-    options = _listed(options)
+    given = _listed(options)
     with reported(progress) as report:
-        return _called("trace", [name, *_words(options)], report, _classes(scheme, *options.values()))
+        return _called("trace", [name, *_words(given)], report, _classes(scheme, *given.values()))
 
 
-def capacity(*, progress: bool | Progress = False, **options: Any) -> Results:
+@_described("race")
+def capacity(*, progress: bool | Progress = False, **options: Unpack[RaceOptions]) -> Results:
     """Searches the feasible capacity of every scheme, as `headstart race --capacity`.
 
     The main table, `capacity`, has for each scheme the largest load in percent of the link's rate
@@ -291,15 +301,16 @@ def capacity(*, progress: bool | Progress = False, **options: Any) -> Results:
 
     >>> headstart.capacity(schemes=["iw10", "halfback"], duration="600 s")
     """
-    options = _listed(options)
-    words = _words({**options, "capacity": True})
+    given = _listed(options)
+    words = _words({**given, "capacity": True})
     with reported(progress) as report:
-        found = _called("race", words, report, _classes(*options.values()))
+        found = _called("race", words, report, _classes(*given.values()))
     tables = {"capacity": found.tables["capacity"], **found.tables}
     return Results(tables, found.command, found.json, found.notes)
 
 
-def reproduce(paper: str | None = None, *, progress: bool | Progress = False, **options: Any) -> Results:
+@_described("reproduce")
+def reproduce(paper: str | None = None, *, progress: bool | Progress = False, **options: Unpack[ReproduceOptions]) -> Results:
     """Runs the experiments of a paper again and judges its claims, as `headstart reproduce`.
 
     The main table, `claims`, has the rows of claims.csv, a claim under each variant. Each figure's
@@ -314,16 +325,17 @@ def reproduce(paper: str | None = None, *, progress: bool | Progress = False, **
     """
     if paper is not None and (not isinstance(paper, str) or paper.startswith("-")):
         raise ValueError(f"paper: found {paper!r}, expected the name of a paper or a folder")
-    options = _listed(options)
+    given = _listed(options)
     with reported(progress) as report:
-        return _called("reproduce", [*([paper] if paper else []), *_words(options)], report, [])
+        return _called("reproduce", [*([paper] if paper else []), *_words(given)], report, [])
 
 
+@_described("assess")
 def assess(
     schemes: str | type[Scheme] | Sequence[str | type[Scheme]],
     *,
     progress: bool | Progress = False,
-    **options: Any,
+    **options: Unpack[AssessOptions],
 ) -> Results:
     """Judges schemes by the criteria of RFC 9743, as `headstart assess`.
 
@@ -338,7 +350,32 @@ def assess(
     names = [scheme.name if _is_scheme(scheme) else scheme for scheme in several]
     if not names or any(not isinstance(name, str) or name.startswith("-") for name in names):
         raise ValueError(f"schemes: found {schemes!r}, expected names of schemes or classes")
-    options = _listed(options)
+    given = _listed(options)
     with reported(progress) as report:
-        words = [",".join(str(name) for name in names), *_words(options)]
-        return _called("assess", words, report, _classes(several, *options.values()))
+        words = [",".join(str(name) for name in names), *_words(given)]
+        return _called("assess", words, report, _classes(several, *given.values()))
+
+
+def options(command: str = "race") -> Table:
+    """The keyword arguments of a function: `race`, `sweep`, `trace`, `reproduce` or `assess`.
+
+    `numbers` are the names that take a number in a unit in place of text.
+
+    >>> headstart.options()["name"]
+    """
+    return _options(command)
+
+
+def schemes(name: str | None = None) -> Table:
+    """The schemes of the catalogue, or the parameters of the one of this name.
+
+    >>> headstart.schemes("halfback")["parameter"]
+    """
+    if name is not None and (not isinstance(name, str) or name.startswith("-")):
+        raise ValueError(f"name: found {name!r}, expected the name of a scheme")
+    return Table(_run("schemes", [] if name is None else [name])[0][0][1])
+
+
+def paths() -> Table:
+    """The paths of `path=`: the options that each sets, their values and sources."""
+    return Table(_run("paths", [])[0][0][1])

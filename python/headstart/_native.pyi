@@ -1,7 +1,7 @@
 """The compiled part of the package."""
 
 from collections.abc import Callable, Sequence
-from typing import final
+from typing import Any, final
 
 from ._scheme import Scheme
 
@@ -45,6 +45,13 @@ class Table:
 
     def __arrow_c_schema__(self) -> object:
         """The schema, for the Arrow PyCapsule interface."""
+
+    def column(self, at: int) -> list[Any]:
+        """The column at this place: its values, None where nothing was measured."""
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of the columns: `Utf8`, `UInt64` or `Float64`."""
 
     def __len__(self) -> int:
         """Number of rows."""

@@ -26,6 +26,7 @@ use headstart_report::rows::{self, Kind};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::conformance;
 use headstart_study::schemes::with_foreign;
+use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyType};
@@ -79,6 +80,26 @@ impl Table {
 
     fn __len__(&self) -> usize {
         self.batch.num_rows()
+    }
+
+    /// The column at this place: its values, None where nothing was measured.
+    fn column<'py>(&self, py: Python<'py>, at: usize) -> PyResult<Bound<'py, PyAny>> {
+        let array = self.batch.columns().get(at).ok_or_else(|| failed("no such column"))?;
+        let any = array.as_any();
+        if let Some(counts) = any.downcast_ref::<UInt64Array>() {
+            return counts.iter().collect::<Vec<_>>().into_bound_py_any(py);
+        }
+        if let Some(numbers) = any.downcast_ref::<Float64Array>() {
+            return numbers.iter().collect::<Vec<_>>().into_bound_py_any(py);
+        }
+        let texts = any.downcast_ref::<StringArray>().ok_or_else(|| failed("a column of another kind"))?;
+        texts.iter().collect::<Vec<_>>().into_bound_py_any(py)
+    }
+
+    /// The kinds of the columns: `Utf8`, `UInt64` or `Float64`.
+    #[getter]
+    fn kinds(&self) -> Vec<String> {
+        self.batch.schema().fields().iter().map(|field| field.data_type().to_string()).collect()
     }
 
     /// For pickle: the columns and metadata, from which `table_of` makes the table again.
@@ -296,8 +317,13 @@ fn run(
         "trace" => |options, _, _| call::trace(options),
         "reproduce" => |options, folder, _| call::reproduce(options, folder),
         "assess" => |options, folder, _| call::assess(options, folder),
+        "schemes" => |options, _, _| call::schemes(options),
+        "paths" => |options, _, _| call::paths(options),
+        "options" => |options, _, _| Ok(call::options(options)),
         other => {
-            let error = format!("found `{other}`, expected race, sweep, trace, reproduce or assess");
+            let error = format!(
+                "found `{other}`, expected race, sweep, trace, reproduce, assess, schemes, paths or options"
+            );
             return Err(PyValueError::new_err(error));
         }
     };

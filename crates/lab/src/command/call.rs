@@ -1,29 +1,32 @@
 //! The commands as functions, for other languages: the same options and the same results, and
 //! nothing is printed.
 
+use std::any::TypeId;
 use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::Result;
 #[cfg(feature = "explore")]
 use anyhow::bail;
-use clap::FromArgMatches as _;
 use clap::error::{ContextKind, ContextValue};
+use clap::{Arg, ArgAction, FromArgMatches as _};
 use headstart_report::jobs::JobStore;
 use headstart_report::rows::{Column, Kind, Table, Value};
 use headstart_study::dependencies::idle;
 use headstart_study::study::plain;
+use headstart_units::{Bytes, Rate, Ratio, Span};
 use serde_json::value::RawValue;
 
 use super::{
-    Cli, Command, Line, assess as assessing, format, race as racing, read, reproduce as reproducing,
-    sweep as sweeping, terminal, trace as tracing, words,
+    Cli, Command, Line, assess as assessing, format, parser, paths as listing, race as racing, read,
+    reproduce as reproducing, schemes as describing, sweep as sweeping, terminal, trace as tracing, words,
 };
 use crate::conditions::{self, conditions};
 use crate::errors::{Refuse as _, one_line};
 #[cfg(feature = "explore")]
 use crate::estimate::Estimate;
 use crate::flows::Flows;
+use crate::options::{Buffer, Rtts, SchemeName, SchemeNames, SizeName};
 use crate::output::Folder;
 use crate::race;
 use crate::setup::Setup;
@@ -229,6 +232,90 @@ pub fn assess(options: &[String], folder: &Path) -> Result<Answer> {
     let tables = vec![("assessment".to_owned(), Table { columns, rows })];
     let conditions = serde_json::json!({ "quick": args.quick }).to_string();
     Ok(Answer { tables, command, conditions, json: None, notes: vec![] })
+}
+
+/// A table of text.
+fn listed(command: String, name: &str, (header, rows): (Vec<String>, Vec<Vec<String>>)) -> Answer {
+    let columns = header.into_iter().map(|name| Column::new(name, Kind::Text)).collect();
+    let tables = vec![(name.to_owned(), Table { columns, rows })];
+    Answer { tables, command, conditions: "{}".to_owned(), ..Answer::default() }
+}
+
+/// `headstart schemes`: the catalogue, or the parameters of the scheme that the only word names.
+///
+/// # Errors
+/// If there is no such scheme.
+pub fn schemes(options: &[String]) -> Result<Answer> {
+    let (Line { matches, .. }, command) = line("schemes", options)?;
+    let Command::Schemes(args) = Cli::from_arg_matches(&matches)?.command else {
+        return Ok(Answer::default());
+    };
+    let name = if args.name.is_some() { "parameters" } else { "schemes" };
+    Ok(listed(command, name, describing::table(&args).records()))
+}
+
+/// `headstart paths`.
+///
+/// # Errors
+/// If there is an option: it has none.
+pub fn paths(options: &[String]) -> Result<Answer> {
+    let (_, command) = line("paths", options)?;
+    Ok(listed(command, "paths", listing::table().records()))
+}
+
+/// The options of the commands with these names, as they are declared: a row for each.
+pub fn options(commands: &[String]) -> Answer {
+    let columns = ["command", "option", "kind", "default", "values", "group", "about"];
+    let parser = parser();
+    let mut rows = vec![];
+    for command in commands.iter().filter_map(|name| parser.find_subcommand(name)) {
+        for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+            let Some(long) = arg.get_long() else { continue };
+            let joined = |texts: Vec<&str>| texts.join(", ");
+            let default = arg.get_default_values().iter().filter_map(|text| text.to_str()).collect();
+            let values = arg.get_possible_values();
+            let values = values.iter().filter(|value| !value.is_hide_set()).map(|value| value.get_name());
+            let is_switch = !arg.get_action().takes_values();
+            let about = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+            let group = arg.get_help_heading().unwrap_or_default().split(", ").next().unwrap_or_default();
+            rows.push(vec![
+                command.get_name().to_owned(),
+                long.to_owned(),
+                kind(arg),
+                if is_switch { "off".to_owned() } else { joined(default) },
+                if is_switch { String::new() } else { joined(values.collect()) },
+                group.to_owned(),
+                about,
+            ]);
+        }
+    }
+    listed(String::new(), "options", (columns.map(str::to_owned).into(), rows))
+}
+
+/// The kind of an option's values, by the type that they are parsed to.
+fn kind(arg: &Arg) -> String {
+    fn of<T: 'static>() -> TypeId {
+        TypeId::of::<T>()
+    }
+    let kinds = [
+        ("rate", vec![of::<Rate>()]),
+        ("time", vec![of::<Span>(), of::<Rtts>()]),
+        ("size", vec![of::<Bytes>(), of::<SizeName>()]),
+        ("size of a buffer", vec![of::<Buffer>()]),
+        ("share", vec![of::<Ratio>()]),
+        ("count", vec![of::<u8>(), of::<u32>(), of::<u64>(), of::<usize>()]),
+        ("scheme", vec![of::<SchemeName>()]),
+        ("list of scheme", vec![of::<SchemeNames>()]),
+    ];
+    let value = arg.get_value_parser().type_id();
+    let is_file = |name: &clap::builder::Str| name.contains("FILE") || name.contains("FOLDER");
+    let one = match kinds.iter().find(|(_, types)| types.iter().any(|it| value == *it)) {
+        _ if !arg.get_action().takes_values() => "switch",
+        Some((kind, _)) => kind,
+        None if arg.get_value_names().unwrap_or_default().iter().any(is_file) => "file",
+        None => "text",
+    };
+    if matches!(arg.get_action(), ArgAction::Append) { format!("list of {one}") } else { one.to_owned() }
 }
 
 fn object(conditions: Vec<conditions::Condition>) -> Result<String> {

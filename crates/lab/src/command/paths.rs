@@ -21,6 +21,11 @@ pub struct PathsArgs {
 /// # Errors
 /// If nothing can be printed.
 pub fn run(args: &PathsArgs) -> Result<()> {
+    args.format.print_table(&table())
+}
+
+/// A row for each number of each path.
+pub fn table() -> Table {
     let mut table = Table::new("", ["path", "option", "value", "source"].map(Column::text));
     for preset in PathPreset::value_variants() {
         for number in preset.numbers() {
@@ -30,5 +35,5 @@ pub fn run(args: &PathsArgs) -> Result<()> {
         }
     }
     table.note("--buffer is that of both directions. Options beside --path override its numbers: --path lte --rtt 40ms");
-    args.format.print_table(&table)
+    table
 }

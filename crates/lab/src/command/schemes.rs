@@ -21,13 +21,15 @@ pub struct SchemesArgs {
 
 /// Prints the catalogue, or one scheme.
 pub fn run(args: &SchemesArgs) -> Result<()> {
-    match args.name {
-        None => all(args.format),
-        Some(name) => print_scheme(name.0, args.format),
-    }
+    args.format.print_table(&table(args))
 }
 
-fn all(format: Format) -> Result<()> {
+/// The catalogue, or the parameters of one scheme.
+pub fn table(args: &SchemesArgs) -> Table {
+    args.name.map_or_else(all, |name| parameters(name.0))
+}
+
+fn all() -> Table {
     let mut table =
         Table::new("", [Column::text("scheme"), Column::text("needs"), Column::text("what it is")]);
     let found = catalogue::families().iter().filter_map(|family| schemes::find(family.about().name).ok());
@@ -40,11 +42,11 @@ fn all(format: Format) -> Result<()> {
     let names: Vec<&str> = by_name.iter().map(|entry| entry.name.as_str()).collect();
     table.note(&format!("Run only where --schemes names them: {}", names.join(", ")));
     table.note("Parameters of a scheme, with defaults and sources: headstart schemes halfback");
-    format.print_table(&table)
+    table
 }
 
-/// Prints the parameters of one scheme, and the source of each default.
-fn print_scheme(entry: &Entry, format: Format) -> Result<()> {
+/// The parameters of one scheme, and the source of each default.
+fn parameters(entry: &Entry) -> Table {
     let needs = match entry.needs {
         Needs::Nothing => String::new(),
         needs => format!("; needs: {}", needs.as_str()),
@@ -78,5 +80,5 @@ fn print_scheme(entry: &Entry, format: Format) -> Result<()> {
     for preset in about.presets {
         table.note(&format!("{} is {}", preset.name, preset.text));
     }
-    format.print_table(&table)
+    table
 }
