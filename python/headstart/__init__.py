@@ -88,9 +88,10 @@ _SHARES = {"long_share", "router_share"}
 class Results(Rows):
     """The results of a call: its main table as rows, and what belongs to it.
 
-    pyarrow.table(results), polars.DataFrame(results) and DuckDB take it as it is.
+    pyarrow.table(results), pandas.DataFrame(results), polars.DataFrame(results) and DuckDB take it
+    as it is.
 
-    >>> results["mean_ms"], [row["scheme"] for row in results]
+    >>> results["mean_ms"], results.to_pandas(), [row["scheme"] for row in results]
     """
 
     tables: Mapping[str, Table] = field(repr=False)
@@ -361,7 +362,7 @@ def options(command: str = "race") -> Table:
 
     `numbers` are the names that take a number in a unit in place of text.
 
-    >>> headstart.options()["name"]
+    >>> headstart.options().to_pandas()
     """
     return _options(command)
 

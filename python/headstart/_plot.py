@@ -100,12 +100,7 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def _columns(table: Table) -> dict[str, list[Any]]:
-    try:
-        import pyarrow
-    except ImportError:
-        raise ValueError("plot: found no pyarrow, expected `pip install pyarrow`") from None
-    columns: dict[str, list[Any]] = pyarrow.table(table).to_pydict()
-    return columns
+    return {name: table[name] for name in table.columns}
 
 
 def _interval(columns: Mapping[str, list[Any]], name: str, row: int) -> tuple[float | None, float, float]:

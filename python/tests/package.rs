@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use headstart_host::not_run;
 
 /// Packages that the tests need.
-const PACKAGES: [&str; 11] = [
+const PACKAGES: [&str; 13] = [
     "dask[distributed]",
     "gymnasium",
     "ipykernel",
@@ -15,6 +15,8 @@ const PACKAGES: [&str; 11] = [
     "maturin>=1.9,<2",
     "mypy==2.4.1",
     "nbclient",
+    "pandas",
+    "polars",
     "pyarrow",
     "pytest",
     "tqdm",

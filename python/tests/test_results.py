@@ -1,0 +1,78 @@
+"""Results as tables: for pandas, polars, notebooks and loops."""
+
+import copy
+import pickle
+import sys
+
+import pandas
+import polars
+import pyarrow
+import pytest
+
+import headstart
+from headstart import _native
+
+SMALL = {"duration": "5 s", "repeats": 2, "schemes": ["iw10", "halfback"]}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        lambda: headstart.race(**SMALL),
+        lambda: headstart.capacity(duration="4 s", repeats=1, schemes="iw10", size="10 kB"),
+        lambda: headstart.reproduce("quick-start", figure=["3"], quick=True),
+        lambda: headstart.trace("iw10", size="20 kB"),
+        lambda: headstart.schemes(),
+    ],
+    ids=["race", "capacity", "reproduce", "trace", "schemes"],
+)
+def results(request):
+    return request.param()
+
+
+def test_results_of_every_call_are_rows_and_columns(results):
+    expected = pyarrow.table(results)
+    assert list(results) == expected.to_pylist() and len(results) > 0
+    assert {name: results[name] for name in results.columns} == expected.to_pydict()
+    with pytest.raises(KeyError, match="found 'mean', expected one of"):
+        results["mean"]
+
+
+def test_results_of_every_call_are_data_frames(results):
+    rows = pyarrow.table(results).to_pylist()
+    assert results.to_polars().to_dicts() == rows
+    assert polars.DataFrame(results).to_dicts() == rows
+    frame = results.to_pandas()
+    assert list(frame.columns) == results.columns and len(frame) == len(rows)
+    plain = [{name: None if pandas.isna(value) else value for name, value in row.items()} for row in frame.to_dict("records")]
+    assert plain == rows
+    assert pandas.DataFrame(results).shape == frame.shape
+
+
+def test_columns_of_data_frames_have_the_kinds_of_their_numbers():
+    frame = headstart.race(**SMALL, load="1 %").to_pandas()
+    assert str(frame.dtypes["mean_ms"]) == "float64" and str(frame.dtypes["flows"]) == "UInt64"
+    assert frame.mean_ms.mean() > 0
+
+
+def test_results_of_every_call_are_pickled_and_copied(results):
+    for again in (pickle.loads(pickle.dumps(results)), copy.deepcopy(results)):
+        assert pyarrow.table(again).equals(pyarrow.table(results), check_metadata=True)
+
+
+def test_a_notebook_shows_rows(results):
+    text = results._repr_html_()
+    assert text.count("<tr>") == 1 + min(len(results), 60)
+    assert results.columns[0] in text and ("rows</p>" in text) == (len(results) > 60)
+
+
+def test_text_of_a_table_is_no_markup_of_the_notebook():
+    text = headstart.Table(_native.table_of([("a<b", ("Utf8", ["<i>x</i>"]))], {}))._repr_html_()
+    assert "a&lt;b" in text and "&lt;i&gt;x" in text and "<i>" not in text
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_a_package_that_is_missing_is_named(monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=f"to_{package}: found no {package}, expected that of `pip install {package}`"):
+        getattr(headstart.schemes(), f"to_{package}")()
