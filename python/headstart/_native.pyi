@@ -16,6 +16,7 @@ __all__ = [
     "Table",
     "Timeout",
     "__version__",
+    "check_bounds",
     "check_case",
     "command",
     "point",
@@ -338,6 +339,9 @@ class HandOver:
     @property
     def cut(self) -> bool:
         """The base controller still has to answer the congestion."""
+
+def check_bounds(scheme: type[Scheme]) -> str | None:
+    """Runs a flow alone on each of two paths. Returns the first bound that does not hold."""
 
 def check_case(scheme: type[Scheme], seed: int) -> tuple[str, str] | None:
     """Runs the case that this seed draws. Returns the first property that does not hold, and the case."""

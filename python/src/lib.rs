@@ -366,6 +366,12 @@ fn check_case(py: Python<'_>, class: Bound<'_, PyType>, seed: u64) -> PyResult<O
     })
 }
 
+/// Runs a flow of a class alone on each of two paths. Returns the first bound that does not hold.
+#[pyfunction]
+fn check_bounds(py: Python<'_>, class: Bound<'_, PyType>) -> PyResult<Option<String>> {
+    work(py, None, &[class], move |entries| headstart_sim::properties::bounds::check(*entries[0]).err())
+}
+
 /// Plays conformance vectors on a class as the scheme. Returns the number of answers compared, or
 /// the line with another answer.
 #[pyfunction]
@@ -405,6 +411,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scheme::Allowance>()?;
     module.add_class::<scheme::FlightPlan>()?;
     module.add_class::<scheme::HandOver>()?;
+    module.add_function(wrap_pyfunction!(check_bounds, module)?)?;
     module.add_function(wrap_pyfunction!(check_case, module)?)?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
     module.add_function(wrap_pyfunction!(point, module)?)?;

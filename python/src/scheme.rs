@@ -246,15 +246,35 @@ told! {
     consecutive: u32 = timeout.consecutive;
 }
 
-fn bytes(name: &str, count: u64) -> PyResult<Bytes> {
-    if !(1..=MOST_BYTES).contains(&count) {
-        return Err(PyValueError::new_err(format!("{name}: found {count}, expected 1 to {MOST_BYTES}")));
-    }
-    Ok(Bytes::new(count))
+/// The bytes of a field, at least one: a whole number of Python, of any size.
+fn bytes(name: &str, count: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+    bytes_from(1, name, count)
 }
 
-fn pace(per_second: Option<f64>) -> PyResult<Option<Rate>> {
-    match per_second {
+fn bytes_from(least: u64, name: &str, count: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+    let index = count.py().import("operator")?.getattr("index")?.call1((count,)).map_err(|_| {
+        let found = shown(count);
+        PyTypeError::new_err(format!("{name}: found {found}, expected a whole number of bytes"))
+    })?;
+    let bytes =
+        index.extract().ok().filter(|bytes| (least..=MOST_BYTES).contains(bytes)).ok_or_else(|| {
+            PyValueError::new_err(format!("{name}: found {}, expected {least} to {MOST_BYTES}", shown(count)))
+        })?;
+    Ok(Bytes::new(bytes))
+}
+
+/// A value of Python as a message has it.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| value.get_type().to_string(), |text| text.to_string())
+}
+
+fn pace(per_second: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Rate>> {
+    let number = |pace: &Bound<'_, PyAny>| {
+        pace.extract::<f64>().map_err(|_| {
+            PyTypeError::new_err(format!("pace_bytes_per_s: found {}, expected a number", shown(pace)))
+        })
+    };
+    match per_second.map(number).transpose()? {
         Some(pace) if !(1.0..=MOST_PACE).contains(&pace) => {
             Err(PyValueError::new_err(format!("pace_bytes_per_s: found {pace}, expected 1 to {MOST_PACE:e}")))
         }
@@ -274,7 +294,7 @@ getters! { Allowance of allowance::Allowance, allowance:
     {
         #[new]
         #[pyo3(signature = (window_bytes, pace_bytes_per_s=None))]
-        fn new(window_bytes: u64, pace_bytes_per_s: Option<f64>) -> PyResult<Self> {
+        fn new(window_bytes: &Bound<'_, PyAny>, pace_bytes_per_s: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
             let window = bytes("window_bytes", window_bytes)?;
             Ok(Self(allowance::Allowance { window, pace: pace(pace_bytes_per_s)? }))
         }
@@ -295,16 +315,20 @@ getters! { FlightPlan of allowance::FlightPlan, plan:
     {
         #[new]
         #[pyo3(signature = (flight_bytes, *, burst_bytes=None, pace_bytes_per_s=None))]
-        fn new(flight_bytes: u64, burst_bytes: Option<u64>, pace_bytes_per_s: Option<f64>) -> PyResult<Self> {
+        fn new(
+            flight_bytes: &Bound<'_, PyAny>,
+            burst_bytes: Option<&Bound<'_, PyAny>>,
+            pace_bytes_per_s: Option<&Bound<'_, PyAny>>,
+        ) -> PyResult<Self> {
             let flight = bytes("flight_bytes", flight_bytes)?;
-            let burst = burst_bytes.unwrap_or(flight_bytes);
-            if burst > flight_bytes {
+            let burst = burst_bytes.map_or(Ok(flight), |burst| bytes_from(0, "burst_bytes", burst))?;
+            if burst > flight {
                 return Err(PyValueError::new_err(format!(
-                    "burst_bytes: found {burst}, expected at most the flight of {flight_bytes}"
+                    "burst_bytes: found {}, expected at most the flight of {}", burst.get(), flight.get()
                 )));
             }
             let allowance = allowance::Allowance { window: flight, pace: pace(pace_bytes_per_s)? };
-            Ok(Self(allowance::FlightPlan { burst: Bytes::new(burst), flight, allowance }))
+            Ok(Self(allowance::FlightPlan { burst, flight, allowance }))
         }
     }
 }
@@ -323,19 +347,19 @@ getters! { HandOver of allowance::HandOver, how:
     {
         /// Congestion ended the start: the base controller makes its usual cut of the window.
         #[staticmethod]
-        fn to_be_cut(window_bytes: u64) -> PyResult<Self> {
+        fn to_be_cut(window_bytes: &Bound<'_, PyAny>) -> PyResult<Self> {
             Ok(Self(allowance::HandOver::to_be_cut(bytes("window_bytes", window_bytes)?)))
         }
 
         /// Slow start continues from the window, without a threshold.
         #[staticmethod]
-        fn growing(window_bytes: u64) -> PyResult<Self> {
+        fn growing(window_bytes: &Bound<'_, PyAny>) -> PyResult<Self> {
             Ok(Self(allowance::HandOver::growing(bytes("window_bytes", window_bytes)?)))
         }
 
         /// Congestion avoidance continues from exactly the window.
         #[staticmethod]
-        fn avoiding(window_bytes: u64) -> PyResult<Self> {
+        fn avoiding(window_bytes: &Bound<'_, PyAny>) -> PyResult<Self> {
             Ok(Self(allowance::HandOver::avoiding(bytes("window_bytes", window_bytes)?)))
         }
     }
@@ -515,8 +539,7 @@ fn returned<'py, T: pyo3::PyClass>(
     expected: &str,
 ) -> PyResult<Bound<'py, T>> {
     answer.cast_into::<T>().map_err(|error| {
-        let found = error.into_inner();
-        let found = found.repr().map_or_else(|_| found.get_type().to_string(), |text| text.to_string());
+        let found = shown(&error.into_inner());
         PyTypeError::new_err(format!("{}.{method}: found {found}, expected {expected}", scheme.about.name))
     })
 }
@@ -532,6 +555,18 @@ impl PythonScheme {
             )));
         }
         Ok(window)
+    }
+
+    /// The answer of a method; an exception gets a note of class and method, from Python 3.11 on.
+    fn called<'py>(
+        &self,
+        method: &str,
+        called: PyResult<Bound<'py, PyAny>>,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        called.inspect_err(|error| {
+            let _ = error.value(py).call_method1("add_note", (format!("in {}.{method}", self.about.name),));
+        })
     }
 
     /// The call that is going on. There is one as long as there are runs.
@@ -560,7 +595,8 @@ impl ForeignScheme for PythonScheme {
             let class = locked(&self.current).as_ref().map(|current| current.class.clone_ref(py));
             let class = class.ok_or_else(|| PyValueError::new_err("the call has ended"))?;
             let object = class.bind(py).call0()?;
-            let plan = object.call_method1("establish", (Prior::from(*prior),))?;
+            let plan = object.call_method1("establish", (Prior::from(*prior),));
+            let plan = self.called("establish", plan, py)?;
             let plan = returned::<FlightPlan>(plan, self, "establish", "a FlightPlan")?.get().0;
             self.checked(plan.allowance.window, prior.mss, "establish")?;
             let method = |name| object.getattr(name).map(Bound::unbind);
@@ -587,16 +623,17 @@ impl ForeignScheme for PythonScheme {
         self.python(|py, _| {
             let found = found.as_ref().ok_or_else(|| PyValueError::new_err("the call has ended"))?;
             let (answer, method) = match event {
-                Event::Ack(ack) => (found.on_ack.bind(py).call1((Ack::from(**ack),))?, "on_ack"),
+                Event::Ack(ack) => (found.on_ack.bind(py).call1((Ack::from(**ack),)), "on_ack"),
                 Event::Congestion(signal) => {
-                    (found.on_congestion.bind(py).call1((Congestion::from(**signal),))?, "on_congestion")
+                    (found.on_congestion.bind(py).call1((Congestion::from(**signal),)), "on_congestion")
                 }
                 Event::Timeout(timeout) => {
-                    (found.on_timeout.bind(py).call1((Timeout::from(**timeout),))?, "on_timeout")
+                    (found.on_timeout.bind(py).call1((Timeout::from(**timeout),)), "on_timeout")
                 }
             };
+            let answer = self.called(method, answer, py)?;
             if answer.is_none() {
-                let allowance = found.allowance.bind(py).call0()?;
+                let allowance = self.called("allowance", found.allowance.bind(py).call0(), py)?;
                 let allowance = returned::<Allowance>(allowance, self, "allowance", "an Allowance")?.get().0;
                 self.checked(allowance.window, found.mss, "allowance")?;
                 return Ok(Response { next: allowance::Next::Stay, allowance });

@@ -3,6 +3,8 @@
 import itertools
 import pathlib
 import random
+import re
+import sys
 
 import pytest
 
@@ -101,6 +103,105 @@ def test_a_broken_scheme_is_found_with_its_seed(scheme, message, cause):
         # Both runs of a case may draw the same windows.
         for _ in range(40):
             headstart.check(scheme, cases=1, seed=found.value.seed)
+
+
+class Stuck(Fine):
+    """Keeps one segment for ever."""
+
+    def establish(self, prior):
+        self.window = prior.mss_bytes
+        return FlightPlan(self.window)
+
+    def on_ack(self, ack):
+        return None
+
+
+class Ten(Stuck):
+    """Keeps ten segments for ever."""
+
+    def establish(self, prior):
+        self.window = 10 * prior.mss_bytes
+        return FlightPlan(self.window)
+
+
+class Deaf(Stuck):
+    """Keeps a window of 1 GB whatever is lost."""
+
+    def establish(self, prior):
+        self.window = 10**9
+        return FlightPlan(self.window)
+
+    def on_congestion(self, signal):
+        return None
+
+    def on_timeout(self, timeout):
+        return None
+
+
+class Starved(Fine):
+    """Has a window, and one byte per second."""
+
+    def allowance(self):
+        return Allowance(self.window, 1)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "message"),
+    [
+        (Stuck, r"^stuck\.allowance: window_bytes: found 1448 at first and 1448 at most: a flow of 10 MB alone .* took "),
+        (Ten, r"^ten\.allowance: window_bytes: found 14480 at first and 14480 at most: .* expected 8.4 s at most"),
+        (Deaf, r"^deaf\.on_congestion: window_bytes: found 1000000000 at most: .* lost .* packets, expected 20 % at most"),
+        (Starved, r"^starved\.allowance: pace_bytes_per_s: found 1: a flow of 10 MB alone"),
+    ],
+)
+def test_a_scheme_that_delivers_everything_but_is_stuck_deaf_or_starved_fails(scheme, message):
+    with pytest.raises(headstart.PropertyError, match=message):
+        headstart.check(scheme, cases=3)
+
+
+class Negative(Fine):
+    """A window below zero."""
+
+    def allowance(self):
+        return Allowance(-1)
+
+
+class Fraction(Fine):
+    """A window that is a double."""
+
+    def establish(self, prior):
+        self.window = 20 * float(prior.mss_bytes)
+        return FlightPlan(self.window)
+
+
+class Endless(Fine):
+    """Hands over a window beyond any path."""
+
+    def on_ack(self, ack):
+        return HandOver.growing(2**70)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "kind", "field", "place"),
+    [
+        (Negative, ValueError, "window_bytes: found -1, expected 1 to 1099511627776", "in negative.allowance"),
+        (Fraction, TypeError, "flight_bytes: found 28960.0, expected a whole number of bytes", "in fraction.establish"),
+        (Endless, ValueError, "window_bytes: found 1180591620717411303424, expected 1 to", "in endless.on_ack"),
+    ],
+)
+def test_a_wrong_answer_is_told_with_class_method_and_field(scheme, kind, field, place):
+    with pytest.raises(headstart.PropertyError, match=re.escape(field)) as found:
+        headstart.check(scheme, cases=3)
+    assert place in str(found.value) or sys.version_info < (3, 11)
+    with pytest.raises(kind, match=re.escape(field)):
+        headstart.race(schemes=[scheme], duration="5 s", repeats=1)
+
+
+@pytest.mark.parametrize("wrong", [{"cases": 0}, {"cases": -1}, {"cases": 1.5}, {"cases": True}, {"seed": -1}])
+def test_a_check_of_nothing_is_refused(wrong):
+    ((name, value),) = wrong.items()
+    with pytest.raises(ValueError, match=f"^{name}: found {value}, expected a whole number of at least [01]$"):
+        headstart.check(Fine, **wrong)
 
 
 def test_only_classes_of_schemes_are_checked():

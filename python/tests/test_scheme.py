@@ -207,7 +207,7 @@ def change(**methods):
         (change(allowance=lambda self: Allowance(0)), ValueError, "window_bytes: found 0, expected 1 to"),
         (change(allowance=lambda self: Allowance(9**9, 0.5)), ValueError, "pace_bytes_per_s: found 0.5, expected 1 to"),
         (change(allowance=lambda self: Allowance(9**9, float("nan"))), ValueError, "pace_bytes_per_s: found NaN"),
-        (change(allowance=lambda self: Allowance(14480.5)), TypeError, "float"),
+        (change(allowance=lambda self: Allowance(14480.5)), TypeError, "found 14480.5, expected a whole number of bytes"),
         (change(__init__=lambda self, more: None), TypeError, "more"),
         (change(name="Not a name"), ValueError, "name: found `Not a name`, expected a name of lower-case letters"),
         (change(name="halfback"), ValueError, "expected a name that no scheme of the catalogue has"),

@@ -2,10 +2,12 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`bounds`] | bounds on time and loss of one flow alone |
 //! | [`case`] | a run as data |
 //! | [`draw`] | drawing of cases |
 //! | [`watch`] | a recorder that notes forbidden actions of senders |
 
+pub mod bounds;
 pub mod case;
 pub mod draw;
 pub mod watch;

@@ -3,17 +3,28 @@
 use headstart_net::{Limit, duplicate};
 use headstart_sim::tcp::TcpConfig;
 use headstart_sim::workload::Opener;
+use headstart_startup::catalogue;
 use headstart_units::{Rate, Ratio, Span};
 
 use crate::over;
 use headstart_sim::properties::case::{Transfer, disturbed, link};
-use headstart_sim::properties::check;
 use headstart_sim::properties::draw::case;
 use headstart_sim::properties::watch::Watch;
+use headstart_sim::properties::{bounds, check};
 
 #[test]
 fn every_run_ends_with_everything_delivered_once() {
     over(5_000, case(), |case| check(&case));
+}
+
+#[test]
+fn every_scheme_of_the_catalogue_keeps_the_bounds_of_one_flow_alone() {
+    let found: Vec<String> = (catalogue::families().iter().map(|family| family.about().name))
+        .filter_map(|name| catalogue::find(name).ok())
+        .chain(catalogue::all())
+        .filter_map(|entry| bounds::check(entry).err().map(|error| format!("{}.{error}", entry.name)))
+        .collect();
+    assert_eq!(found, Vec::<String>::new());
 }
 
 #[test]
