@@ -148,18 +148,20 @@ def described(command: str) -> Callable[[_Function], _Function]:
 def _listed(known: Mapping[str, Keyword]) -> str:
     """The keywords for a docstring, by their groups."""
     lines = ["Keyword arguments: options of the command. A name that ends in a unit takes a number."]
-    for group in dict.fromkeys(one.group for one in known.values()):
-        lines += ["", group]
-        for one in known.values():
-            if one.group == group and one.option == one.name:
-                lines.append(f"  {', '.join([one.name, *_numbers(known, one)])}: {one.type}")
-                lines += _wrapped(one.text, " " * 6)
-    return "\n".join(lines)
+    groups: dict[str, list[str]] = {}
+    for option, names in _names(known).items():
+        one = known[option]
+        about = [f"  {', '.join(names)}: {one.type}", *_wrapped(one.text, " " * 6)]
+        groups.setdefault(one.group, ["", one.group]).extend(about)
+    return "\n".join(sum(groups.values(), lines))
 
 
-def _numbers(known: Mapping[str, Keyword], one: Keyword) -> list[str]:
-    """The keywords that take a number in a unit for the same option."""
-    return [other.name for other in known.values() if other.option == one.name != other.name]
+def _names(known: Mapping[str, Keyword]) -> dict[str, list[str]]:
+    """The keywords of each option: its own, and those that take a number in a unit."""
+    names: dict[str, list[str]] = {}
+    for one in known.values():
+        names.setdefault(one.option, []).append(one.name)
+    return names
 
 
 def _wrapped(text: str, indent: str, begin: str = "") -> list[str]:
@@ -177,10 +179,11 @@ def options(command: str) -> Table:
     if command not in COMMANDS:
         raise ValueError(f"command: found {command!r}, expected one of {', '.join(COMMANDS)}")
     known = keywords(command)
-    rows = [one for one in known.values() if one.option == one.name]
+    names = _names(known)
+    rows = [known[option] for option in names]
     columns = {
         "name": [one.name for one in rows],
-        "numbers": [", ".join(_numbers(known, one)) for one in rows],
+        "numbers": [", ".join(numbers) for _, *numbers in names.values()],
         "type": [one.type for one in rows],
         "default": ["" if one.default is None else str(one.default) for one in rows],
         "values": [one.values for one in rows],
