@@ -230,7 +230,7 @@ class SharedOptions(TypedDict, total=False):
     quicker [default: tls] (one of tls, null)"""
     base: str | None
     """Congestion controller that the schemes hand over to [default: cubic] (one of cubic,
-    cubic-linux, cubic-pair, reno, reno-linux)"""
+    cubic-linux, cubic-pair, cuback, abba, reno, reno-linux)"""
     detection: str | None
     """Loss detection of the sender [default: rack] (one of rack, rfc6675, rfc6675-copies,
     udt)"""
@@ -561,7 +561,7 @@ class SweepOptions(TypedDict, total=False):
     quicker [default: tls] (one of tls, null)"""
     base: str | Iterable[str] | None
     """Congestion controller that the schemes hand over to [default: cubic] (one of cubic,
-    cubic-linux, cubic-pair, reno, reno-linux)"""
+    cubic-linux, cubic-pair, cuback, abba, reno, reno-linux)"""
     detection: str | Iterable[str] | None
     """Loss detection of the sender [default: rack] (one of rack, rfc6675, rfc6675-copies,
     udt)"""
