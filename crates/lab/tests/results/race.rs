@@ -285,3 +285,54 @@ fn the_flow_shown_is_near_the_medians() {
         assert!((0.85..1.15).contains(&(shown / median)), "{name}: {shown} ms, {median} in the table");
     }
 }
+
+#[test]
+fn a_flood_at_overload_loses_by_drops_and_copies_and_the_verdict_says_so() {
+    let said = told("flood", "--load 85% --duration 60s --repeats 4 --schemes iw10,halfback");
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let of = |name: &str| -> Vec<f64> {
+        column("flood", name).iter().map(|value| value.parse().expect("a number")).collect()
+    };
+    let [dropped, copies, flows, overhead] =
+        ["loss_percent", "copies", "flows", "bytes_sent_over_useful"].map(of);
+    assert!(dropped[1] > 40.0 && copies[0] == 0.0, "{dropped:?} {copies:?}");
+    let counted =
+        format!("{:.1} % of packets are dropped by the queue (with iw10 {:.2}), ", dropped[1], dropped[0]);
+    let share = said.split(&counted).nth(1).expect("what was counted");
+    let (share, _) = share.split_once(" % of packets sent are copies (0), ").expect("copies");
+    let share: f64 = share.parse().expect("a number");
+    // 70 segments for each flow of 100 kB, and what is sent over them.
+    let expected = 100.0 * copies[1] / (flows[1] * 70.0 * overhead[1]);
+    assert!(share > 15.0 && (share / expected - 1.0).abs() < 0.1, "{share}, expected about {expected}");
+    assert!(said.contains(" Why halfback loses: ") && said.contains(&counted), "{counted}: {said}");
+    assert!(!said.contains("Why iw10 loses"), "{said}");
+    assert!(file("flood", "report.html").contains(&counted), "the report says the same");
+}
+
+#[test]
+fn a_scheme_that_waits_for_timers_loses_by_them_and_the_verdict_says_so() {
+    // A burst of 21 packets into a queue of five loses its end, which only the timeout finds. Paced
+    // packets are not lost.
+    let said = told(
+        "timer",
+        "--probe none --load 5% --duration 60s --size 30kB --buffer 5packets --repeats 4 --schemes jump-start,iw64",
+    );
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let of = |name: &str| -> Vec<f64> {
+        column("timer", name).iter().map(|value| value.parse().expect("a number")).collect()
+    };
+    let [timeouts, flows, mean] = ["timeouts", "flows", "mean_ms"].map(of);
+    let place = column("timer", "scheme").iter().position(|name| name == "iw64").expect("it took part");
+    assert!(timeouts[place] >= flows[place] && timeouts[1 - place] == 0.0, "{timeouts:?} {flows:?}");
+    let (_, why) = said.split_once(" Why iw64 loses: ").expect("it is clearly slower");
+    // All flows finished, so that the accounting by limits adds up to the difference of the means.
+    let longer = format!(
+        "a flow that finishes takes {:.0} ms longer than one of jump-start: ",
+        mean[place] - mean[1 - place]
+    );
+    let (_, parts) = why.split_once(&longer).expect(why);
+    let (recovery, counted) = parts.split_once(" ms recovery. ").expect(parts);
+    assert!(recovery.parse::<f64>().expect(recovery) > 300.0, "{why}");
+    let timeouts = format!(" 100 flows have {:.0} timeouts (0).", 100.0 * timeouts[place] / flows[place]);
+    assert!(counted.contains(&timeouts), "{timeouts}: {why}");
+}

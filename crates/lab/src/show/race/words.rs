@@ -9,7 +9,7 @@ use headstart_units::Span;
 use crate::race::{Measured, Race, SchemeResult};
 use crate::setup::Setup;
 use crate::show::counted;
-use crate::verdict::{Harm, HarmVerdict, HarmedFlows, IdenticalSchemes};
+use crate::verdict::{Harm, HarmVerdict, HarmedFlows, IdenticalSchemes, SortKey};
 
 /// So many names are listed before the others are only counted.
 const MAX_NAMES: usize = 4;
@@ -70,6 +70,7 @@ pub fn verdict(race: &Race) -> String {
     text += &gain_of_default(race).unwrap_or_default();
     text += &unused(race);
     text += &waits(race, first);
+    text += &losers(race, first);
     let open: Vec<usize> = found.not_known.into_iter().filter(|place| *place != first).collect();
     if !open.is_empty() && race.seeds > 1 {
         text += &format!(" Not known yet: the harm of {}", names(race, &open));
@@ -141,6 +142,86 @@ fn waits(race: &Race, fastest: usize) -> String {
     let shown = reference.into_iter().chain(Some(fastest).filter(|it| !is_reference(it)));
     let all: Vec<String> = shown.filter_map(of).collect();
     if all.is_empty() { String::new() } else { format!(" Where the time goes: {}.", all.join("; ")) }
+}
+
+/// Reasons why the slowest schemes lose to the fastest, of those that are clearly slower.
+fn losers(race: &Race, fastest: usize) -> String {
+    /// So many schemes are explained: a verdict is short.
+    const MOST: usize = 2;
+    /// Ends of the ratio's interval from here on are a clear difference.
+    const CLEARLY: f64 = 1.1;
+    let winner = &race.scheme_results[fastest];
+    let is_clear = |place: &usize| {
+        let result = &race.scheme_results[*place];
+        let ratio = Measured::ratio(&result.mean().by_seed, &winner.mean().by_seed);
+        result.invalid.0 == 0 && ratio.by_seed.len() >= FEW_SEEDS && ratio.low >= CLEARLY
+    };
+    let mut places: Vec<usize> = (0..race.scheme_results.len()).filter(is_clear).collect();
+    race.sort(&mut places, SortKey::Time);
+    let slowest = places.iter().rev().take(MOST);
+    slowest.map(|place| reasons(&race.scheme_results[*place], winner)).collect()
+}
+
+/// The time that a finished flow takes longer than one of the winner, by limits; then the drops,
+/// copies, timeouts and unfinished flows that the winner has clearly fewer of.
+fn reasons(loser: &SchemeResult, winner: &SchemeResult) -> String {
+    /// Share of the additional time.
+    const WORTH_SAYING: f64 = 0.15;
+    /// A cause is one if it is so many times the winner's,
+    const TIMES: f64 = 1.5;
+    /// and so many per cent of packets or flows more.
+    const MORE: f64 = 1.0;
+    let millis = |result: &SchemeResult| {
+        let finished = (result.totals.flows - result.totals.unfinished) as f64 * 1e6;
+        result.totals.limited.map(|nanos| nanos as f64 / finished)
+    };
+    let (name, other) = (loser.entry.name, winner.entry.name);
+    let mut parts: Vec<(f64, &str)> = std::iter::zip(millis(loser), millis(winner))
+        .zip(LimitedBy::ALL)
+        .map(|((own, other), by)| (own - other, by.as_str()))
+        .collect();
+    let longer: f64 = parts.iter().map(|(millis, _)| millis).sum();
+    parts.retain(|(millis, _)| *millis >= WORTH_SAYING * longer);
+    parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let mut sentences = vec![];
+    if longer > 0.0 {
+        let parts: Vec<_> = parts.iter().map(|(millis, by)| format!("{} ms {by}", digits(*millis))).collect();
+        sentences.push(format!(
+            "a flow that finishes takes {} ms longer than one of {other}: {}",
+            digits(longer),
+            parts.join(", ")
+        ));
+    }
+    let counted = |result: &SchemeResult| {
+        let counts = &result.totals.counts;
+        let of_flows = |count: u64| 100.0 * count as f64 / result.totals.flows as f64;
+        [
+            result.measured["loss_percent"].value,
+            100.0 * counts.copies as f64 / counts.packets_sent as f64,
+            of_flows(counts.timeouts),
+            of_flows(result.totals.unfinished),
+        ]
+    };
+    let [own, winners] = [loser, winner].map(counted);
+    let mut with = format!("with {other} ");
+    let mut clause = |number: usize| {
+        let (is_more, is_many) =
+            (own[number] >= winners[number] + MORE, own[number] >= TIMES * winners[number]);
+        let many = digits(own[number]);
+        let said = match number {
+            0 => format!("{many} % of packets are dropped by the queue"),
+            1 => format!("{many} % of packets sent are copies"),
+            2 => format!("100 flows have {many} timeouts"),
+            _ => format!("{many} % of flows do not finish"),
+        };
+        let brackets = || format!("{said} ({}{})", std::mem::take(&mut with), digits(winners[number]));
+        (is_more && is_many).then(brackets)
+    };
+    let causes: Vec<String> = (0..own.len()).filter_map(&mut clause).collect();
+    if !causes.is_empty() {
+        sentences.push(causes.join(", "));
+    }
+    if sentences.is_empty() { String::new() } else { format!(" Why {name} loses: {}.", sentences.join(". ")) }
 }
 
 /// The harm that is accepted.
@@ -445,6 +526,30 @@ mod tests {
         assert!(text.ends_with(sentence), "{text}");
         let text = verdict(&race(vec![iw10]));
         assert!(text.ends_with(" Where the time goes: of iw10 71 % receiver, 20 % window."), "{text}");
+    }
+
+    #[test]
+    fn the_slowest_loses_by_what_was_counted_more_often_than_with_the_fastest() {
+        let with = |name: &str, millis: f64, limited: [u64; LimitedBy::ALL.len()], counts: [u64; 3]| {
+            let mut result = scheme_result(name, &[millis, millis + 1.0, millis]).0;
+            let totals = &mut result.totals;
+            (totals.flows, totals.unfinished) = (100, 20);
+            totals.limited = limited.map(|ms| ms * 80_000_000);
+            [totals.counts.packets_sent, totals.counts.copies, totals.counts.timeouts] = counts;
+            result
+        };
+        let flood = [1000, 480, 90];
+        let iw10 = with("iw10", 240.0, [60, 100, 0, 0, 0, 20, 60], [1000, 0, 2]);
+        let mut halfback = with("halfback", 900.0, [60, 30, 70, 0, 0, 600, 60], flood);
+        halfback.measured.insert("loss_percent", Measured::percent(&[0.42; 3]));
+        let text = verdict(&race(vec![iw10.clone(), halfback]));
+        // The pacer's 70 ms are too few to be said.
+        let why = " Why halfback loses: a flow that finishes takes 580 ms longer than one of iw10: 580 ms recovery. \
+                   42 % of packets are dropped by the queue (with iw10 0), 48 % of packets sent are copies (0), \
+                   100 flows have 90 timeouts (2).";
+        assert!(text.ends_with(why), "{text}");
+        let alike = with("halfback", 243.0, [60, 103, 0, 0, 0, 20, 60], flood);
+        assert!(!verdict(&race(vec![iw10, alike])).contains("Why"), "1 % is no clear loss");
     }
 
     #[test]
