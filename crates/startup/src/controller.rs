@@ -270,19 +270,15 @@ mod tests {
     #[test]
     fn the_first_end_of_slow_start_has_its_reason_and_the_window_before_the_answer() {
         let window = MSS * 20;
-        let ends: [(EndedBy, fn(&mut Controller)); 3] = [
-            (EndedBy::Loss, |it| it.on_congestion(&lost(Time::ZERO, MSS))),
-            (EndedBy::Mark, |it| {
-                let signal = Signal::CongestionExperienced;
-                it.on_congestion(&Congestion { signal, ..lost(Time::ZERO, MSS) });
-            }),
-            (EndedBy::Timeout, |it| it.on_timeout(&timed_out(Time::ZERO))),
-        ];
-        for (by, end) in ends {
+        for by in [EndedBy::Loss, EndedBy::Mark, EndedBy::Timeout] {
             let mut controller = begun("iw10");
             controller.on_ack(&acked(Time::ZERO, MSS * 10));
             assert_eq!(controller.slow_start_end(), None);
-            end(&mut controller);
+            let signal = if by == EndedBy::Mark { Signal::CongestionExperienced } else { Signal::Loss };
+            match by {
+                EndedBy::Timeout => controller.on_timeout(&timed_out(Time::ZERO)),
+                _ => controller.on_congestion(&Congestion { signal, ..lost(Time::ZERO, MSS) }),
+            }
             assert_eq!(controller.slow_start_end(), Some(SlowStartEnd { by, window }));
             controller.on_congestion(&lost(Time::ZERO, MSS));
             assert_eq!(controller.slow_start_end(), Some(SlowStartEnd { by, window }), "the first one");
