@@ -1,15 +1,16 @@
 //! `headstart history`: the records of a file or of a fleet's server.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use headstart_host::unix_now;
-use headstart_startup::history::{FlightOutcome, Record};
+use headstart_startup::history::{FlightOutcome, Record, prefix};
 use headstart_store::error::Reason;
 use headstart_store::file::MAX_SLOTS;
 use headstart_store::fleet::{self, Remote};
@@ -68,6 +69,11 @@ enum Action {
         /// Networks of fewer peers are left out: their numbers would be those of single people
         #[arg(long, default_value_t = 8, value_name = "COUNT", value_parser = crate::options::whole(1..=1_000_000_usize))]
         least: usize,
+        /// File with networks of one's own in place of /24 and /48, one to a line as in
+        /// `203.0.113.0/25`. A peer counts for the longest that has it; those outside of all are
+        /// left out
+        #[arg(long, value_name = "FILE")]
+        networks: Option<PathBuf>,
         /// Print a route for each network, with these words for the way to it, such as `via
         /// 192.0.2.1 dev eth0`
         #[arg(long, value_name = "WORDS")]
@@ -206,11 +212,13 @@ pub fn run(args: &HistoryArgs) -> Result<()> {
         Action::Export { store, format } => {
             export(&OpenStore::open(store, Access::Read)?.records()?, *format)
         }
-        Action::Prefixes { store, least, routes } => {
+        Action::Prefixes { store, least, networks: own, routes } => {
             if let Some(words) = routes.as_ref().filter(|words| words.contains(|it: char| it.is_control())) {
                 return Err(anyhow!("--routes: found {words:?}, expected words of one line")).or_refuse();
             }
-            let networks = networks(&OpenStore::open(store, Access::Read)?.records()?, *least);
+            let own = own.as_deref().map(Division::read).transpose().or_refuse()?;
+            let records = OpenStore::open(store, Access::Read)?.records()?;
+            let networks = networks(&records, *least, &own.unwrap_or_default());
             match routes {
                 None => print_table(&prefixes(&networks, *least)),
                 Some(words) => {
@@ -332,19 +340,99 @@ impl Network {
     }
 }
 
+/// An address and the length of its prefix in bits.
+type Prefix = (IpAddr, u8);
+
+/// The networks of the operator's table; without one, a /24 of IPv4 and a /48 of IPv6.
+#[derive(Debug, Default)]
+struct Division {
+    own: Option<BTreeSet<Prefix>>,
+    /// The lengths in it, of IPv4 and IPv6, the longest first.
+    lengths: [Vec<u8>; 2],
+}
+
+/// Bytes of a table, and of a line that a message shows.
+const LARGEST_TABLE: u64 = 64 << 20;
+const SHOWN: usize = 60;
+
+impl Division {
+    fn read(path: &Path) -> Result<Self> {
+        let mut text = String::new();
+        let read =
+            std::fs::File::open(path).and_then(|file| file.take(LARGEST_TABLE + 1).read_to_string(&mut text));
+        let length = read.with_context(|| format!("--networks: cannot read {}", path.display()))? as u64;
+        if length > LARGEST_TABLE {
+            bail!("--networks: found more than {LARGEST_TABLE} bytes in {}", path.display());
+        }
+        Self::parse(&text).map_err(|error| anyhow!("--networks: {}: {error}", path.display()))
+    }
+
+    /// Empty lines, and those that begin with `#`, say nothing.
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut own = BTreeSet::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let shown: String = line.chars().take(SHOWN).collect();
+            let network = network(line).ok_or_else(|| {
+                format!("line {number}: found `{shown}`, expected a network without host bits, such as `203.0.113.0/25`")
+            })?;
+            own.insert(network);
+        }
+        if own.is_empty() {
+            return Err("found no network, expected one to a line".to_owned());
+        }
+        let lengths = [true, false].map(|is_v4| {
+            let all: BTreeSet<u8> = own
+                .iter()
+                .filter(|(address, _)| address.is_ipv4() == is_v4)
+                .map(|(_, length)| *length)
+                .collect();
+            all.into_iter().rev().collect()
+        });
+        Ok(Self { own: Some(own), lengths })
+    }
+
+    fn find(&self, peer: IpAddr) -> Option<Prefix> {
+        let Some(own) = &self.own else { return Some((prefix(peer), if peer.is_ipv4() { 24 } else { 48 })) };
+        let lengths = &self.lengths[usize::from(peer.is_ipv6())];
+        lengths.iter().map(|length| (masked(peer, *length), *length)).find(|network| own.contains(network))
+    }
+}
+
+fn network(line: &str) -> Option<Prefix> {
+    let (address, length) = line.split_once('/')?;
+    let (address, length): (IpAddr, u8) = (address.parse().ok()?, length.parse().ok()?);
+    let is_valid = length <= if address.is_ipv4() { 32 } else { 128 };
+    (is_valid && masked(address, length) == address).then_some((address, length))
+}
+
+/// The first `length` bits of an address.
+fn masked(address: IpAddr, length: u8) -> IpAddr {
+    let length = u32::from(length);
+    match address {
+        IpAddr::V4(it) => {
+            Ipv4Addr::from_bits(it.to_bits() & u32::MAX.checked_shl(32 - length).unwrap_or(0)).into()
+        }
+        IpAddr::V6(it) => {
+            Ipv6Addr::from_bits(it.to_bits() & u128::MAX.checked_shl(128 - length).unwrap_or(0)).into()
+        }
+    }
+}
+
 /// Networks with so many measured peers, the one with most of them first.
-fn networks(records: &[(IpAddr, Record)], least: usize) -> Vec<Network> {
-    let mut by_prefix: BTreeMap<IpAddr, Vec<Record>> = BTreeMap::new();
+fn networks(records: &[(IpAddr, Record)], least: usize, division: &Division) -> Vec<Network> {
+    let mut by_prefix: BTreeMap<Prefix, Vec<Record>> = BTreeMap::new();
     for (peer, record) in records.iter().filter(|(_, record)| record.bdp().is_some()) {
-        let prefix = match peer.to_canonical() {
-            IpAddr::V4(address) => Ipv4Addr::from_bits(address.to_bits() & !0xff).into(),
-            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 80 << 80).into(),
-        };
-        by_prefix.entry(prefix).or_default().push(*record);
+        if let Some(network) = division.find(peer.to_canonical()) {
+            by_prefix.entry(network).or_default().push(*record);
+        }
     }
     by_prefix.retain(|_, records| records.len() >= least);
-    let named = |(prefix, records): (IpAddr, Vec<Record>)| {
-        Network::new(format!("{prefix}/{}", if prefix.is_ipv4() { 24 } else { 48 }), &records)
+    let named = |((address, length), records): (Prefix, Vec<Record>)| {
+        Network::new(format!("{address}/{length}"), &records)
     };
     let mut networks: Vec<Network> = by_prefix.into_iter().map(named).collect();
     networks.sort_by_key(|network| Reverse(network.peers));
@@ -414,7 +502,7 @@ mod tests {
         records.extend((1..=9).map(|site| (peer(&format!("2001:db8:7:{site}::")), record(1000, 100))));
         records.push((peer("2001:db8:8::"), record(9, 9)));
         records.push((peer("192.0.2.77"), Record::default()));
-        let found = networks(&records, 8);
+        let found = networks(&records, 8, &Division::default());
         let lines: Vec<String> = found.iter().map(|network| network.route("via 198.51.100.1")).collect();
         assert_eq!(
             lines,
@@ -426,6 +514,30 @@ mod tests {
         );
         assert_eq!(found[1].route(""), "ip route replace 192.0.2.0/24 initcwnd 30\n");
         assert_eq!((found[1].peers, found[1].rate), (8, Rate::from_mbit_per_sec(10)));
-        assert!(networks(&records, 10).is_empty());
+        assert!(networks(&records, 10, &Division::default()).is_empty());
+    }
+
+    #[test]
+    fn networks_of_ones_own_take_the_peers_of_the_longest_and_wrong_lines_are_refused() {
+        let own = "# the two halves of a site\n192.0.2.0/25\n\n192.0.2.128/25\n192.0.2.4/30\n2001:db8::/32\n0.0.0.0/0\n";
+        let division = Division::parse(own).expect("a table");
+        for (peer, expected) in [
+            ("192.0.2.1", Some("192.0.2.0/25")),
+            ("192.0.2.5", Some("192.0.2.4/30")),
+            ("192.0.2.200", Some("192.0.2.128/25")),
+            ("198.51.100.1", Some("0.0.0.0/0")),
+            ("2001:db8:ffff::1", Some("2001:db8::/32")),
+            ("2001:db9::1", None),
+        ] {
+            let found = division.find(peer.parse().expect("an address"));
+            let found = found.map(|(address, length)| format!("{address}/{length}"));
+            assert_eq!(found.as_deref(), expected, "{peer}");
+        }
+        for wrong in ["192.0.2.1/25", "192.0.2.0/33", "192.0.2.0", "::/129", "x/8", "192.0.2.0/-1", "\u{0}"] {
+            let refused = Division::parse(&format!("192.0.2.0/24\n{wrong}\n")).expect_err(wrong);
+            assert!(refused.starts_with("line 2: found "), "{refused}");
+        }
+        assert!(Division::parse("# nothing\n").is_err());
+        assert!(Division::parse("2001:db8::1/128").is_ok());
     }
 }
