@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Opens reports in headless Chromium and uses them as a reader does.
 
-It sorts, picks, points, and lays flows over one another.
+It sorts, picks, points, saves figures, and lays flows over one another. Where pdflatex is
+installed, figures for TeX are compiled.
 
 usage: tools/report-browser.py [--screenshots FOLDER] REPORT...
 
@@ -10,8 +11,10 @@ missing. Ends with 1 if something is not as it should be.
 """
 
 import base64
+import csv
 import json
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -21,9 +24,11 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import xml.etree.ElementTree
 
 ENTER, RIGHT, DOWN, ESCAPE = "\ue007", "\ue014", "\ue015", "\ue00c"
 WIDTHS = (1400, 1100, 420)
+ENDINGS = (".svg", ".png", ".csv", ".pgf")
 # Labels that reach beyond the sides of their figure, which clips them.
 CUT_LABELS = """
 return [...document.querySelectorAll('figure>svg text')].filter(text => {
@@ -75,6 +80,11 @@ class Browser:
 
     def script(self, text, *arguments):
         return self.call("POST", "/execute/sync", {"script": text, "args": list(arguments)})
+
+    def click(self, text, *arguments):
+        """Clicks on the element that a script returns."""
+        (element,) = self.script(text, *arguments).values()
+        self.call("POST", f"/element/{element}/click", {})
 
     def cdp(self, command, **parameters):
         return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
@@ -275,6 +285,76 @@ def reads_by_keyboard(browser):
     check(not silent, "each figure has values to read", silent)
 
 
+def saves(browser):
+    """Figures as files, each of them whole."""
+    with tempfile.TemporaryDirectory() as folder:
+        browser.cdp("Browser.setDownloadBehavior", behavior="allow", downloadPath=folder)
+        lines = browser.script("return document.querySelectorAll('.files').length")
+        # Those in closed parts as well.
+        some, values, found = range(0, lines, max(1, lines // 6)), [], []
+        for number, line in enumerate(some):
+            values += browser.script(
+                """
+                const figure = document.querySelectorAll('.files')[arguments[0]].closest('figure');
+                const points = [...figure.querySelectorAll('svg > [data-points]')];
+                const first = group => group.dataset.points.split(/[ ;]/).slice(0, 2).flatMap(text => text.split(':'));
+                return points.map(group => [group.dataset.name, ...first(group)]);
+                """,
+                line,
+            )
+            for button in range(4):
+                # A reader's click: of files that come without one a browser drops some.
+                browser.click(
+                    """
+                    const line = document.querySelectorAll('.files')[arguments[0]];
+                    for (let part = line; part; part = part.parentElement) if (part.localName === 'details') part.open = true;
+                    line.scrollIntoView({ block: 'center' });
+                    return line.querySelectorAll('button')[arguments[1]];
+                    """,
+                    line,
+                    button,
+                )
+                for _ in range(200):
+                    found = [file for file in pathlib.Path(folder).iterdir() if file.suffix in ENDINGS]
+                    if len(found) > 4 * number + button:
+                        break
+                    time.sleep(0.05)
+        names = [file.name for file in found]
+        check(len(names) == 4 * len(some) > 0, f"{len(some)} figures are saved in four ways", (len(names), sorted(names)))
+        files = {ending: [file for file in found if file.suffix == ending] for ending in ENDINGS}
+        for file in files[".svg"]:
+            root = xml.etree.ElementTree.parse(file).getroot()
+            sheet = root.find("{http://www.w3.org/2000/svg}style").text
+            check("--back" in sheet and ".k0" in sheet, f"{file.name} brings its colours", sheet)
+        for file in files[".png"]:
+            content = file.read_bytes()
+            width = int.from_bytes(content[16:20], "big")
+            check(content.startswith(b"\x89PNG") and width == 2520, f"{file.name} is three times as fine", width)
+        saved = set()
+        for file in files[".csv"]:
+            rows = list(csv.reader(file.read_text().splitlines()))
+            is_so = len(rows) > 1 and all(len(row) == len(rows[0]) for row in rows) and "NaN" not in file.read_text()
+            check(is_so, f"{file.name} has a row for each point", rows[:3])
+            saved |= {tuple(cell for cell in row if cell) for row in rows}
+        missing = [value for value in values if tuple(value) not in saved]
+        check(not missing, "the values of points are saved with the ends of their intervals", missing)
+        for file in files[".pgf"]:
+            text = file.read_text()
+            check(not re.search("NaN|undefined", text) and "\\path" in text, f"{file.name} is drawn", text)
+        compile_drawings(pathlib.Path(folder), files[".pgf"])
+
+
+def compile_drawings(folder, files):
+    tex = shutil.which("pdflatex")
+    if not tex:
+        return
+    inputs = "\n".join(f"\\input{{{file.name}}}\\par" for file in files)
+    page = f"\\documentclass{{article}}\\usepackage{{tikz}}\\begin{{document}}\n{inputs}\n\\end{{document}}\n"
+    (folder / "all.tex").write_text(page)
+    done = subprocess.run([tex, "-halt-on-error", "all.tex"], cwd=folder, capture_output=True, text=True, check=False)
+    check(done.returncode == 0, "figures compile in TeX", done.stdout[-500:])
+
+
 OVERLAY = """
 const svg = document.querySelector('svg[data-over=sequence]');
 const source = name => document.querySelector(`svg[data-view=sequence][data-of="${name}"]`);
@@ -439,6 +519,7 @@ def main(arguments):
                 points(browser, names)
             browser.open(path)
             reads_by_keyboard(browser)
+            saves(browser)
             if is_race:
                 lays_over(browser, path)
             for width in WIDTHS:

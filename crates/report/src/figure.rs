@@ -33,7 +33,7 @@ use std::fmt;
 
 pub use axis::{Axis, Range, Scale, Tick};
 pub use bars::StackedBars;
-pub use heat::HeatMap;
+pub use heat::{HeatMap, HeatPanel};
 pub use palette::Mark;
 pub(crate) use palette::style_sheet;
 pub use series::{Join, PacketKind, Point, Series, Style, Uncertainty};

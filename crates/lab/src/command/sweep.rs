@@ -176,6 +176,9 @@ pub fn run(words: &[String]) -> Result<()> {
     let Tables { tables: [all, seeds], swept } = measure(points.iter(), &store, flows.as_mut(), begin)?;
 
     let mut table = swept.table();
+    if let Some(verdict) = swept.verdict() {
+        table.note(&format!("Verdict: {verdict}"));
+    }
     let crossings = swept.crossings_in_words();
     for crossing in crossings.iter().take(MAX_CROSSINGS) {
         table.note(crossing);

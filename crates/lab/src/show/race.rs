@@ -289,7 +289,7 @@ pub fn report(
         sections.extend([Section::Heading("Where the time goes".into()), limits]);
     }
     sections.push(Section::Heading("Distribution of completion times".into()));
-    sections.push(figures::distribution(race));
+    sections.extend([figures::distribution(race), figures::tails(race)]);
     sections.push(Section::Heading("One flow of each scheme".into()));
     sections.extend(figures::flows(race));
     sections.push(Section::Heading("What the numbers mean".into()));

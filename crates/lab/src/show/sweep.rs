@@ -3,19 +3,26 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use headstart_paper::claim::digits;
+
 use crate::conditions::ConditionColumns;
 use crate::crossing::{Crossing, crossings};
-use crate::figure::{Axis, Figure, Guide, HeatMap, Point as Mark, Series, Style};
+use crate::figure::{Axis, Figure, Guide, HeatMap, HeatPanel, Point as Mark, Series, Style};
 use crate::measures;
 use crate::race::{Measured, Race};
 use crate::report::{Provenance, Report, Section};
 use crate::setup::Setup;
 use crate::show::cell;
+use crate::statistics::quantile;
 use crate::sweep::Point;
-use crate::table::{Column, Table};
+use crate::table::{Better, Cell, Column, Table};
 
 /// Most drawings of a kind; the number left out is printed.
 const MAX_DRAWINGS: usize = 8;
+/// Most panels of a heat map.
+const MAX_PANELS: usize = 60;
+/// A gain or a loss that is counted, in per cent.
+const CLEAR: f64 = 5.0;
 /// More crossings than this do not stand in the terminal.
 pub const MAX_CROSSINGS: usize = 6;
 
@@ -71,6 +78,31 @@ fn drawn_unit(column: &str) -> (&'static str, f64) {
 /// `value` times `factor`, without the digits that only the product of two binary fractions has.
 fn scaled(value: f64, factor: f64) -> f64 {
     (value * factor * 1e9).round() / 1e9
+}
+
+impl PointResult {
+    /// Mean completion time of a scheme over that of another one.
+    fn ratio(&self, scheme: &str, base: &str) -> Option<f64> {
+        let mean =
+            |name: &str| Some(self.rows.iter().find(|row| row.scheme == name)?.measured["mean_ms"].value);
+        Some(mean(scheme)? / mean(base)?)
+    }
+}
+
+/// Gains of a scheme in mean completion time, in per cent.
+struct Gain {
+    scheme: String,
+    median: f64,
+    /// The gain at each point at which both are known.
+    percent: Vec<f64>,
+}
+
+impl Gain {
+    /// Points with a clear gain, and with a clear loss.
+    fn counts(&self) -> (usize, usize) {
+        let count = |is_it: &dyn Fn(f64) -> bool| self.percent.iter().filter(|it| is_it(**it)).count();
+        (count(&|percent| percent > CLEAR), count(&|percent| percent < -CLEAR))
+    }
 }
 
 /// A sweep that is over.
@@ -267,60 +299,114 @@ impl Sweep {
                 sections.push(Section::Figure { svg: figure.svg(), caption });
             }
         }
-        sections.extend(left_out(groups.len(), "combinations of the other options"));
+        sections.extend(left_out(groups.len(), MAX_DRAWINGS, "combinations of the other options"));
         sections
     }
 
-    /// For each scheme its mean over the reference's, over the first two axes.
-    fn heat_maps(&self, base: &str) -> Vec<Section> {
-        let mut sections = vec![];
-        let groups = self.along(&[0, 1]);
-        let values = |axis: usize, points: &[&PointResult]| {
+    /// The scheme that the others are compared with.
+    fn base(&self) -> &str {
+        let schemes = self.schemes();
+        self.reference.filter(|name| schemes.contains(name)).or(schemes.first().copied()).unwrap_or_default()
+    }
+
+    /// Gains of the schemes over [`Self::base`], the largest median first.
+    fn gains(&self) -> Vec<Gain> {
+        let base = self.base();
+        let of = |scheme: &str| {
+            let points = self.points.iter().filter_map(|point| Some(1.0 - point.ratio(scheme, base)?));
+            let percent: Vec<f64> = points.map(|gain| 100.0 * gain).filter(|gain| gain.is_finite()).collect();
+            Some(Gain { scheme: scheme.to_owned(), median: quantile(&percent, 0.5)?, percent })
+        };
+        let mut gains: Vec<Gain> =
+            self.schemes().into_iter().filter(|scheme| *scheme != base).filter_map(of).collect();
+        gains.sort_by(|one, other| other.median.total_cmp(&one.median));
+        gains
+    }
+
+    /// The gain of the scheme with the largest median, in a sentence without its full stop.
+    #[must_use]
+    pub fn verdict(&self) -> Option<String> {
+        let best = self.gains().into_iter().next()?;
+        let (more, less) = best.counts();
+        let (scheme, base, count) = (&best.scheme, self.base(), best.percent.len());
+        let less = if less == 0 { "none".to_owned() } else { less.to_string() };
+        let median = digits(best.median.abs());
+        let median = if best.median < 0.0 {
+            format!("loses {median} % against {base}")
+        } else {
+            format!("gains {median} % over {base}")
+        };
+        Some(format!(
+            "{scheme} {median} in the median; it gains more than {CLEAR} % on {more} of {count} and loses more than that on {less}"
+        ))
+    }
+
+    fn gain_table(&self) -> Table {
+        let points = |title: String| Column::number(&title, "points");
+        let mut table = Table::new(
+            "",
+            [
+                Column::text("scheme"),
+                Column::number("median gain", "%").better(Better::Higher),
+                Column::number("least", "%").better(Better::Higher),
+                Column::number("most", "%").better(Better::Higher),
+                points(format!("gains more than {CLEAR} %")).better(Better::Higher),
+                points(format!("loses more than {CLEAR} %")).better(Better::Lower),
+            ],
+        );
+        for gain in self.gains() {
+            let [least, most] = [0.0, 1.0].map(|q| quantile(&gain.percent, q).unwrap_or(f64::NAN));
+            let (more, less) = gain.counts();
+            let mut cells = vec![Cell::text(&gain.scheme)];
+            cells.extend([gain.median, least, most].map(|percent| Cell::number(percent, 1)));
+            cells.extend([more, less].map(|count| Cell::number(count as f64, 0)));
+            table.row(cells);
+        }
+        table
+    }
+
+    /// The gain of each scheme over the first two axes, in a panel for each group of the others.
+    fn heat_maps(&self) -> Vec<Section> {
+        let base = self.base();
+        let values = |axis: usize| {
             let mut values: Vec<String> = vec![];
-            for point in points {
+            for point in &self.points {
                 if !values.contains(&point.typed[axis]) {
                     values.push(point.typed[axis].clone());
                 }
             }
             values
         };
-        let schemes = self.schemes();
-        let mut count = 0;
-        for (others, points) in &groups {
-            for scheme in schemes.iter().filter(|scheme| **scheme != base) {
-                count += 1;
-                if count > MAX_DRAWINGS {
-                    continue;
-                }
-                let (columns, rows) = (values(0, points), values(1, points));
-                let ratio = |column: &String, row: &String| {
-                    let point =
-                        points.iter().find(|point| point.typed[0] == *column && point.typed[1] == *row)?;
-                    let mean = |scheme: &str| {
-                        Some(point.rows.iter().find(|row| row.scheme == scheme)?.measured["mean_ms"].value)
-                    };
-                    Some(mean(scheme)? / mean(base)?)
-                };
-                let cells = rows
-                    .iter()
-                    .map(|row| columns.iter().map(|column| ratio(column, row)).collect())
-                    .collect();
-                let with = if others.is_empty() { String::new() } else { format!(", with {others}") };
-                let says = format!("{scheme}: mean completion time over that of {base}{with}");
-                let map = HeatMap {
-                    texts: vec![],
-                    columns: (self.axes[0].words(), columns),
-                    rows: (self.axes[1].words(), rows),
-                    cells,
-                    says: says.clone(),
-                };
-                sections.push(Section::Figure {
-                    svg: map.svg(),
-                    caption: format!("{says}. Below 1, blue, it is faster."),
-                });
-            }
-        }
-        sections.extend(left_out(count, "heat maps"));
+        let (columns, rows) = (values(0), values(1));
+        let groups = self.along(&[0, 1]);
+        let panel = |scheme: &str, (title, points): &(String, Vec<&PointResult>)| {
+            let ratio = |row: &String, column: &String| {
+                let is_it = |point: &&&PointResult| point.typed[0] == *column && point.typed[1] == *row;
+                points.iter().find(is_it)?.ratio(scheme, base)
+            };
+            let line = |row| columns.iter().map(|column| ratio(row, column)).collect();
+            let cells: Vec<Vec<Option<f64>>> = rows.iter().map(line).collect();
+            let percent = |ratio: &Option<f64>| {
+                ratio.map_or_else(String::new, |it| format!("{:.0}", (100.0 * (1.0 - it)).round() + 0.0))
+            };
+            let texts = cells.iter().map(|row| row.iter().map(percent).collect()).collect();
+            HeatPanel { title: title.clone(), cells, texts }
+        };
+        let gains = self.gains();
+        let map = |gain: &Gain| {
+            let scheme = &gain.scheme;
+            let says = format!("{scheme}: gain over {base} in per cent of the mean completion time");
+            let map = HeatMap {
+                columns: (self.axes[0].words(), columns.clone()),
+                rows: (self.axes[1].words(), rows.clone()),
+                panels: groups.iter().take(MAX_PANELS).map(|group| panel(scheme, group)).collect(),
+                says: says.clone(),
+            };
+            Section::Figure { svg: map.svg(), caption: format!("{says}. Blue gains, orange loses.") }
+        };
+        let mut sections: Vec<Section> = gains.iter().take(MAX_DRAWINGS).map(map).collect();
+        sections.extend(left_out(gains.len(), MAX_DRAWINGS, "schemes"));
+        sections.extend(left_out(groups.len(), MAX_PANELS, "combinations of the other options"));
         sections
     }
 
@@ -328,30 +414,54 @@ impl Sweep {
     #[must_use]
     pub fn report(&self, command: &str) -> Report {
         let words = self.crossings_in_words();
-        let mut sections = vec![Section::Heading("Where the order crosses".into())];
-        sections.push(Section::Text(if words.is_empty() {
-            "Along no axis of numbers does the order of two schemes change by more than chance explains."
-                .into()
-        } else {
-            words.iter().map(|text| format!("{text}.")).collect::<Vec<_>>().join("\n\n")
-        }));
-        sections.push(Section::Picks(self.schemes().iter().map(|name| (*name).to_owned()).collect()));
-        for axis in self.numeric() {
-            sections.push(Section::Heading(format!("Along {}", self.axes[axis].words())));
-            sections.extend(self.lines(axis));
-        }
         let schemes = self.schemes();
-        let base =
-            self.reference.filter(|name| schemes.contains(name)).or(schemes.first().copied()).unwrap_or("");
-        if self.axes.len() >= 2 && schemes.len() >= 2 {
-            let [one, other] = [0, 1].map(|axis| self.axes[axis].words());
-            sections.push(Section::Heading(format!("Over {one} and {other}")));
-            sections.extend(self.heat_maps(base));
+        let mut sections = vec![Section::Picks(schemes.iter().map(|name| (*name).to_owned()).collect())];
+        let verdict = self.verdict();
+        if verdict.is_some() {
+            sections.push(Section::Heading(format!("Gain over {}", self.base())));
+            sections.push(Section::Table(self.gain_table()));
+            if self.axes.len() >= 2 {
+                sections.extend(self.heat_maps());
+            }
+        }
+        sections.push(Section::Heading("Where the order crosses".into()));
+        let text = |words: &[String]| {
+            Section::Text(words.iter().map(|text| format!("{text}.")).collect::<Vec<_>>().join("\n\n"))
+        };
+        let (first, rest) = words.split_at(words.len().min(MAX_CROSSINGS));
+        sections.push(if words.is_empty() {
+            Section::Text(
+                "Along no axis of numbers does the order of two schemes change by more than chance explains."
+                    .into(),
+            )
+        } else {
+            text(first)
+        });
+        let folded = |summary: String, sections| Section::Details { summary, sections };
+        if !rest.is_empty() {
+            sections.push(folded(format!("{} more", rest.len()), vec![text(rest)]));
+        }
+        for axis in self.numeric() {
+            let name = self.axes[axis].words();
+            sections.push(Section::Heading(format!("Along {name}")));
+            let lines = self.lines(axis);
+            if self.axes.len() >= 2 {
+                sections.push(folded(format!("Mean and harm along {name}"), lines));
+            } else {
+                sections.extend(lines);
+            }
         }
         sections.push(Section::Heading("All points".into()));
-        sections.push(Section::Table(self.table()));
+        sections.push(folded(
+            format!("{} points with intervals", self.points.len()),
+            vec![Section::Table(self.table())],
+        ));
         sections.push(Section::Heading("What the numbers mean".into()));
         let mut terms = measures::definitions(|name| SHOWN.contains(&name));
+        terms.push((
+                "gain".into(),
+                format!("Mean completion time that a scheme saves over {} at a point, in per cent of the latter. At one point it may be chance.", self.base()),
+            ));
         terms.push((
                 "crosses".into(),
                 "Between the last value at which one scheme is faster and the first at which the other is, each by differences paired by seed \
@@ -363,14 +473,19 @@ impl Sweep {
         let axes: Vec<String> = self.axes.iter().map(SweptOption::words).collect();
         Report {
             title: "A sweep".into(),
-            lead: match words.len() {
-                0 => format!("{points} points over {}.", axes.join(", ")),
-                1 => format!("{points} points over {}. {}.", axes.join(", "), words[0]),
-                more => format!(
-                    "{points} points over {}. The order of two schemes crosses {more} times.",
-                    axes.join(", ")
-                ),
-            },
+            lead: [
+                Some(format!("{points} points over {}", axes.join(", "))),
+                verdict,
+                match words.len() {
+                    0 | 1 => words.first().cloned(),
+                    more => Some(format!("The order of two schemes crosses {more} times")),
+                },
+            ]
+            .into_iter()
+            .flatten()
+            .map(|sentence| sentence + ".")
+            .collect::<Vec<_>>()
+            .join(" "),
             sections,
             provenance: Provenance {
                 facts: vec![("points".into(), points.to_string())],
@@ -380,8 +495,8 @@ impl Sweep {
     }
 }
 
-fn left_out(count: usize, what: &str) -> Option<Section> {
-    let more = count.checked_sub(MAX_DRAWINGS).filter(|more| *more > 0)?;
+fn left_out(count: usize, drawn: usize, what: &str) -> Option<Section> {
+    let more = count.checked_sub(drawn).filter(|more| *more > 0)?;
     Some(Section::Text(format!("{more} more {what} are not drawn; sweep.csv has all.")))
 }
 
@@ -442,10 +557,11 @@ mod tests {
             "Mean completion time along load, with rtt 20ms.",
             "Along rtt<",
             "rtt (ms)",
-            "Over load and rtt",
             "Where the order crosses",
-            "0.81",
-            "1.38",
+            "Gain over iw10",
+            ">19<",
+            ">-38<",
+            "jump-start loses 9.52 % against iw10 in the median; it gains more than 5 % on 2 of 4 and loses more than that on 2.",
         ] {
             assert!(html.contains(part), "{part}");
         }
@@ -454,6 +570,35 @@ mod tests {
             2 * 2 + 2 * 2 + 1,
             "two measures along each axis, and one heat map"
         );
+    }
+
+    #[test]
+    fn two_hundred_points_have_one_verdict_and_a_heat_map_with_panels() {
+        let (mut points, mut percent) = (vec![], vec![]);
+        for number in 0..200 {
+            let [load, rtt, size] = [number % 10, number / 10 % 5, number / 50].map(|it| it.to_string());
+            // Of a fifth of the points 4 %, of the rest a share that grows to 40 %.
+            let gain = if number % 5 == 0 { 0.04 } else { 0.4 * f64::from(number) / 200.0 };
+            percent.push(100.0 * gain);
+            let means = [[100.0; 3], [100.0 * (1.0 - gain); 3]];
+            points.push(point(&[&load, &rtt, &size], &[f64::from(number); 3], means));
+        }
+        let axes = ["load", "rtt", "size"].map(|option| SweptOption { column: option.to_owned(), unit: "" });
+        let swept = Sweep { axes: axes.into(), points, reference: Some("iw10") };
+        percent.sort_by(f64::total_cmp);
+        let more = percent.iter().filter(|gain| **gain > 5.0).count();
+        assert_eq!(
+            swept.verdict().expect("two schemes"),
+            format!(
+                "jump-start gains {} % over iw10 in the median; it gains more than 5 % on {more} of 200 and loses more than that on none",
+                digits(f64::midpoint(percent[99], percent[100]))
+            )
+        );
+        let html = swept.report("headstart sweep").html();
+        let open = html.split("<details>").next().expect("the part that is not folded");
+        assert_eq!(open.matches("<figure").count(), 1, "all gains stand in one figure");
+        assert_eq!(open.matches("<rect ").count(), 200, "a cell for each point");
+        assert!(open.contains(">size 0<") && open.contains(">size 3<"), "a panel for each size");
     }
 
     #[test]

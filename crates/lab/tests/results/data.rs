@@ -473,7 +473,9 @@ fn a_sweep_writes_a_report_with_crossings() {
     let said = text(headstart(&folder, line).stdout);
     assert!(said.contains("Report: out/report.html") && said.contains("6 points"), "{said}");
     let html = fs::read_to_string(folder.join("out/report.html")).expect("written");
-    for part in ["Along load<", "Along rtt<", "Over load and rtt", "Where the order crosses", "All points"] {
+    let verdict = said.split_once("Verdict: ").expect("of the gains").1;
+    assert!(verdict.starts_with("halfback "), "{verdict}");
+    for part in ["Along load<", "Along rtt<", "Gain over iw10<", "Where the order crosses", "All points"] {
         assert!(html.contains(part), "{part}");
     }
     let loads: Vec<String> =

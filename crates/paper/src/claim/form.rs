@@ -21,7 +21,7 @@ use serde::Deserialize;
 use super::{ClaimText, Finding, Verdict, digits};
 use crate::plan::{Plan, number_of};
 use crate::quantity::{Quantity, Resamples, Scope, UNKNOWN, check_scheme};
-use headstart_report::figure::HeatMap;
+use headstart_report::figure::{HeatMap, HeatPanel};
 use headstart_report::statistics::Interval;
 
 /// Subject of a claim.
@@ -208,13 +208,18 @@ impl Printed {
         let map = HeatMap {
             columns: (self.columns.clone(), columns.to_vec()),
             rows: (self.rows.clone(), rows.to_vec()),
-            cells: cells
-                .iter()
-                .map(|row| {
-                    row.iter().map(|(ours, paper)| Some(ours / paper).filter(|it| it.is_finite())).collect()
-                })
-                .collect(),
-            texts: per_cell(&|(ours, paper)| format!("{} | {}", digits(*paper), digits(*ours))),
+            panels: vec![HeatPanel {
+                cells: cells
+                    .iter()
+                    .map(|row| {
+                        row.iter()
+                            .map(|(ours, paper)| Some(ours / paper).filter(|it| it.is_finite()))
+                            .collect()
+                    })
+                    .collect(),
+                texts: per_cell(&|(ours, paper)| format!("{} | {}", digits(*paper), digits(*ours))),
+                ..HeatPanel::default()
+            }],
             says: format!("{says}: the paper's | ours"),
         };
         let mut numbers = vec![];

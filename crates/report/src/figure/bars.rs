@@ -43,7 +43,7 @@ impl StackedBars {
         let lines = self.parts.len().div_ceil(IN_LINE);
         let top = MARGIN + lines as f64 * NAME + 6.0;
         let height = top + self.rows.len() as f64 * ROW + MARGIN;
-        let mut canvas = draw::opened(WIDTH, height, &self.says);
+        let mut canvas = draw::opened(WIDTH, height, &self.says, &self.data());
         let text = |canvas: &mut Canvas, x: f64, y: f64, anchor: &str, text: &str| {
             let places = [
                 ("x", x.into()),
@@ -92,6 +92,16 @@ impl StackedBars {
         }
         Svg { text: canvas.finish(), series: (0, 0) }
     }
+
+    /// Its rows for a page's script.
+    fn data(&self) -> Vec<Vec<String>> {
+        let parts = self.parts.iter().map(|part| format!("{part} ({})", self.unit));
+        let head = std::iter::once("name".to_owned()).chain(parts).collect();
+        let row = |(name, values): &(String, Vec<f64>)| {
+            std::iter::once(name.clone()).chain(values.iter().map(|it| draw::significant(*it))).collect()
+        };
+        std::iter::once(head).chain(self.rows.iter().map(row)).collect()
+    }
 }
 
 #[cfg(test)]
@@ -111,6 +121,7 @@ mod tests {
         for shown in [">300<", ">100<", ">400 ms<", ">200 ms<", ">window<", "a &lt;b&gt;"] {
             assert!(text.contains(shown), "{shown}: {text}");
         }
+        assert!(text.contains("[&quot;a &lt;b&gt;&quot;,&quot;300&quot;,&quot;100&quot;]"), "{text}");
         let widths: Vec<f64> = text
             .split("<rect ")
             .skip(1)

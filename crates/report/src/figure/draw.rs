@@ -31,9 +31,11 @@ pub(super) fn standalone_sheet() -> String {
     )
 }
 
-/// A drawing of this size that is opened and not closed; `says` is for those who do not see it.
-pub(super) fn opened(width: f64, height: f64, says: &str) -> Canvas {
+/// A drawing of this size that is opened and not closed. Those who do not see it get `says`, a
+/// page's script gets `rows`, heads first.
+pub(super) fn opened(width: f64, height: f64, says: &str, rows: &[Vec<String>]) -> Canvas {
     let mut canvas = Canvas::default();
+    let rows = serde_json::to_string(rows).unwrap_or_default();
     let view_box = format!("0 0 {width:.0} {height:.0}");
     canvas.open(
         "svg",
@@ -44,6 +46,7 @@ pub(super) fn opened(width: f64, height: f64, says: &str) -> Canvas {
             ("height", height.into()),
             ("role", "img".into()),
             ("aria-label", says.into()),
+            ("data-rows", rows.as_str().into()),
             ("font-family", "system-ui,sans-serif".into()),
             ("fill", "currentColor".into()),
         ],

@@ -1,6 +1,6 @@
 // Sorts a report's tables, selects its schemes, shows values of its figures under the pointer and
-// by keyboard, and lays any two flows over one another. All of the report can be read without it.
-// It loads nothing and sends nothing.
+// by keyboard, lays any two flows over one another, and saves figures as files. All of the report
+// can be read without it. It loads nothing and sends nothing.
 'use strict';
 (() => {
 
@@ -393,6 +393,151 @@ const readFlows = () => {
     wanted.forEach((name, side) => { flows[side] = name; });
     overlays.forEach(layOver);
 };
+
+// ---- Export: each figure as a file, with the series that are shown, in colours for white paper.
+
+// Pixels of a bitmap, and points on paper, for a pixel of the drawing: that is 7 inches wide.
+const [FINE, POINTS] = [3, 0.6];
+const rules = [...document.styleSheets[0].cssRules].filter(rule => /^(:root|\.k\d|\.dim|svg )/.test(rule.selectorText));
+const isShown = element => !(element.closest('.more') && getComputedStyle(element.closest('.more')).display === 'none');
+const tenth = number => Number(number.toFixed(1));
+
+const svgFile = svg => {
+    const copy = svg.cloneNode(true);
+    const own = all('*', svg);
+    all('*', copy).forEach((element, index) => (isShown(own[index]) && own[index] !== ring) || element.remove());
+    const sheet = document.createElementNS(SVG, 'style');
+    sheet.textContent = 'svg:root{color:var(--ink);background:var(--back)}' + rules.map(rule => rule.cssText).join('');
+    copy.prepend(sheet);
+    copy.removeAttribute('tabindex');
+    return new XMLSerializer().serializeToString(copy);
+};
+
+const pngFile = async svg => {
+    const image = new Image();
+    image.src = `data:image/svg+xml,${encodeURIComponent(svgFile(svg))}`;
+    await image.decode();
+    const canvas = make('canvas', { width: image.width * FINE, height: image.height * FINE });
+    canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+    return new Promise(resolve => canvas.toBlob(resolve, 'image/png'));
+};
+
+// Point by point with the ends of intervals; bars and heat maps have their rows written.
+const rowsOf = svg => {
+    if (svg.dataset.rows) return JSON.parse(svg.dataset.rows);
+    const plot = plotOf(svg);
+    const [x, y] = [plot.x, plot.y].map(axis => axis.unit ? `${axis.title} (${axis.unit})` : axis.title);
+    const read = point => [[plot.x.round(plot.x.value(point.x))], [plot.y.round(plot.y.value(point.y))]];
+    const rows = all(':scope > g[data-name]', svg).filter(isShown).flatMap(group => {
+        const side = svg.dataset.over ? `${flows[group.classList.contains('k0') ? 0 : 1]}, ` : '';
+        return pointsOf(group, plot).map(point => [
+            side + group.dataset.name,
+            ...(point.known ?? read(point)).flatMap(([value, low = '', high = '']) => [value, low, high]),
+        ]);
+    });
+    const table = [['series', x, `${x} low`, `${x} high`, y, `${y} low`, `${y} high`], ...rows];
+    const used = table[0].map((_, column) => rows.some(row => row[column] !== ''));
+    return table.map(row => row.filter((_, column) => used[column]));
+};
+
+const csvFile = svg => rowsOf(svg).map(row => row.map(
+    cell => /[",\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell,
+).join(',') + '\n').join('');
+
+const TEX = {
+    '\\': '\\textbackslash{}', '~': '\\textasciitilde{}', '^': '\\textasciicircum{}', '|': '$|$', '<': '$<$', '>': '$>$',
+    '\u2026': '\\dots{}', '\u2212': '$-$', '\u00d7': '$\\times$', '\u00b1': '$\\pm$', '\u2264': '$\\le$', '\u2265': '$\\ge$',
+    '\u2013': '--', '\u2009': '\\,', '\u202f': '\\,', '\u00a0': '~', '\u00b5': '$\\mu$', '\u03bc': '$\\mu$',
+};
+const inTex = text => text.replace(/[^\w\s.,:;()[\]/+='"!?*@-]|_/g, one => TEX[one] ?? (one < '\u007f' ? `\\${one}` : '?'));
+
+// A path in TikZ: of lines, and of circles, which are two arcs.
+const pathInTex = data => {
+    let [x, y, out] = [0, 0, ''];
+    for (const [, command, list] of data.matchAll(/([A-Za-z])([^A-Za-z]*)/g)) {
+        const numbers = (list.match(/-?[\d.]+/g) ?? []).map(Number);
+        if (command === 'z') out += out.endsWith(']') ? '' : ' -- cycle';
+        if (command === 'a') {
+            const [radius, , , , , along] = numbers;
+            if (along > 0) out += ` (${tenth(x + radius)},${tenth(y)}) circle[radius=${radius}]`;
+            x += along;
+        }
+        const [right, down] = { h: [numbers[0], 0], v: [0, numbers[0]] }[command] ?? numbers;
+        if ('ML'.includes(command)) [x, y] = [right, down];
+        if ('mlhv'.includes(command)) [x, y] = [x + right, y + down];
+        if (!'az'.includes(command)) out += `${'Mm'.includes(command) ? ' ' : ' -- '}(${tenth(x)},${tenth(y)})`;
+    }
+    return out;
+};
+
+const pgfFile = svg => {
+    const of = (element, name) => element.closest(`[${name}]`)?.getAttribute(name);
+    const colour = element => {
+        const found = element.closest('.dim') ? '.dim' : `.${element.closest('.k0,.k1,.k2,.k3,.k4,.k5,.k6,.k7')?.classList[0]}`;
+        if (found === '.dim') return '#aab1b9';
+        return rules.find(rule => rule.selectorText === found)?.style.color ?? '#1d2126';
+    };
+    const inRgb = (element, name) => {
+        const value = of(element, name) === 'currentColor' ? colour(element) : of(element, name);
+        const parts = value.startsWith('#') ? value.match(/\w\w/g).map(hex => parseInt(hex, 16)) : value.match(/\d+/g);
+        return `{rgb,255:red,${parts[0]};green,${parts[1]};blue,${parts[2]}}`;
+    };
+    const points = pixels => `${tenth(pixels * POINTS)}pt`;
+    const looks = element => ['stroke', 'fill'].flatMap((name, index) => {
+        if ((of(element, name) ?? 'none') === 'none') return [];
+        const kind = ['draw', 'fill'][index];
+        return [`${kind}=${inRgb(element, name)}`, `${kind} opacity=${of(element, `${name}-opacity`) ?? 1}`];
+    }).concat(`line width=${points(Number(of(element, 'stroke-width') ?? 1))}`, (of(element, 'stroke-dasharray') ?? 'none') === 'none' ? [] :
+        `dash pattern=${of(element, 'stroke-dasharray').split(' ').map((length, index) => `${index ? 'off' : 'on'} ${points(length)}`).join(' ')}`);
+    const drawn = {
+        line: ({ x1, y1, x2, y2 }) => `(${x1},${y1}) -- (${x2},${y2})`,
+        rect: ({ x, y, width, height }) => `(${x},${y}) rectangle (${tenth(Number(x) + Number(width))},${tenth(Number(y) + Number(height))})`,
+        path: ({ d }) => pathInTex(d),
+    };
+    const lines = all('line, rect, path, text', svg).filter(isShown).map(element => {
+        const its = Object.fromEntries([...element.attributes].map(({ name, value }) => [name, value]));
+        if (element.localName === 'text') {
+            const anchor = { middle: 'base', end: 'base east' }[of(element, 'text-anchor')] ?? 'base west';
+            const size = Number(of(element, 'font-size'));
+            const font = `\\fontsize{${points(size)}}{${points(size * 1.2)}}\\selectfont`;
+            return `\\node[anchor=${anchor},inner sep=0pt,font=${font},text=${inRgb(element, 'fill')}] at (${its.x},${its.y}) {${inTex(element.textContent)}};`;
+        }
+        const path = `\\path[${looks(element).join(',')}] ${drawn[element.localName](its).trim()};`;
+        const { left, top, right, bottom } = svg.dataset.box ? plotOf(svg) : {};
+        const isCut = element.parentElement.localName === 'svg' && element.parentElement !== svg;
+        return isCut ? `\\begin{scope}\\clip (${left},${top}) rectangle (${right},${bottom});\n${path}\n\\end{scope}` : path;
+    });
+    const { width, height } = svg.viewBox.baseVal;
+    return `% \\usepackage{tikz}, then \\input this file; \\resizebox gives it another width.\n\\begin{tikzpicture}[x=${POINTS}pt,y=-${POINTS}pt]\n`
+        + `\\useasboundingbox (0,0) rectangle (${width},${height});\n${lines.join('\n')}\n\\end{tikzpicture}\n`;
+};
+
+const FILES = { svg: ['image/svg+xml', svgFile], png: ['image/png', pngFile], csv: ['text/csv', csvFile], pgf: ['text/plain', pgfFile] };
+
+// By subject and view, or by its first words; the second of a name has a number.
+const nameOf = svg => {
+    const { of, view, over } = svg.dataset;
+    const said = of ? `${of} ${view}` : over ? `overlay ${over}` : svg.getAttribute('aria-label').split(/[.,]/)[0];
+    return said.slice(0, 60).replace(/[^\w]+/g, '-').replace(/-$/, '').toLowerCase();
+};
+const taken = new Map();
+
+for (const svg of all('figure > svg')) {
+    const before = taken.get(nameOf(svg)) ?? 0;
+    const name = nameOf(svg) + (before ? `-${before + 1}` : '');
+    taken.set(nameOf(svg), before + 1);
+    const line = make('p', { class: 'files' }, 'Save as');
+    for (const [ending, [type, content]] of Object.entries(FILES)) {
+        const button = make('button', { type: 'button', 'aria-label': `save the figure as ${ending.toUpperCase()}` }, ending.toUpperCase());
+        button.addEventListener('click', async () => {
+            const url = URL.createObjectURL(new Blob([await content(svg)], { type }));
+            make('a', { href: url, download: `${name}.${ending}` }).click();
+            setTimeout(() => URL.revokeObjectURL(url), 60000);
+        });
+        line.append(' ', button);
+    }
+    svg.closest('figure').append(line);
+}
 
 // ---- From the address, now and when it changes; and all that is closed is opened for print.
 

@@ -104,8 +104,8 @@ pub fn distribution(race: &Race) -> Section {
         );
     }
     let together: Vec<String> = figure.coinciding().iter().map(|names| names.join(" and ")).collect();
-    let mut caption = "The share of flows (pages) that are complete after a time; logarithmic, so that tails can be told apart."
-        .to_owned();
+    let mut caption =
+        "The share of flows (pages) that are complete after a time, which is logarithmic.".to_owned();
     if shown.len() < race.scheme_results.len() {
         caption += &format!(
             " At first {} and those with the lowest and highest mean and 99th percentile are shown.",
@@ -115,6 +115,37 @@ pub fn distribution(race: &Race) -> Section {
     if !together.is_empty() {
         caption += &format!(" Lines that lie on one another: {}.", together.join("; "));
     }
+    Section::Figure { svg: figure.svg(), caption }
+}
+
+/// The share of flows that take longer, on a logarithmic axis: there tails are apart.
+pub fn tails(race: &Race) -> Section {
+    /// Steps to a share less far below the last one only make the file larger.
+    const VISIBLE: f64 = 0.98;
+    let mut figure = Figure::new(
+        "",
+        Axis::logarithmic("completion time", "ms"),
+        Axis::logarithmic("share not complete", ""),
+    );
+    let shown = notable(race);
+    for (slot, scheme_result) in race.scheme_results.iter().enumerate() {
+        let mut last = 1.0;
+        let steps = scheme_result.times.distribution().filter_map(|(span, complete)| {
+            let share = 1.0 - complete;
+            // The last flow of all ends the line: nothing is left.
+            let is_end = share < 1e-9;
+            let is_visible = is_end || share <= VISIBLE * last;
+            last = if is_visible && !is_end { share } else { last };
+            is_visible.then_some((span.as_millis_f64(), last))
+        });
+        let first = scheme_result.times.distribution().next().map(|(span, _)| (span.as_millis_f64(), 1.0));
+        let style = Style::steps().with_slot(slot);
+        let style = if shown.contains(&slot) { style } else { style.on_demand() };
+        figure.series.push(Series::new(&scheme_result.entry.name, style, first.into_iter().chain(steps)));
+    }
+    figure.plot_height = 420.0;
+    let caption =
+        "The share of flows (pages) that are not complete after a time (CCDF), both logarithmic: 0.01 is the 99th percentile.".to_owned();
     Section::Figure { svg: figure.svg(), caption }
 }
 
@@ -253,4 +284,26 @@ pub fn curves(capacities: &[Capacity]) -> Svg {
     figure.guides.push(Guide::Y(1000.0, "1 s".into()));
     figure.plot_height = 420.0;
     figure.svg()
+}
+
+#[cfg(test)]
+mod tests {
+    use headstart_units::Span;
+
+    use super::*;
+    use crate::verdict::tests::{race, scheme_result};
+
+    #[test]
+    fn one_slow_flow_of_a_hundred_is_apart_in_the_tail() {
+        let mut result = scheme_result("iw10", &[1.0]).0;
+        result.measured.insert("p99_ms", result.mean().clone());
+        (0..99).for_each(|_| result.times.add(Span::from_millis(100)));
+        result.times.add(Span::from_millis(1000));
+        let Section::Figure { svg, .. } = tails(&race(vec![result])) else { panic!("a figure") };
+        let points = svg.as_str().split("data-points=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let shares: Vec<&str> =
+            points.expect("few points").split(';').filter_map(|point| point.split(' ').nth(1)).collect();
+        assert_eq!(shares, ["1", "0.01", "0.01"], "all, then one of a hundred until it is complete");
+        assert!(svg.as_str().contains("|log|share not complete|"));
+    }
 }
