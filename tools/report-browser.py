@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Opens reports in headless Chromium and uses them as a reader does.
 
-It sorts, picks, points, saves figures, and lays flows over one another. Where pdflatex is
-installed, figures for TeX are compiled.
+It sorts, picks, points, saves figures, and lays flows over one another. Figures for TeX are
+compiled with pdflatex (Debian: texlive-pictures); without it that is NOT RUN.
 
 usage: tools/report-browser.py [--screenshots FOLDER] REPORT...
 
@@ -347,6 +347,7 @@ def saves(browser):
 def compile_drawings(folder, files):
     tex = shutil.which("pdflatex")
     if not tex:
+        print("report-browser.py: compiling figures in TeX: NOT RUN, pdflatex is not installed")
         return
     inputs = "\n".join(f"\\input{{{file.name}}}\\par" for file in files)
     page = f"\\documentclass{{article}}\\usepackage{{tikz}}\\begin{{document}}\n{inputs}\n\\end{{document}}\n"
