@@ -387,7 +387,9 @@ impl Sweep {
             let line = |row| columns.iter().map(|column| ratio(row, column)).collect();
             let cells: Vec<Vec<Option<f64>>> = rows.iter().map(line).collect();
             let percent = |ratio: &Option<f64>| {
-                ratio.map_or_else(String::new, |it| format!("{:.0}", (100.0 * (1.0 - it)).round() + 0.0))
+                ratio.map_or_else(String::new, |it| {
+                    format!("{:.0}", (100.0 * (1.0 - it)).round() + 0.0).replace('-', "\u{2212}")
+                })
             };
             let texts = cells.iter().map(|row| row.iter().map(percent).collect()).collect();
             HeatPanel { title: title.clone(), cells, texts }
@@ -560,7 +562,7 @@ mod tests {
             "Where the order crosses",
             "Gain over iw10",
             ">19<",
-            ">-38<",
+            ">\u{2212}38<",
             "jump-start loses 9.52 % against iw10 in the median; it gains more than 5 % on 2 of 4 and loses more than that on 2.",
         ] {
             assert!(html.contains(part), "{part}");

@@ -62,7 +62,7 @@ impl HeatMap {
     pub fn svg(&self) -> Svg {
         let (columns, rows) = (&self.columns.1, &self.rows.1);
         let widest = |names: &[String]| names.iter().map(|it| text_width(it, LARGE)).fold(0.0, f64::max);
-        let left = widest(rows).max(text_width(&self.rows.0, LARGE)).min(200.0) + 8.0;
+        let left = widest(rows).max(text_width(&self.rows.0, LARGE)).min(200.0) + 10.0;
         let room = WIDTH - 2.0 * MARGIN + GAP;
         let count = columns.len().max(1) as f64;
         let in_line = (room / (left + GAP + count * NARROWEST)).floor();
