@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use headstart_host::locked;
 use headstart_startup::prior::Hint;
-use headstart_startup::{Allowance, base};
+use headstart_startup::{Allowance, Startup as _, base};
 use headstart_units::{Bytes, Time};
 
 use crate::store::client_key;
@@ -58,6 +58,13 @@ impl Rules {
             metrics: Arc::default(),
             flight_limit: FLIGHT_LIMIT,
             is_client: false,
+        }
+    }
+
+    /// A client with this key has sent its first packet: its record will be asked for.
+    pub fn prefetch(&self, key: IpAddr) {
+        if let Some(store) = self.store() {
+            store.prefetch(self.choice.scheme.requirements().history_key(key));
         }
     }
 
@@ -132,9 +139,7 @@ impl Connection {
     #[must_use]
     pub fn accepted(rules: &Arc<Rules>, draws: &Draws, peer: SocketAddr, hint: Option<Hint>) -> Arc<Self> {
         let key = client_key(peer.ip());
-        if let Some(store) = rules.store() {
-            store.prefetch(key);
-        }
+        rules.prefetch(key);
         let connection = Self::new(Arc::clone(rules), peer, key, draws.next(), None);
         if let Some(hint) = hint {
             connection.set_hint(hint);

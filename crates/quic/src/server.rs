@@ -277,9 +277,7 @@ impl ServerSetup {
     ) -> (Arc<noq::ServerConfig>, Handle) {
         let number = self.draws.of(&id);
         let key = client_key(remote.ip());
-        if let Some(store) = self.rules.common.store() {
-            store.prefetch(key);
-        }
+        self.rules.common.prefetch(key);
         #[cfg(feature = "qlog")]
         let (factory, log) = self.qlog.as_ref().map(|it| it.of_connection(&self.rules)).unzip();
         #[cfg(not(feature = "qlog"))]

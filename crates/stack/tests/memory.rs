@@ -103,6 +103,22 @@ fn only_tcp_cache_stores_its_window() {
     assert!(connections[1].completion() < connections[0].completion());
 }
 
+/// Peers 0 and 1 have addresses of one /24.
+#[test]
+fn a_peer_begins_with_the_window_that_another_of_its_prefix_had_and_of_tcp_cache_it_does_not() {
+    for (scheme, is_known) in [("prefix-window", true), ("tcp-cache", false)] {
+        let setup = server(scheme).history(Arc::new(Sharded::new(100)));
+        let mut connections = path(RTT);
+        for (peer, at) in [(HOME, 0), (HOME + 1, 5_000)] {
+            let download = Transfer::download(Time::from_millis(at), Bytes::new(500_000));
+            connections.add(peer, download, client(), &setup);
+        }
+        let done = connections.run(Time::from_millis(1_000_000));
+        assert_eq!(done[1].report.known.is_some(), is_known, "{}", done[1].report);
+        assert_eq!(done[1].report.planned > Bytes::new(24_000), is_known, "{}", done[1].report);
+    }
+}
+
 #[test]
 fn connections_at_once_each_start_from_their_share_of_the_record() {
     for scheme in ["s-cubic", "wise-start"] {
