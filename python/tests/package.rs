@@ -75,13 +75,30 @@ fn missing_in_sdist(python: &Path, source: &Path, built: &Path, folder: &Path) -
     // headstart-VERSION/PATH
     let listed: std::collections::BTreeSet<&str> =
         listed.lines().filter_map(|line| Some(line.split_once('/')?.1)).collect();
-    let sources = std::fs::read_to_string(built.join("lib_native.d")).expect("the compiler's list");
     let root = source.join("..").canonicalize().expect("the root");
-    let files = sources.split_whitespace().filter_map(|path| Path::new(path).canonicalize().ok());
-    let own: Vec<String> = files
-        .filter(|path| path.is_file() && !path.starts_with(root.join("target")))
-        .filter_map(|path| Some(path.strip_prefix(&root).ok()?.to_str()?.to_owned()))
-        .collect();
+    let mut own = std::collections::BTreeSet::new();
+    for file in std::fs::read_dir(built.join("deps")).expect("readable") {
+        let file = file.expect("a file").path();
+        if file.extension().is_none_or(|end| end != "d") {
+            continue;
+        }
+        // `TARGET: SOURCES`; a library's target is deps/libNAME.rlib, a test's deps/NAME.
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let Some((_, sources)) = text.lines().find_map(|line| {
+            line.split_once(": ").filter(|(target, _)| target.ends_with(".rlib") && target.contains("/lib"))
+        }) else {
+            continue;
+        };
+        let files = sources.split_whitespace().filter_map(|path| root.join(path).canonicalize().ok());
+        let files: Vec<String> = files
+            .filter(|path| path.is_file() && !path.starts_with(root.join("target")))
+            .filter_map(|path| Some(path.strip_prefix(&root).ok()?.to_str()?.to_owned()))
+            .collect();
+        let krate = files.iter().find_map(|path| path.split_once("/src/"));
+        if krate.is_some_and(|(folder, _)| listed.contains(format!("{folder}/Cargo.toml").as_str())) {
+            own.extend(files);
+        }
+    }
     assert!(own.len() > 100, "{} files of {}", own.len(), root.display());
     own.into_iter().filter(|path| !listed.contains(path.as_str())).collect()
 }
