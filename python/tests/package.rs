@@ -70,11 +70,20 @@ fn missing_in_sdist(python: &Path, source: &Path, built: &Path, folder: &Path) -
     let made = run(python_module(python, source, "maturin").args(["sdist", "--out"]).arg(&packed));
     assert!(made, "the source distribution: see above");
     let mut files = std::fs::read_dir(&packed).expect("readable").map(|file| file.expect("a file").path());
-    let tar = Command::new("tar").arg("tzf").arg(files.next().expect("one")).output().expect("tar");
+    let archive = files.next().expect("one");
+    let tar = Command::new("tar").arg("tzf").arg(&archive).output().expect("tar");
     let listed = String::from_utf8_lossy(&tar.stdout).into_owned();
     // headstart-VERSION/PATH
     let listed: std::collections::BTreeSet<&str> =
         listed.lines().filter_map(|line| Some(line.split_once('/')?.1)).collect();
+    // Cargo reads the manifests of all crates, those for features that are off included.
+    let opened = folder.join("opened");
+    std::fs::create_dir_all(&opened).expect("a folder");
+    let unpacked = ["xzf", archive.to_str().expect("text"), "--strip-components=1"];
+    assert!(run(Command::new("tar").args(unpacked).current_dir(&opened)), "tar: see above");
+    let read = ["metadata", "--quiet", "--no-deps", "--offline", "--format-version=1"];
+    let manifests = run(Command::new("cargo").args(read).current_dir(&opened).stdout(Stdio::null()));
+    assert!(manifests, "the manifests of the source distribution: see above");
     let root = source.join("..").canonicalize().expect("the root");
     let mut own = std::collections::BTreeSet::new();
     for file in std::fs::read_dir(built.join("deps")).expect("readable") {
