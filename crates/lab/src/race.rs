@@ -13,6 +13,7 @@ use headstart_report::jobs::JobStore;
 use headstart_report::rows::{Column, Table, Value};
 use headstart_sim::{Histogram, Seed, Totals};
 use headstart_startup::catalogue::{Entry, Needs};
+use headstart_startup::sending::LimitedBy;
 
 use crate::estimate::Estimate;
 use crate::flow_trace::FlowTrace;
@@ -403,6 +404,12 @@ impl SchemeResult {
     #[must_use]
     pub fn known(&self, name: &str) -> Option<&Measured> {
         self.measured.get(name).filter(|measured| measured.value.is_finite())
+    }
+
+    /// Share of the time of finished flows under this limit, in per cent, where it is known.
+    #[must_use]
+    pub fn limited_percent(&self, by: LimitedBy) -> Option<f64> {
+        self.known(&format!("{}_percent", by.as_str())).map(|share| share.value)
     }
 }
 

@@ -93,7 +93,7 @@ impl StackedBars {
         Svg { text: canvas.finish(), series: (0, 0) }
     }
 
-    /// Its rows for a page's script.
+    /// The drawing's rows, for a page's script.
     fn data(&self) -> Vec<Vec<String>> {
         let parts = self.parts.iter().map(|part| format!("{part} ({})", self.unit));
         let head = std::iter::once("name".to_owned()).chain(parts).collect();

@@ -132,7 +132,7 @@ impl HeatMap {
         Svg { text: canvas.finish(), series: (0, 0) }
     }
 
-    /// Its rows for a page's script.
+    /// The drawing's rows, for a page's script.
     fn data(&self) -> Vec<Vec<String>> {
         let head = ["with", &self.rows.0, &self.columns.0, "ratio"].map(str::to_owned).to_vec();
         let cells = self.panels.iter().flat_map(|panel| {

@@ -49,7 +49,7 @@ use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
 use crate::path::{Round, WindowedMax, bdp};
 use crate::prior::Prior;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About =
     About { native: Some(Native::Bbr), ..About::new("bbr", Needs::Nothing, "BBR version 1") };
 

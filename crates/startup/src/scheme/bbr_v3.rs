@@ -80,7 +80,7 @@ mod tests;
 use marks::Marks;
 use model::{Extra, Losses, Sample};
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About =
     About { also: &["bbr3"], is_compared: false, ..About::new("bbr-v3", Needs::Nothing, "BBR version 3") };
 

@@ -46,7 +46,7 @@ const FACTORS: RangeInclusive<Ratio> = RangeInclusive::new(Ratio::percent(1), Ra
 const RATES: RangeInclusive<Rate> =
     RangeInclusive::new(Rate::from_bytes_per_sec(1), Rate::from_mbit_per_sec(1_000_000));
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About::new("blitzstart", Needs::Hint, "the client's hint x RTT, avoidance at once");
 
 crate::parameters! {

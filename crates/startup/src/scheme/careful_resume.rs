@@ -55,7 +55,7 @@ use crate::growth::{Decision, Exit, Growth};
 use crate::history::{Record, RecordUpdate, Refusal};
 use crate::prior::Prior;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About::new(
     "careful-resume",
     Needs::History,

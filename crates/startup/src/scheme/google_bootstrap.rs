@@ -34,7 +34,7 @@ use crate::allowance::{Allowance, FlightPlan, Next};
 use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
 use crate::prior::Prior;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About {
     is_compared: false,
     ..About::new("google-bootstrap", Needs::History, "BBR from the last window, with a detector of overshoot")

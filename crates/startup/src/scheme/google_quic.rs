@@ -23,7 +23,7 @@ use crate::event::{Ack, Congestion, Timeout};
 use crate::growth::{Decision, Exit, Growth};
 use crate::prior::Prior;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About {
     is_compared: false,
     ..About::new(

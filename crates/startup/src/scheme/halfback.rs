@@ -57,7 +57,7 @@ use crate::prior::Prior;
 use crate::repair::ropr::{self, Clock, Order};
 use crate::repair::{Proactive, Repair, Ropr};
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About {
     presets: &[
         Preset {

@@ -79,7 +79,7 @@ use crate::history::{FlightOutcome, Record, RecordUpdate, Revision, raised_slowl
 use crate::path::{FlightTrain, LARGEST_WINDOW};
 use crate::prior::Prior;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About::new(
     "headstart",
     Needs::Nothing,

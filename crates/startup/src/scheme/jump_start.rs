@@ -54,7 +54,7 @@ use crate::first_recovery::{self, FirstRecovery};
 use crate::growth::{Decision, Exit, Growth};
 use crate::prior::Prior;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About::new("jump-start", Needs::FlowSize, "all of the flow paced over one RTT");
 
 crate::parameters! {

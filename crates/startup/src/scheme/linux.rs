@@ -13,7 +13,7 @@ use crate::allowance::FlightPlan;
 use crate::growth::Growth;
 use crate::prior::Prior;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About {
     is_compared: false,
     native: Some(Native::LinuxHyStart),

@@ -46,7 +46,7 @@ mod chirp;
 
 use chirp::{Analysis, LONGEST, Schedule};
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About {
     is_compared: false,
     not_over_udp: Some(

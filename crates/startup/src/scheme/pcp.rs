@@ -70,7 +70,7 @@ use crate::prior::Prior;
 use queue::Queue;
 use train::Train;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About {
     not_over_udp: Some(
         "it judges trains of packets by the delay of each; the stack's acknowledgements cover several at once",

@@ -38,7 +38,7 @@ use crate::allowance::{Allowance, FlightPlan, Next};
 use crate::event::{Ack, Congestion, Signal, Timeout};
 use crate::prior::Prior;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About {
     is_compared: false,
     not_over_udp: Some(

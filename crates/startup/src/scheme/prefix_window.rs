@@ -27,7 +27,7 @@ use crate::event::{Ack, Congestion};
 use crate::history::{Record, RecordUpdate};
 use crate::prior::Prior;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About {
     also: &["riptide"],
     is_compared: false,

@@ -20,7 +20,7 @@ use crate::allowance::FlightPlan;
 use crate::prior::Prior;
 use crate::repair::{self, Repair};
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About::new("proactive", Needs::Nothing, "slow start from 2, every packet twice");
 
 crate::parameters! {

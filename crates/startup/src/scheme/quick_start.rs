@@ -73,7 +73,7 @@ pub enum Failure {
 
 crate::words!(Failure { SlowStart = "slow-start", Halve = "halve" });
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About {
     not_over_udp: Some("its requests are options of the IP header, which a UDP socket does not let through"),
     ..About::new("quick-start", Needs::Routers, "the rate that every router grants, for one RTT (RFC 4782)")

@@ -44,7 +44,7 @@ use crate::event::{Ack, Congestion};
 use crate::path::{Floor, LARGEST_WINDOW};
 use crate::prior::Prior;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About =
     About::new("rapid-start", Needs::Nothing, "three times the window each RTT while no queue forms");
 

@@ -35,7 +35,7 @@ use crate::event::{Ack, Congestion, Timeout};
 use crate::growth::{Decision, Exit, Growth};
 use crate::prior::Prior;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About {
     not_over_udp: Some(
         "routers stamp their rate in a header between IP and transport, which a UDP socket does not let through",

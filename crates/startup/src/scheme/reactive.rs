@@ -19,7 +19,7 @@ use crate::about::{About, Needs};
 use crate::allowance::FlightPlan;
 use crate::prior::Prior;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About =
     About::new("reactive", Needs::Nothing, "slow start from 2, and a probe for a lost tail");
 

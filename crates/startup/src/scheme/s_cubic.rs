@@ -33,7 +33,7 @@ use crate::event::{Ack, Congestion};
 use crate::growth::{Decision, Exit, Growth};
 use crate::prior::Prior;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About {
     also: &["stateful-tcp"],
     ..About::new("s-cubic", Needs::History, "the peer's last rate x RTT, avoidance at once (Stateful-TCP)")

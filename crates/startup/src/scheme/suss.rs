@@ -43,7 +43,7 @@ use crate::event::{Ack, Congestion, Timeout};
 use crate::growth::{SLOW_START, linux};
 use crate::prior::Prior;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About::new(
     "suss",
     Needs::Nothing,

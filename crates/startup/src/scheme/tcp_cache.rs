@@ -34,7 +34,7 @@ use crate::event::{Ack, Congestion};
 use crate::path::LARGEST_WINDOW;
 use crate::prior::Prior;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About =
     About::new("tcp-cache", Needs::History, "window and threshold of the last connection to the peer");
 

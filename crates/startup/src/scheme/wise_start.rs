@@ -66,7 +66,7 @@ use crate::growth::{Decision, Exit, Growth};
 use crate::path::{LARGEST_WINDOW, SendRate};
 use crate::prior::Prior;
 
-/// Its row of the catalogue.
+/// The scheme's row of the catalogue.
 pub const ABOUT: About = About {
     presets: &[Preset {
         name: "wise-start-wa",

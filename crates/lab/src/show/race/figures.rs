@@ -49,8 +49,8 @@ pub fn plane(race: &Race) -> Svg {
 pub fn limits(race: &Race) -> Option<Section> {
     let row = |result: &SchemeResult| -> Option<(String, Vec<f64>)> {
         let mean = result.totals.completion.mean()?.as_millis_f64();
-        let share = |by: LimitedBy| result.known(&format!("{}_percent", by.as_str())).map(|it| it.value);
-        let parts: Option<Vec<f64>> = LimitedBy::ALL.into_iter().map(share).collect();
+        let parts: Option<Vec<f64>> =
+            LimitedBy::ALL.into_iter().map(|by| result.limited_percent(by)).collect();
         Some((result.entry.name.to_string(), parts?.iter().map(|share| share / 100.0 * mean).collect()))
     };
     let mut rows: Vec<_> = race.scheme_results.iter().filter_map(row).collect();

@@ -128,8 +128,8 @@ fn waits(race: &Race, fastest: usize) -> String {
     const WORTH_SAYING: f64 = 10.0;
     let of = |result: &SchemeResult| {
         let share = |by: LimitedBy| {
-            let share = result.known(&format!("{}_percent", by.as_str()))?.value;
-            (share >= WORTH_SAYING).then_some((share, by.as_str()))
+            let share = result.limited_percent(by).filter(|share| *share >= WORTH_SAYING)?;
+            Some((share, by.as_str()))
         };
         let mut shares: Vec<(f64, &str)> = LimitedBy::ALL.into_iter().filter_map(share).collect();
         shares.sort_by(|(a, _), (b, _)| b.total_cmp(a));
