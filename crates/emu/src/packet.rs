@@ -74,7 +74,7 @@ impl Packet {
     #[must_use]
     pub fn ecn(&self) -> u8 {
         match &self.content {
-            Content::Ip(bytes) => ip_ecn(bytes),
+            Content::Ip(bytes) => traffic_class(bytes) & CE,
             Content::Datagram { ecn, .. } => *ecn,
         }
     }
@@ -101,6 +101,13 @@ impl headstart_net::Packet for Packet {
         match &mut self.content {
             Content::Ip(bytes) => mark(bytes),
             Content::Datagram { ecn, .. } => *ecn = CE,
+        }
+    }
+
+    fn priority(&self) -> u8 {
+        match &self.content {
+            Content::Ip(bytes) => u8::from(traffic_class(bytes) >> 2 == LOWER_EFFORT),
+            Content::Datagram { .. } => 0,
         }
     }
 
@@ -181,10 +188,14 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes)
 }
 
-fn ip_ecn(packet: &[u8]) -> u8 {
+/// Code point of the Lower Effort behaviour (RFC 8622 §4).
+const LOWER_EFFORT: u8 = 1;
+
+/// The octet that holds DSCP and ECN.
+fn traffic_class(packet: &[u8]) -> u8 {
     match version(packet) {
-        Some(4) => packet[1] & CE,
-        Some(_) => packet[1] >> 4 & CE,
+        Some(4) => packet[1],
+        Some(_) => packet[0] << 4 | packet[1] >> 4,
         None => 0,
     }
 }
@@ -310,6 +321,18 @@ mod tests {
         assert_eq!((packet.header.from, packet.header.to, packet.ecn()), (9, 443, 1));
         packet.mark_congestion_experienced();
         assert_eq!((packet.ecn(), packet.bytes()[1]), (CE, 0x30));
+    }
+
+    #[test]
+    fn lower_effort_is_a_lower_priority_in_both_versions() {
+        use headstart_net::Packet as _;
+        let of = |first: [u8; 2]| {
+            let mut bytes = vec![0; 48];
+            bytes[..2].copy_from_slice(&first);
+            packet(bytes).priority()
+        };
+        assert_eq!([of([0x45, 0b0000_0110]), of([0x45, 0b0000_1010])], [1, 0], "DSCP 1 and 2");
+        assert_eq!([of([0x60, 0b0110_0000]), of([0x60, 0b1010_0000])], [1, 0]);
     }
 
     #[test]

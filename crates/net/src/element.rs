@@ -22,6 +22,12 @@ pub trait Packet: Debug {
         false
     }
 
+    /// Zero is served first, where queues have priorities.
+    #[inline]
+    fn priority(&self) -> u8 {
+        0
+    }
+
     /// Key of its flow, for routers that track flows and for per-flow queues.
     #[inline]
     fn flow_key(&self) -> u64 {
@@ -214,12 +220,13 @@ pub(crate) mod testing {
         pub is_l4s: bool,
         pub marked: bool,
         pub flow: u64,
+        pub priority: u8,
     }
 
     /// Packet `number` of 1500 bytes.
     pub fn packet(number: u64) -> Numbered {
         let size = Bytes::new(1500);
-        Numbered { number, size, ecn_capable: false, is_l4s: false, marked: false, flow: 0 }
+        Numbered { number, size, ecn_capable: false, is_l4s: false, marked: false, flow: 0, priority: 0 }
     }
 
     impl Packet for Numbered {
@@ -237,6 +244,9 @@ pub(crate) mod testing {
         }
         fn flow_key(&self) -> u64 {
             self.flow
+        }
+        fn priority(&self) -> u8 {
+            self.priority
         }
     }
 

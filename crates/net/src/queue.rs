@@ -10,15 +10,18 @@
 //! | [`pie`] | at the tail, at random, to hold the queueing delay at a target (RFC 8033) |
 //! | [`fq_codel`] | as CoDel, each flow in a queue of its own (RFC 8290) |
 //! | [`dual_pi2`] | at the head, Classic and L4S traffic in coupled queues (RFC 9332) |
+//! | [`priority`] | at the tail of the lowest priority, when the buffer is full |
 //!
 //! `netem` is drop-tail with the packets in the link's delay counted: [`crate::netem_link`].
-//! All but these two mark a packet instead of dropping it if it is ECN-capable (RFC 3168).
+//! All but drop-tail, `netem` and `priority` mark a packet instead of dropping it if it is
+//! ECN-capable (RFC 3168).
 
 pub mod codel;
 pub mod drop_tail;
 pub mod dual_pi2;
 pub mod fq_codel;
 pub mod pie;
+pub mod priority;
 pub mod red;
 mod updates;
 
@@ -36,6 +39,7 @@ pub use drop_tail::DropTail;
 pub use dual_pi2::DualPi2;
 pub use fq_codel::FqCoDel;
 pub use pie::Pie;
+pub use priority::Priority;
 pub use red::Red;
 
 /// The discipline of a queue, with its usual parameters.
@@ -57,12 +61,22 @@ pub enum QueueDiscipline {
     FqCoDel,
     /// DualPI2, RFC 9332.
     DualPi2,
+    /// Packets of a lower priority wait for all others.
+    Priority,
 }
 
 impl QueueDiscipline {
     /// Every discipline.
-    pub const ALL: [Self; 7] =
-        [Self::DropTail, Self::Netem, Self::CoDel, Self::Red, Self::Pie, Self::FqCoDel, Self::DualPi2];
+    pub const ALL: [Self; 8] = [
+        Self::DropTail,
+        Self::Netem,
+        Self::CoDel,
+        Self::Red,
+        Self::Pie,
+        Self::FqCoDel,
+        Self::DualPi2,
+        Self::Priority,
+    ];
 
     /// Its name in options and plans.
     #[must_use]
@@ -75,6 +89,7 @@ impl QueueDiscipline {
             Self::Pie => "pie",
             Self::FqCoDel => "fq-codel",
             Self::DualPi2 => "dualpi2",
+            Self::Priority => "priority",
         }
     }
 
@@ -89,6 +104,7 @@ impl QueueDiscipline {
             Self::Pie => Queue::Pie(Pie::new(pie::Params::default(), limit, seed)),
             Self::FqCoDel => Queue::FqCoDel(FqCoDel::new(fq_codel::Params::default(), limit, seed)),
             Self::DualPi2 => Queue::DualPi2(DualPi2::new(dual_pi2::Params::default(), limit)),
+            Self::Priority => Queue::Priority(Priority::new(limit)),
         }
     }
 }
@@ -126,6 +142,8 @@ pub enum Queue<P> {
     FqCoDel(FqCoDel<P>),
     /// Drops at the head by queueing delay, in two queues.
     DualPi2(DualPi2<P>),
+    /// Drops at the tail of the lowest priority.
+    Priority(Priority<P>),
 }
 
 macro_rules! each {
@@ -137,6 +155,7 @@ macro_rules! each {
             Queue::Pie($queue) => $call,
             Queue::FqCoDel($queue) => $call,
             Queue::DualPi2($queue) => $call,
+            Queue::Priority($queue) => $call,
         }
     };
 }
@@ -170,6 +189,7 @@ impl<P: Packet> Queue<P> {
             Self::Pie(queue) => queue.enqueue(now, packet),
             Self::FqCoDel(queue) => queue.enqueue(now, packet, dropped),
             Self::DualPi2(queue) => queue.enqueue(now, packet),
+            Self::Priority(queue) => queue.enqueue(now, packet, dropped),
         }
     }
 
@@ -177,7 +197,7 @@ impl<P: Packet> Queue<P> {
     /// apply, as the packet being sent is not in the buffer, but the discipline counts it.
     pub(crate) fn pass(&mut self, now: Time, packet: P) -> PushResult<P> {
         match self {
-            Self::DropTail(_) => PushResult::Passed(packet),
+            Self::DropTail(_) | Self::Priority(_) => PushResult::Passed(packet),
             Self::CoDel(queue) => queue.pass(packet),
             Self::Red(queue) => queue.pass(now, packet),
             Self::Pie(queue) => queue.pass(now, packet),
@@ -195,6 +215,7 @@ impl<P: Packet> Queue<P> {
             Self::Pie(queue) => queue.dequeue(now),
             Self::FqCoDel(queue) => queue.dequeue(now, dropped),
             Self::DualPi2(queue) => queue.dequeue(now, dropped),
+            Self::Priority(queue) => queue.dequeue(),
         }
     }
 

@@ -100,6 +100,9 @@ impl<P: Packet> Packet for Queued<P> {
     fn flow_key(&self) -> u64 {
         self.packet.flow_key()
     }
+    fn priority(&self) -> u8 {
+        self.packet.priority()
+    }
 }
 
 #[cfg(test)]

@@ -46,6 +46,9 @@ impl Packet for Numbered {
     fn has_ip_option(&self) -> bool {
         self.has_option
     }
+    fn priority(&self) -> u8 {
+        (self.flow % 5) as u8
+    }
 }
 
 /// A queue to be built repeatedly.
@@ -57,6 +60,7 @@ enum QueueKind {
     Pie(u64),
     FqCoDel(u64),
     DualPi2,
+    Priority,
 }
 
 impl QueueKind {
@@ -68,6 +72,7 @@ impl QueueKind {
             Self::Pie(seed) => QueueDiscipline::Pie.queue(rate, limit, seed),
             Self::FqCoDel(seed) => QueueDiscipline::FqCoDel.queue(rate, limit, seed),
             Self::DualPi2 => QueueDiscipline::DualPi2.queue(rate, limit, 0),
+            Self::Priority => QueueDiscipline::Priority.queue(rate, limit, 0),
         }
     }
 }
@@ -113,7 +118,7 @@ impl Recipe {
             Self::Part(part, _) => return part.drops() == Some(reason),
         };
         match kind {
-            QueueKind::DropTail => reason == DropReason::QueueFull,
+            QueueKind::DropTail | QueueKind::Priority => reason == DropReason::QueueFull,
             QueueKind::CoDel | QueueKind::FqCoDel(_) => {
                 reason == DropReason::QueueFull || reason == DropReason::CoDel
             }
@@ -130,6 +135,7 @@ impl Recipe {
             Self::ManagedLink(.., kind) | Self::TraceLink(.., kind) => match kind {
                 QueueKind::FqCoDel(_) => Some(packet.flow),
                 QueueKind::DualPi2 => Some(u64::from(packet.is_l4s)),
+                QueueKind::Priority => Some(u64::from(packet.priority().min(3))),
                 _ => Some(0),
             },
             _ => Some(0),
@@ -164,6 +170,7 @@ fn queues() -> impl Strategy<Value = QueueKind> {
         any::<u64>().prop_map(QueueKind::Pie),
         any::<u64>().prop_map(QueueKind::FqCoDel),
         Just(QueueKind::DualPi2),
+        Just(QueueKind::Priority),
     ]
 }
 

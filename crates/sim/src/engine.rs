@@ -320,7 +320,7 @@ impl<R: Recorder> Simulation<R> {
     fn arrive(&mut self, packet: Packet) {
         let id = packet.flow();
         match packet.body {
-            Body::Data { segment, transmission, is_pushed, label } => {
+            Body::Data { segment, transmission, is_pushed, label, .. } => {
                 self.mark(id, u64::from(segment) << 2);
                 let arrival = Arrival { segment, transmission, is_pushed };
                 self.on_data(id, arrival, packet.ecn, label.stamp);
@@ -447,8 +447,8 @@ impl<R: Recorder> Simulation<R> {
             self.summary.data_packets += 1;
             let size = departure.payload + config.header.get() as u16;
             let label = flow.sender.label();
-            let Departure { segment, transmission, is_pushed, .. } = departure;
-            let body = Body::Data { segment, transmission, is_pushed, label };
+            let Departure { segment, transmission, is_pushed, priority, .. } = departure;
+            let body = Body::Data { segment, transmission, is_pushed, priority, label };
             self.send(id, route, size, ecn, body);
         }
         self.schedule(id);

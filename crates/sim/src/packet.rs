@@ -126,6 +126,8 @@ pub enum Body {
         transmission: u32,
         /// The last of several that left as one buffer (TCP's PSH flag, as Linux sets it).
         is_pushed: bool,
+        /// Served after packets of lower numbers, where queues have priorities.
+        priority: u8,
         /// For RCP routers.
         label: Label,
     },
@@ -321,6 +323,10 @@ impl headstart_net::Packet for Packet {
         u64::from(self.generation) << 32 | u64::from(self.slot)
     }
 
+    fn priority(&self) -> u8 {
+        if let Body::Data { priority, .. } = self.body { priority } else { 0 }
+    }
+
     fn host_key(&self) -> u32 {
         if let RouterOption::Request { host, .. } = self.note() { host } else { 0 }
     }
@@ -393,15 +399,21 @@ mod tests {
         let label = Label::unstamped(Span::from_millis(64));
         let packet =
             |body| Packet { slot: 1, generation: 2, size: 60, route: 0, hop: 0, ecn: Ecn::NotCapable, body };
-        let mut data = packet(Body::Data { segment: 0, transmission: 0, is_pushed: false, label });
+        let mut data =
+            packet(Body::Data { segment: 0, transmission: 0, is_pushed: false, priority: 0, label });
         assert_eq!(data.rate_field_rtt(), Some(Span::from_millis(64)));
         for mbit in [8, 2, 4] {
             data.stamp(Rate::from_mbit_per_sec(mbit));
         }
         let Body::Data { label, .. } = data.body else { panic!("data") };
         assert_eq!(label.stamp, Stamp::new(Rate::from_mbit_per_sec(2)));
-        let mut plain =
-            packet(Body::Data { segment: 0, transmission: 0, is_pushed: false, label: Label::default() });
+        let mut plain = packet(Body::Data {
+            segment: 0,
+            transmission: 0,
+            is_pushed: false,
+            priority: 0,
+            label: Label::default(),
+        });
         assert_eq!(plain.rate_field_rtt(), None);
         plain.stamp(Rate::ZERO);
         assert_eq!(plain.without_notes(), plain);

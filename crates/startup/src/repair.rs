@@ -5,11 +5,13 @@
 //! retransmissions and new data it requests the next segment to copy. A transport that cannot send
 //! a chosen segment again must refuse the scheme at configuration time.
 
+pub mod early;
 pub mod proactive;
 pub mod ropr;
 
 use headstart_units::Bytes;
 
+pub use early::Early;
 pub use proactive::Proactive;
 pub use ropr::Ropr;
 
@@ -17,8 +19,13 @@ pub use ropr::Ropr;
 pub trait Segments {
     /// The first segment not yet acknowledged cumulatively.
     fn first_unacked(&self) -> u64;
-    /// One past the last segment ever sent.
+    /// One past the last segment ever sent in order.
     fn end(&self) -> u64;
+    /// One past the last segment of the data at hand that the receiver has room for, sent or not.
+    /// By default only what was sent: such a transport refuses schemes of [`Early`].
+    fn written_end(&self) -> u64 {
+        self.end()
+    }
     /// True if it was acknowledged, cumulatively or selectively.
     fn is_delivered(&self, segment: u64) -> bool;
     /// Offset of the segment's first byte in the stream.
@@ -37,6 +44,8 @@ pub enum Repair {
     Ropr(Ropr),
     /// Every packet twice (Proactive TCP).
     Proactive(Proactive),
+    /// The data's end before its turn, at low priorities (RC3).
+    Early(Early),
 }
 
 impl Repair {
@@ -64,14 +73,23 @@ impl Repair {
         }
     }
 
-    /// The next segment to copy, if any. A returned segment counts as sent.
+    /// The next segment to copy, or to send before its turn, if any. A returned segment counts as
+    /// sent.
     #[inline]
     pub fn next(&mut self, segments: &impl Segments) -> Option<u64> {
         match self {
             Self::Reactive => None,
             Self::Ropr(ropr) => ropr.next(segments),
             Self::Proactive(proactive) => proactive.next(segments),
+            Self::Early(early) => early.next(segments),
         }
+    }
+
+    /// Priority at which the segment that [`Self::next`] returned leaves. Zero is that of all other
+    /// packets; higher numbers are served after lower ones.
+    #[must_use]
+    pub fn priority(&self) -> u8 {
+        if let Self::Early(early) = self { early.priority() } else { 0 }
     }
 
     /// True if it may still return a segment; else a transport may skip the call.
@@ -82,6 +100,7 @@ impl Repair {
             Self::Reactive => false,
             Self::Ropr(ropr) => !ropr.is_over(),
             Self::Proactive(_) => true,
+            Self::Early(early) => !early.is_over(),
         }
     }
 
@@ -104,12 +123,18 @@ pub(crate) mod testing {
         delivered: Vec<bool>,
         sent: u64,
         flight: u64,
+        written: u64,
     }
 
     impl Stream {
         /// `flight` segments in the first flight, of which `sent` have been sent.
         pub fn new(flight: u64, sent: u64) -> Self {
-            Self { delivered: vec![false; 1000], sent, flight }
+            Self { delivered: vec![false; 1000], sent, flight, written: sent }
+        }
+
+        /// The application has written up to packet `last`.
+        pub fn written(self, last: u64) -> Self {
+            Self { written: last, ..self }
         }
 
         /// Sends up to packet `last`.
@@ -141,6 +166,9 @@ pub(crate) mod testing {
         }
         fn end(&self) -> u64 {
             self.sent
+        }
+        fn written_end(&self) -> u64 {
+            self.written
         }
         fn is_delivered(&self, segment: u64) -> bool {
             self.delivered[segment as usize]

@@ -38,6 +38,7 @@ schemes! {
     suss::Suss,
     reactive::Reactive,
     proactive::Proactive,
+    rc3::Rc3,
     jump_start::JumpStart in LaterFlights,
     halfback::Halfback in LaterFlights,
     pcp::Pcp,

@@ -49,6 +49,13 @@ impl<P: Packet> DropTail<P> {
         PushResult::Accepted
     }
 
+    /// The newest packet, to make room.
+    pub(crate) fn drop_newest(&mut self) -> Option<P> {
+        let (_, packet) = self.waiting.pop_back()?;
+        self.bytes -= packet.size();
+        Some(packet)
+    }
+
     /// The oldest packet, and its arrival time.
     pub(crate) fn dequeue(&mut self) -> Option<(Time, P)> {
         let (since, packet) = self.waiting.pop_front()?;

@@ -25,6 +25,8 @@
 //! - The ramp uses the sojourn time of the departing packet. Th_len counts it; in A.2 it does not.
 //! - Drops of the L queue at saturation have a counter of their own; in Appendix A.2 they share
 //!   that of the marks.
+//! - Fewer than two full packets that wait are not dropped, as in Linux. Appendix A has no such
+//!   bound, and drops everything where one packet alone takes longer than the target.
 //! - A packet that finds the link idle passes its queue and the discipline, but not the limit, as
 //!   in all queues here.
 //! - The controller has no timer: see [`pie`](super::pie).
@@ -246,8 +248,10 @@ impl<P: Packet> DualPi2<P> {
             let share = i64::from(self.params.classic_share.min(100));
             let is_l4s = self.serves_l4s();
             let next = if is_l4s { self.dequeue_l4s(now) } else { self.dequeue_classic() };
+            let is_short = self.waiting().1 < self.params.packet * 2;
             let packet = match next {
                 Ok(packet) => packet,
+                Err(packet) if is_short => packet,
                 Err(packet) => {
                     dropped.push(now, (packet, DropReason::DualPi2));
                     continue;
@@ -423,6 +427,18 @@ mod tests {
             let late = Time::from_millis(2);
             let out = std::iter::from_fn(|| queue.dequeue(late, &mut dropped)).filter(|packet| packet.marked);
             assert_eq!(out.count(), marks, "{packets} packets");
+        }
+    }
+
+    /// A link on which every packet takes longer than the target.
+    #[test]
+    fn a_packet_alone_is_never_dropped() {
+        let mut queue = dual();
+        for second in 1..2000 {
+            take(&mut queue, Time::from_millis(second * 1000), [packet(second)]);
+            let now = Time::from_millis(second * 1000 + 300);
+            let left = queue.dequeue(now, &mut Dropped::new()).map(|packet| packet.number);
+            assert_eq!(left, Some(second), "p' is {} of {ONE}", queue.base);
         }
     }
 

@@ -125,7 +125,8 @@ fn direction() -> impl Strategy<Value = Vec<ElementPlan>> {
 
 /// Those that are compared, and the opponents that are not.
 fn schemes() -> Vec<Entry> {
-    let opponents = ["bbr-v3", "prague"].map(|name| catalogue::find(name).expect("it is in the catalogue"));
+    let opponents =
+        ["bbr-v3", "prague", "rc3"].map(|name| catalogue::find(name).expect("it is in the catalogue"));
     catalogue::all().into_iter().chain(opponents).collect()
 }
 

@@ -10,6 +10,7 @@
 //! | `acks` | data that an acknowledgement delivers, and the calls of the scheme |
 //! | `buffers` | segments that leave together, as in Linux |
 //! | `detection` | the reaction to losses |
+//! | `early` | segments that leave before their turn |
 //! | `linux` | Linux's rules beside those of the RFCs |
 //! | `probing` | probes when acks stop arriving: TCP's, QUIC's |
 //! | `recovery` | loss detection: by time, by count, by report |
@@ -29,7 +30,7 @@
 //! - [`Probe::Quic`]: persistent congestion (RFC 9002 §7.6) is found within one loss detection, not
 //!   across several.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
@@ -64,6 +65,9 @@ pub struct Departure {
     pub payload: u16,
     /// The last of several that leave as one buffer ([`TcpConfig::as_linux`]).
     pub is_pushed: bool,
+    /// Zero is that of all packets that leave in their turn; higher numbers are served after lower
+    /// ones.
+    pub priority: u8,
 }
 
 /// Fields of an ack that the receiver echoes from data packets.
@@ -158,8 +162,8 @@ pub struct Sender {
     sent: u64,
     /// Offsets of the messages' ends in the stream; segments do not cross these.
     ends: VecDeque<u64>,
-    /// The last segments of messages, as they are formed: the receiver's side reads messages by
-    /// these.
+    /// The last segments of messages, as they are formed or sent early: the receiver's side reads
+    /// messages by these.
     message_ends: VecDeque<u32>,
     /// Offset of the first byte not acknowledged cumulatively.
     acknowledged: u64,
@@ -185,6 +189,11 @@ pub struct Sender {
     copied: Vec<(u32, Time)>,
     /// RFC 6675: those of them that are due to be lost then.
     put_off: VecDeque<(u32, Time)>,
+    /// Segments that arrived before their turn; the lowest one that was sent so, and the message's
+    /// last one if it was.
+    early: BTreeSet<u32>,
+    early_from: u32,
+    early_end: u32,
     /// UDT: segments that a timeout still has to send again although they were received.
     back: Range<u32>,
     /// The newest transmission delivered, plus one; and when it was sent.
@@ -254,6 +263,9 @@ impl Default for Sender {
             rescue_done: false,
             copied: Vec::new(),
             put_off: VecDeque::new(),
+            early: BTreeSet::new(),
+            early_from: u32::MAX,
+            early_end: u32::MAX,
             back: 0..0,
             newest_delivered: 0,
             newest_sent_at: Time::ZERO,
@@ -284,6 +296,7 @@ struct Scoreboard<'a> {
     segments: &'a Ring<Segment>,
     sent: u64,
     first_flight: u64,
+    written_end: u64,
 }
 
 impl Segments for Scoreboard<'_> {
@@ -292,6 +305,9 @@ impl Segments for Scoreboard<'_> {
     }
     fn end(&self) -> u64 {
         u64::from(self.segments.end())
+    }
+    fn written_end(&self) -> u64 {
+        self.written_end
     }
     fn is_delivered(&self, segment: u64) -> bool {
         u32::try_from(segment)
@@ -307,14 +323,20 @@ impl Segments for Scoreboard<'_> {
 }
 
 macro_rules! board {
-    ($self:ident) => {
-        Scoreboard { segments: &$self.segments, sent: $self.sent, first_flight: $self.first_flight }
+    ($self:ident, $config:ident) => {
+        Scoreboard {
+            segments: &$self.segments,
+            sent: $self.sent,
+            first_flight: $self.first_flight,
+            written_end: $self.written_end($config),
+        }
     };
 }
 
 mod acks;
 mod buffers;
 mod detection;
+mod early;
 mod linux;
 mod probing;
 mod recovery;

@@ -5,6 +5,7 @@ mod closed_forms;
 #[path = "../common/mod.rs"]
 mod common;
 mod conversations;
+mod early;
 mod headstart;
 mod informed;
 mod linux;

@@ -66,7 +66,7 @@ impl Wires {
         let body = match is_data {
             true => {
                 let label = Label::default();
-                Body::Data { segment: number, transmission: number, is_pushed: false, label }
+                Body::Data { segment: number, transmission: number, is_pushed: false, priority: 0, label }
             }
             false => Body::Datagram { number },
         };

@@ -105,6 +105,9 @@ pub fn discipline() -> impl TypedValueParser<Value = QueueDiscipline> {
         QueueDiscipline::Pie => "RFC 8033",
         QueueDiscipline::FqCoDel => "RFC 8290: a queue for each flow",
         QueueDiscipline::DualPi2 => "RFC 9332: coupled queues for Classic and L4S traffic",
+        QueueDiscipline::Priority => {
+            "Lower priorities wait, and are pushed out: RC3's early data; real packets of DSCP 1 (RFC 8622)"
+        }
     };
     let names = QueueDiscipline::ALL.map(|it| PossibleValue::new(it.name()).help(help(it)));
     PossibleValuesParser::new(names).try_map(|name| name.parse::<QueueDiscipline>())

@@ -22,11 +22,16 @@ impl Sender {
         let mut newly = NewlyAcked { highest_before: self.highest[0], ..NewlyAcked::default() };
 
         // The segment that triggered the ack first: its transmission is known.
-        if self.segments.get(ack.trigger).is_some_and(|segment| !segment.is(DELIVERED)) {
+        if self.was_early(ack) {
+            self.arrived_early(now, ack.trigger);
+        } else if self.segments.get(ack.trigger).is_some_and(|segment| !segment.is(DELIVERED)) {
             if let Some(flight) = self.flights.get(ack.transmission) {
                 newly.data.rtt_sample = Some(now.since(flight.stamp.sent_at));
             }
             self.deliver(now, ack.trigger, Some(ack.transmission), &mut newly);
+        }
+        if ack.cumulative > self.segments.end() {
+            self.skip_early(now, ack.cumulative, config);
         }
         while self.segments.base() < ack.cumulative {
             let number = self.segments.base();
@@ -39,8 +44,11 @@ impl Sender {
             self.segments.forget_below(number + 1);
         }
         // Only if the receiver has more than is known here was an earlier ack lost or overtaken.
-        if self.segments.base() + self.delivered_beyond < ack.received {
+        if self.segments.base() + self.delivered_beyond + (self.early.len() as u32) < ack.received {
             for block in ack.blocks {
+                for number in block.start.max(self.early_from)..block.end {
+                    self.arrived_early(now, number);
+                }
                 for number in block.start.max(self.segments.base())..block.end.min(self.segments.end()) {
                     if !self.segments[number].is(DELIVERED) {
                         self.deliver(now, number, None, &mut newly);
@@ -103,7 +111,7 @@ impl Sender {
             self.prr.on_ack(newly.data.bytes, self.in_flight, ssthresh, config.mss, grain, is_safe);
         }
         if self.repair.is_active() {
-            let board = board!(self);
+            let board = board!(self, config);
             self.repair.on_ack(&board);
         }
         self.rearm(now, true, config);

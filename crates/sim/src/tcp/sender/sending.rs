@@ -33,7 +33,7 @@ impl Sender {
         {
             return Some(departure);
         }
-        let chosen = self.choose(config).ok_or(if self.sent < self.written {
+        let chosen = self.choose(now, config).ok_or(if self.sent < self.written {
             LimitedBy::Receiver
         } else {
             LimitedBy::Path
@@ -51,12 +51,15 @@ impl Sender {
 
     /// The next packet to leave, if window and pacer allow it.
     #[inline]
-    fn choose(&mut self, config: &TcpConfig) -> Option<NextPacket> {
+    fn choose(&mut self, now: Time, config: &TcpConfig) -> Option<NextPacket> {
         if self.lost_pending > 0 {
             while !self.segments[self.lost_hint].is(LOST) {
                 self.lost_hint += 1;
             }
             return Some(NextPacket::Retransmission(self.lost_hint));
+        }
+        if !self.early.is_empty() {
+            self.skip_early(now, 0, config);
         }
         if let Some(&end) = self.ends.front() {
             let payload = (end - self.sent).min(config.mss.get());
@@ -178,22 +181,25 @@ impl Sender {
         let number = self.segments.end();
         let is_first_flight = self.sent < self.first_flight;
         let transmission = self.launch(now, number, false, true);
-        self.segments.push(Segment {
-            offset: self.sent,
-            transmission,
-            payload,
-            flags: IN_FLIGHT | if is_first_flight { FIRST_FLIGHT } else { 0 },
-        });
+        self.form(number, payload, transmission, IN_FLIGHT | if is_first_flight { FIRST_FLIGHT } else { 0 });
         self.in_flight += Bytes::new(u64::from(payload));
-        self.sent += u64::from(payload);
-        if self.ends.front() == Some(&self.sent) {
-            self.ends.pop_front();
-            self.message_ends.push_back(number);
-        }
         if self.repair.is_active() {
             self.repair.on_sent(u64::from(number));
         }
-        Departure { segment: number, transmission, payload, is_pushed: false }
+        Departure { segment: number, transmission, payload, is_pushed: false, priority: 0 }
+    }
+
+    /// The next segment of the stream gets its place on the scoreboard.
+    #[inline]
+    pub(super) fn form(&mut self, number: u32, payload: u16, transmission: u32, flags: u8) {
+        self.segments.push(Segment { offset: self.sent, transmission, payload, flags });
+        self.sent += u64::from(payload);
+        if self.ends.front() == Some(&self.sent) {
+            self.ends.pop_front();
+            if number != self.early_end {
+                self.message_ends.push_back(number);
+            }
+        }
     }
 
     fn send_again(&mut self, now: Time, number: u32) -> Departure {
@@ -211,7 +217,7 @@ impl Sender {
             flight.is_settled = true;
         }
         self.counts.retransmissions += 1;
-        Departure { segment: number, transmission, payload, is_pushed: false }
+        Departure { segment: number, transmission, payload, is_pushed: false, priority: 0 }
     }
 
     /// The next proactive copy, if the scheme's repair has one.
@@ -222,9 +228,12 @@ impl Sender {
         recorder: &mut impl Recorder,
     ) -> Option<Departure> {
         let number = {
-            let board = board!(self);
+            let board = board!(self, config);
             u32::try_from(self.repair.next(&board)?).ok()?
         };
+        if number >= self.segments.end() {
+            return Some(self.send_early(now, number, config, recorder));
+        }
         let segment = *self.segments.get(number)?;
         let transmission = self.launch(now, number, true, false);
         self.counts.copies += 1;
@@ -234,7 +243,13 @@ impl Sender {
         self.counted(now, segment.payload);
         let bytes = Bytes::new(u64::from(segment.payload));
         self.report_sent(now, number, bytes, Transmission::Copy, recorder);
-        Some(Departure { segment: number, transmission, payload: segment.payload, is_pushed: false })
+        Some(Departure {
+            segment: number,
+            transmission,
+            payload: segment.payload,
+            is_pushed: false,
+            priority: 0,
+        })
     }
 
     /// A packet left: tells the scheme, if it asks, and the recorder.

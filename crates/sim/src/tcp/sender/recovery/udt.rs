@@ -75,6 +75,12 @@ impl Sender {
         let transmission = self.launch(now, number, true, false);
         self.counts.retransmissions += 1;
         self.counted(now, segment.payload);
-        Some(Departure { segment: number, transmission, payload: segment.payload, is_pushed: false })
+        Some(Departure {
+            segment: number,
+            transmission,
+            payload: segment.payload,
+            is_pushed: false,
+            priority: 0,
+        })
     }
 }
