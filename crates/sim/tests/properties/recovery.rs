@@ -87,8 +87,8 @@ fn no_retransmission_occurs_without_loss() {
             // A probe may carry new data.
             prop_assert!(counts.retransmissions <= probes, "{report:?}");
             prop_assert_eq!((counts.lost, counts.timeouts), (0, 0), "{:?}", report);
-            let name = case.entry.name;
-            let makes_copies = ["proactive", "rc3"].contains(&name) || name.starts_with("halfback");
+            let name = &case.entry.name;
+            let makes_copies = name == "proactive" || name == "rc3" || name.starts_with("halfback");
             prop_assert!(counts.copies == 0 || makes_copies, "{report:?}");
             // A copy may still be on its way when everything is acknowledged.
             prop_assert!(u64::from(report.duplicates) <= counts.copies + probes, "{report:?}");
