@@ -9,13 +9,14 @@ use std::fmt::Write as _;
 use headstart_startup::Startup as _;
 use headstart_startup::catalogue::Needs;
 use headstart_startup::quick_start::DenialReason;
+use headstart_startup::repair::Repair;
 
 pub use title::headline;
 pub use words::{FEW_SEEDS, reason_for_no_result, verdict};
 
 use crate::capacity::Capacity;
 use crate::measures::{self, Measure, Shown};
-use crate::options::{PROBES, RouterName, TransportName, choice_name, name_of};
+use crate::options::{PROBES, QueueDiscipline, RouterName, TransportName, choice_name, name_of};
 use crate::race::{Measured, Race, SchemeResult};
 use crate::report::{Provenance, Report, Section};
 use crate::setup::{REFERENCE, Setup};
@@ -73,6 +74,15 @@ pub fn table(setup: &Setup, race: &Race, sort: SortKey) -> Table {
     }
     for note in race.scheme_results.iter().filter_map(|scheme_result| routers(setup, scheme_result)) {
         table.note(&note);
+    }
+    for result in &race.scheme_results {
+        let is_early = matches!(result.entry.scheme().repair(), Repair::Early(_));
+        if is_early && setup.path.queue != QueueDiscipline::Priority {
+            let name = &result.entry.name;
+            table.note(&format!(
+                "{name} needs queues with priorities (--queue priority): here it is one burst"
+            ));
+        }
     }
     let unfinished: u64 =
         race.scheme_results.iter().map(|scheme_result| scheme_result.totals.unfinished).sum();
