@@ -235,7 +235,14 @@ class SharedOptions(TypedDict, total=False):
     """Loss detection of the sender [default: rack] (one of rack, rfc6675, rfc6675-copies,
     udt)"""
     handshakes: int | None
-    """Round trips of the handshake; UDT takes 2 [default: 1]"""
+    """Round trips of the handshake. UDT takes 2, TLS over TCP too; with 0 the request
+    comes in the first packet, as with QUIC's 0-RTT and TCP Fast Open [default: 1]"""
+    certificate: str | None
+    """Certificates that the accepting side sends in the last round trip of the
+    handshake. In the first one it may send three times what came (RFC 9000 §8.1), 3600
+    bytes [default: 0 B]"""
+    certificate_bytes: float | None
+    """`certificate` as a number, in bytes"""
     mtu: str | None
     """Size of a full data packet on the link, headers included [default: 1500 B]"""
     mtu_bytes: float | None
@@ -266,6 +273,9 @@ class SharedOptions(TypedDict, total=False):
     """The receiver's window [default: 141 kB]"""
     receive_window_bytes: float | None
     """`receive_window` as a number, in bytes"""
+    receive_growth: str | None
+    """Its growth up to 6 MiB. Linux begins with 64 kB (--receive-window), Chrome with 6
+    MiB [default: fixed] (one of fixed, linux, chromium)"""
     ecn: bool | None
     """Explicit congestion notification: CoDel and RED mark instead of dropping"""
     recovery_period: bool | None
@@ -276,6 +286,9 @@ class SharedOptions(TypedDict, total=False):
     no_idle_restart: bool | None
     """Keep the window after an idle time, as RFC 9002 does; else it starts again from the
     initial one (RFC 5681)"""
+    idle_decay: bool | None
+    """Halve the window for each retransmission timeout of an idle time, as Linux does
+    (RFC 2861)"""
     later_responses: str | None
     """In the TCP model: what schemes that send a flow at once make of the later responses
     of a page's connection [default: flights] (one of flights, window)"""
@@ -566,7 +579,14 @@ class SweepOptions(TypedDict, total=False):
     """Loss detection of the sender [default: rack] (one of rack, rfc6675, rfc6675-copies,
     udt)"""
     handshakes: str | int | Iterable[str | int] | None
-    """Round trips of the handshake; UDT takes 2 [default: 1]"""
+    """Round trips of the handshake. UDT takes 2, TLS over TCP too; with 0 the request
+    comes in the first packet, as with QUIC's 0-RTT and TCP Fast Open [default: 1]"""
+    certificate: str | Iterable[str] | None
+    """Certificates that the accepting side sends in the last round trip of the
+    handshake. In the first one it may send three times what came (RFC 9000 §8.1), 3600
+    bytes [default: 0 B]"""
+    certificate_bytes: float | Iterable[float] | None
+    """`certificate` as a number, in bytes"""
     mtu: str | Iterable[str] | None
     """Size of a full data packet on the link, headers included [default: 1500 B]"""
     mtu_bytes: float | Iterable[float] | None
@@ -597,6 +617,9 @@ class SweepOptions(TypedDict, total=False):
     """The receiver's window [default: 141 kB]"""
     receive_window_bytes: float | Iterable[float] | None
     """`receive_window` as a number, in bytes"""
+    receive_growth: str | Iterable[str] | None
+    """Its growth up to 6 MiB. Linux begins with 64 kB (--receive-window), Chrome with 6
+    MiB [default: fixed] (one of fixed, linux, chromium)"""
     ecn: bool | None
     """Explicit congestion notification: CoDel and RED mark instead of dropping"""
     recovery_period: bool | None
@@ -607,6 +630,9 @@ class SweepOptions(TypedDict, total=False):
     no_idle_restart: bool | None
     """Keep the window after an idle time, as RFC 9002 does; else it starts again from the
     initial one (RFC 5681)"""
+    idle_decay: bool | None
+    """Halve the window for each retransmission timeout of an idle time, as Linux does
+    (RFC 2861)"""
     later_responses: str | Iterable[str] | None
     """In the TCP model: what schemes that send a flow at once make of the later responses
     of a page's connection [default: flights] (one of flights, window)"""

@@ -111,6 +111,11 @@ pub fn refuse(setup: &Setup) -> Result<()> {
         transport.handshakes
     );
     ensure!(
+        transport.certificate.is_zero(),
+        "--certificate: found {}, expected 0 B in the emulator: its servers have one of some 300 bytes",
+        transport.certificate
+    );
+    ensure!(
         transport.mtu == Bytes::new(1500),
         "--mtu: found {}, expected 1500 B in the emulator: its hosts choose the size of their packets",
         transport.mtu

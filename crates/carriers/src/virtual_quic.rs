@@ -43,6 +43,11 @@ impl Carrier for VirtualQuic {
             setup.transport.mtu,
             SMALLEST.get()
         );
+        ensure!(
+            setup.transport.certificate.is_zero() || setup.transport.crypto == CryptoName::Tls,
+            "--certificate: found {}, expected 0 B with --crypto null, which has none",
+            setup.transport.certificate
+        );
         carried(setup.workload.long_scheme.0).map(drop)
     }
 

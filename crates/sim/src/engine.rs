@@ -5,6 +5,7 @@
 //! are ordered by the number of the element, timers by flow and kind. Nothing else decides an
 //! order, so a run is the same everywhere.
 
+mod certificate;
 mod halves;
 mod informed;
 mod opening;
@@ -349,6 +350,10 @@ impl<R: Recorder> Simulation<R> {
             Body::SynAck { attempt, note } => {
                 self.mark(id, 3);
                 self.on_syn_ack(id, attempt, note, packet.route);
+            }
+            Body::Certificate { number, attempt } => {
+                self.mark(id, u64::from(number) << 3 | 7);
+                self.on_certificate(id, number, attempt, packet.route);
             }
             Body::RateRequest { note } => {
                 self.mark(id, 3 << 2 | 2);

@@ -28,6 +28,23 @@ pub enum ConnectionState {
     Established,
 }
 
+/// The certificate of a connection on its way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Certificate {
+    /// Parts that the accepting side has sent.
+    pub sent: u8,
+    /// First parts of them that the opener has acknowledged.
+    pub acknowledged: u8,
+    /// Parts that the opener has, a bit for each.
+    pub arrived: u64,
+    /// Time at which the first of them arrived.
+    pub first_at: Time,
+    /// The note of the SYN-ACK behind them.
+    pub note: RouterOption,
+    /// The SYN-ACK that overtook one of them, with its attempt and route.
+    pub answer: Option<(u8, RouterOption, u16)>,
+}
+
 /// Attempts of a SYN or a request that the opener counts apart.
 pub const ATTEMPTS: usize = 8;
 
@@ -84,6 +101,8 @@ pub struct Flow {
     pub attempt: u8,
     /// Round trips of the handshake that are over.
     pub handshakes: u8,
+    /// Parts of the certificate, and acknowledgements of them.
+    pub certificate: Certificate,
     /// The opener has received an answer of the other side.
     pub opener_done: bool,
     /// Time at which the opener sends its SYN or request again.

@@ -62,7 +62,7 @@ impl Packet {
             }
             Body::Data { label, .. } => *label = Label::default(),
             Body::RateRequest { note } => *note = RouterOption::Nothing,
-            Body::Answer { .. } | Body::Ack(..) | Body::Datagram { .. } => {}
+            Body::Answer { .. } | Body::Ack(..) | Body::Certificate { .. } | Body::Datagram { .. } => {}
         }
         self
     }
@@ -107,6 +107,13 @@ pub enum Body {
         attempt: u8,
         /// Request to the routers, or their answer.
         note: RouterOption,
+    },
+    /// A part of the accepting side's certificate; from the opener its acknowledgement.
+    Certificate {
+        /// Number of the part, from zero; in an acknowledgement, parts that arrived in a row.
+        number: u8,
+        /// Number of the SYN that it answers.
+        attempt: u8,
     },
     /// Completes the handshake of a receiver-opened connection, or requests the next message.
     Request {

@@ -13,6 +13,6 @@ pub mod receiver;
 pub mod sender;
 pub mod udt;
 
-pub use config::{DelayedAck, Detection, ImmediateAck, Pacing, Probe, TcpConfig};
+pub use config::{DelayedAck, Detection, ImmediateAck, Pacing, Probe, ReceiveGrowth, TcpConfig};
 pub use receiver::Receiver;
 pub use sender::Sender;

@@ -2,13 +2,19 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, SerialNumber};
+use headstart_units::Bytes;
+use rcgen::{CertificateParams, CustomExtension, KeyPair, PKCS_ED25519, SerialNumber};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 /// The server's name.
 pub const NAME: &str = "localhost";
 /// The application protocol, private to this project.
 const PROTOCOL: &[u8] = b"headstart-size";
+
+/// An extension that means nothing to anyone, of the arc for documentation (RFC 5612).
+const FILLER: &[u64] = &[1, 3, 6, 1, 4, 1, 32473, 1];
+/// Bytes of an extension beside its contents, of lengths in three bytes too.
+const EXTENSION: u64 = 30;
 
 /// A self-signed certificate and its key.
 #[derive(Debug)]
@@ -34,11 +40,25 @@ impl Identity {
     /// # Errors
     /// There is no randomness for a key.
     pub fn new() -> Result<Self, IdentityError> {
+        Self::sized(Bytes::ZERO)
+    }
+
+    /// A certificate of `size`, if it would be smaller: as large as a chain of that size.
+    ///
+    /// # Errors
+    /// There is no randomness for a key.
+    pub fn sized(size: Bytes) -> Result<Self, IdentityError> {
         let key = KeyPair::generate_for(&PKCS_ED25519)?;
         let mut params = CertificateParams::new([NAME.to_owned()])?;
         // The default is derived from the key, and varies in length.
         params.serial_number = Some(SerialNumber::from(1));
-        let certificate = params.self_signed(&key)?.der().clone();
+        let mut certificate = params.self_signed(&key)?.der().clone();
+        let missing = size.get().saturating_sub(certificate.len() as u64 + EXTENSION);
+        if missing > 0 {
+            let contents = vec![0; usize::try_from(missing).unwrap_or(usize::MAX)];
+            params.custom_extensions.push(CustomExtension::from_oid_content(FILLER, contents));
+            certificate = params.self_signed(&key)?.der().clone();
+        }
         Ok(Self { certificate, key: key.serialize_der().into() })
     }
 

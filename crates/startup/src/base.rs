@@ -98,8 +98,11 @@ impl Base {
 
     /// The connection was idle for longer than a retransmission timeout: the window may be no
     /// larger than `restart` (RFC 5681 §4.1).
-    pub fn on_idle(&mut self, restart: Bytes) {
-        each!(self, base => base.window = base.window.min(restart));
+    pub fn on_idle(&mut self, restart: Bytes, ssthresh: Bytes) {
+        each!(self, base => {
+            base.window = base.window.min(restart);
+            base.ssthresh = base.ssthresh.max(ssthresh);
+        });
     }
 
     /// The congestion window in bytes.

@@ -162,9 +162,16 @@ impl Controller {
 
     /// The connection was idle for longer than a retransmission timeout: the window falls to
     /// `restart` bytes (RFC 5681 §4.1). A scheme that is still in charge keeps its window.
-    pub fn on_idle(&mut self, restart: Bytes) {
+    ///
+    /// With an `ssthresh` that is not zero the threshold rises to that (RFC 2861 §3), and slow
+    /// start that is in charge restarts too.
+    pub fn on_idle(&mut self, restart: Bytes, ssthresh: Bytes) {
         if self.handed_over {
-            self.base.on_idle(restart);
+            self.base.on_idle(restart, ssthresh);
+        } else if let Scheme::SlowStart(slow_start) = &mut self.scheme
+            && !ssthresh.is_zero()
+        {
+            slow_start.on_idle(restart);
         }
     }
 

@@ -17,7 +17,7 @@ use std::str::FromStr;
 use clap::{Args, Command};
 use headstart_net::jitter::Order;
 use headstart_net::{ElementPlan, duplicate, policer};
-use headstart_sim::tcp::{Pacing, Probe};
+use headstart_sim::tcp::{Pacing, Probe, ReceiveGrowth};
 use headstart_sim::workload::Opener;
 use headstart_startup::base;
 use headstart_units::{Bytes, ParseError, Rate, Ratio, Span};
@@ -30,8 +30,8 @@ pub use headstart_net::QueueDiscipline;
 pub use address::{address, destination};
 pub use attack::AttackName;
 pub use choices::{
-    AckName, BASES, CryptoName, DetectionName, Environment, LaterName, OPENERS, PACINGS, PROBES, RouterName,
-    TransportName, choice_name, discipline, name_of, one_of, usual_buffer,
+    AckName, BASES, CryptoName, DetectionName, Environment, GROWTHS, LaterName, OPENERS, PACINGS, PROBES,
+    RouterName, TransportName, choice_name, discipline, name_of, one_of, usual_buffer,
 };
 pub use path::UpOptions;
 pub use presets::PathPreset;
@@ -189,9 +189,14 @@ pub struct TransportOptions {
     /// Loss detection of the sender
     #[arg(long, default_value = "rack", value_name = "NAME")]
     pub detection: DetectionName,
-    /// Round trips of the handshake; UDT takes 2
-    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = whole(1..=4_u8))]
+    /// Round trips of the handshake. UDT takes 2, TLS over TCP too; with 0 the request comes in the
+    /// first packet, as with QUIC's 0-RTT and TCP Fast Open
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = whole(0..=4_u8))]
     pub handshakes: u8,
+    /// Certificates that the accepting side sends in the last round trip of the handshake. In the
+    /// first one it may send three times what came (RFC 9000 §8.1), 3600 bytes
+    #[arg(long, default_value = "0 B", value_name = "SIZE")]
+    pub certificate: Bytes,
     /// Size of a full data packet on the link, headers included
     #[arg(long, default_value = "1500 B", value_name = "SIZE")]
     pub mtu: Bytes,
@@ -216,6 +221,9 @@ pub struct TransportOptions {
     /// The receiver's window
     #[arg(long, default_value = "141 kB", value_name = "SIZE")]
     pub receive_window: Bytes,
+    /// Its growth: in Linux up to 32 MiB from 64240 B (--receive-window), in Chromium up to 6 MiB
+    #[arg(long, default_value = "fixed", value_name = "HOW", value_parser = one_of(GROWTHS))]
+    pub receive_growth: ReceiveGrowth,
     /// Explicit congestion notification: CoDel and RED mark instead of dropping
     #[arg(long)]
     pub ecn: bool,
@@ -230,6 +238,9 @@ pub struct TransportOptions {
     /// one (RFC 5681)
     #[arg(long)]
     pub no_idle_restart: bool,
+    /// Halve the window for each retransmission timeout of an idle time, as Linux does (RFC 2861)
+    #[arg(long, conflicts_with = "no_idle_restart")]
+    pub idle_decay: bool,
     /// In the TCP model: what schemes that send a flow at once make of the later responses of
     /// a page's connection
     #[arg(long, default_value = "flights", value_name = "HOW")]

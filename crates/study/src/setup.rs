@@ -28,6 +28,9 @@ use crate::schemes;
 use crate::workload::files::ArrivalFile;
 use crate::workload::web::har;
 
+/// Largest certificates: 64 parts of a handshake in the model.
+const LARGEST_CERTIFICATE: Bytes = Bytes::new(64_000);
+
 /// The group of the scheme under test.
 pub const TESTED: u16 = 0;
 /// The group of the flows beside it in a mixture.
@@ -128,6 +131,17 @@ impl Setup {
             transport.receive_window,
             segment.get()
         );
+        ensure!(
+            transport.certificate <= LARGEST_CERTIFICATE,
+            "--certificate: found {}, expected {LARGEST_CERTIFICATE} at most",
+            transport.certificate
+        );
+        let is_early = transport.handshakes == 0;
+        ensure!(
+            !is_early || transport.certificate.is_zero(),
+            "--certificate: found {}, expected 0 B with --handshakes 0: a resumed session sends none",
+            transport.certificate
+        );
         let mut notes = vec![];
         let carrier = carriers.find(run.environment, transport.transport)?;
         for name in run.schemes() {
@@ -187,6 +201,10 @@ impl Setup {
         }
         fetches.extend(fetches.is_empty().then_some(asked.unwrap_or(BROWSERS)));
         let mut setup = Self { path, transport, workload, run, pages, fetches, notes, carrier, sizes };
+        ensure!(
+            !is_early || setup.opener() == Opener::Receiver || !setup.pages.is_empty(),
+            "--handshakes: found 0, expected 1 at least where the sender opens: --opener receiver has a request"
+        );
         setup.load_of_arrivals()?;
         carrier.check(&setup)?;
         let limits = setup.limits();
@@ -321,6 +339,7 @@ impl Setup {
             mss: options.mtu.saturating_sub(header),
             header,
             receive_window: options.receive_window,
+            receive_growth: options.receive_growth,
             detection: match options.detection {
                 DetectionName::Rack => Detection::Rack,
                 DetectionName::Rfc6675 | DetectionName::Rfc6675Copies => Detection::Rfc6675,
@@ -328,10 +347,12 @@ impl Setup {
             },
             copies_count: options.detection == DetectionName::Rfc6675Copies,
             handshakes: options.handshakes,
+            certificate: options.certificate,
             probe: options.probe,
             prr: !options.no_prr,
             recovery_period: options.recovery_period,
             idle_restart: !options.no_idle_restart,
+            idle_decay: options.idle_decay,
             window_validation: !options.no_window_validation,
             prr_slow_start: options.prr_slow_start,
             as_linux: options.as_linux,

@@ -18,7 +18,7 @@ impl<R: Recorder> Simulation<R> {
         }
         let route = Self::forward(flow) + u16::from(flow.opener == Opener::Receiver);
         let attempt = flow.attempt;
-        let size = config.syn.get() as u16;
+        let size = config.opening(config.syn);
         flow.client_at = now + (config.initial_rto * (1 << flow.client_tries.min(6))).min(config.max_rto);
         let note =
             if flow.opener == Opener::Sender { self.question(id, attempt) } else { RouterOption::Nothing };
@@ -176,22 +176,37 @@ impl<R: Recorder> Simulation<R> {
             self.answer_other(other, attempt);
         }
         let note = if opener == Opener::Receiver { self.question(id, attempt) } else { answer };
-        self.send(id, route, size, Ecn::NotCapable, Body::SynAck { attempt, note });
+        let answer = Body::SynAck { attempt, note };
+        if self.begin_certificate(id, attempt, answer) {
+            return;
+        }
+        self.send(id, route, size, Ecn::NotCapable, answer);
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        if self.groups[usize::from(flow.group)].tcp.handshakes == 0 && opener == Opener::Receiver {
+            self.on_request(id, 1, attempt, RouterOption::Nothing);
+        }
     }
 
     pub(super) fn on_syn_ack(&mut self, id: FlowId, attempt: u8, note: RouterOption, route: u16) {
         let answer = self.answer(note, route);
-        let Some(flow) = self.flows.get_mut(id) else { return };
-        if flow.opener_done {
+        if self.flows.get_mut(id).is_none_or(|flow| flow.opener_done)
+            || self.waits_for_certificate(id, attempt, note, route)
+        {
             return;
         }
+        let Some(flow) = self.flows.get_mut(id) else { return };
         flow.handshakes += 1;
-        if flow.handshakes < self.groups[usize::from(flow.group)].tcp.handshakes {
+        let handshakes = self.groups[usize::from(flow.group)].tcp.handshakes;
+        if flow.handshakes < handshakes {
             flow.client_tries = 0;
             return self.send_syn(id);
         }
         flow.opener_done = true;
         flow.client_at = Time::NEVER;
+        if handshakes == 0 && flow.opener == Opener::Receiver && flow.requests_sent == 1 {
+            // The SYN had the only request.
+            return;
+        }
         match flow.opener {
             Opener::Sender => {
                 self.complete_other(id, attempt);
@@ -252,7 +267,16 @@ impl<R: Recorder> Simulation<R> {
         };
         flow.had_history = history.is_some();
         flow.grant = verdict(flow.request.as_ref(), note);
-        let handshake_rtt = now.since(flow.attempts[usize::from(attempt)]);
+        let mut handshake_rtt = now.since(flow.attempts[usize::from(attempt)]);
+        if group.tcp.handshakes == 0 && flow.opener == Opener::Receiver {
+            flow.sender.assume_rtt();
+            handshake_rtt = history.map_or(group.tcp.initial_rto, |known| known.record.rt_prop);
+            if history.is_none() {
+                let slow_start =
+                    Scheme::SlowStart(headstart_startup::scheme::SlowStart::new(Default::default()));
+                flow.sender.replace_scheme(slow_start, group.base, &group.tcp);
+            }
+        }
         let prior = Prior {
             handshake_retransmitted: flow.client_repeats > 0,
             initial_window: group.tcp.initial_window(),

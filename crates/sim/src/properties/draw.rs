@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::tcp::{DelayedAck, Detection, ImmediateAck, Pacing, Probe, TcpConfig};
+use crate::tcp::{DelayedAck, Detection, ImmediateAck, Pacing, Probe, ReceiveGrowth, TcpConfig};
 use crate::workload::Opener;
 use crate::workload::page::Fetch;
 use headstart_net::changing::LinkChange;
@@ -151,6 +151,17 @@ fn tcp() -> impl Strategy<Value = TcpConfig> {
         2 => 20_000..=4_000_000_u64,
     ];
     let pacing = prop_oneof![Just(Pacing::Off), Just(Pacing::Linux)];
+    let growth = prop_oneof![
+        4 => Just(ReceiveGrowth::Fixed),
+        1 => Just(ReceiveGrowth::Linux),
+        1 => Just(ReceiveGrowth::Chromium),
+    ];
+    let handshake = prop_oneof![
+        4 => Just((1, 0)),
+        1 => Just((0, 0)),
+        1 => (1..=2_u8, 1..=40_000_u64),
+    ];
+    let pacing = (pacing, growth, handshake);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let min_rto = prop_oneof![Just(200_u64), 1..=1000_u64];
     (detection, probe, delayed_ack, receive_window, pacing, flags, 1..=10_u32, min_rto).prop_map(
@@ -159,13 +170,16 @@ fn tcp() -> impl Strategy<Value = TcpConfig> {
             probe,
             delayed_ack,
             receive_window,
-            pacing,
+            (pacing, receive_growth, (handshakes, certificate)),
             (ecn, prr, idle_restart, window_validation, as_linux),
             quantum,
             min_rto,
         )| {
             TcpConfig {
                 receive_window: Bytes::new(receive_window),
+                receive_growth,
+                handshakes,
+                certificate: Bytes::new(certificate),
                 detection,
                 probe,
                 prr,

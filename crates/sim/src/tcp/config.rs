@@ -71,6 +71,18 @@ impl DelayedAck {
     pub const SECOND: Self = Self { every: 2, timeout: Span::from_millis(200), ..Self::IMMEDIATE };
 }
 
+/// Growth of the receiver's window, from [`TcpConfig::receive_window`] on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReceiveGrowth {
+    /// None: the window is as large from the first byte on.
+    #[default]
+    Fixed,
+    /// Linux's dynamic right-sizing up to 32 MiB; it begins with 64 240 bytes.
+    Linux,
+    /// Chromium's flow control of QUIC streams, up to 6 MiB.
+    Chromium,
+}
+
 /// Pacing by the transport, where the scheme gives no pace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pacing {
@@ -94,11 +106,22 @@ pub struct TcpConfig {
     /// Headers of a data packet, and size of an ack. 52.
     pub header: Bytes,
     /// Round trips of the handshake. 1; UDT has 2, the first for a cookie (draft-gg-udt-03 §5).
+    ///
+    /// 0: the receiver's SYN has its request, which the sender answers at once (RFC 7413; 0-RTT of
+    /// RFC 9001 §4.6). Its address is validated, by a cookie or token. The RTT is that of the
+    /// peer's record; without one the sender begins in slow start.
     pub handshakes: u8,
+    /// Certificates that the accepting side sends in the last round trip of the handshake. 0.
+    ///
+    /// In the first round trip the opener's address is not validated (RFC 9000 §8.1). Up to its
+    /// next packet it gets three times its first.
+    pub certificate: Bytes,
     /// Size of a SYN or SYN-ACK. 60.
     pub syn: Bytes,
     /// The receiver's window. 141 kB: Halfback §4.1.
     pub receive_window: Bytes,
+    /// Its growth. None, as in the papers.
+    pub receive_growth: ReceiveGrowth,
     /// Loss detection.
     pub detection: Detection,
     /// A proactive copy counts as a transmission: its segment is not declared lost before a round
@@ -135,6 +158,9 @@ pub struct TcpConfig {
     /// After an idle time of a retransmission timeout the window starts again from the initial one
     /// (RFC 5681 §4.1).
     pub idle_restart: bool,
+    /// With it the window halves for each such timeout instead, down to the initial one (RFC 2861
+    /// §3, as Linux does). Slow start goes up to three quarters of it.
+    pub idle_decay: bool,
     /// Segments of that window. 10: RFC 6928 §2.
     pub restart_window: u64,
     /// Connections carry several answers: schemes get the initial window, of
@@ -181,8 +207,10 @@ impl Default for TcpConfig {
             mss: Bytes::new(1448),
             header: Bytes::new(52),
             handshakes: 1,
+            certificate: Bytes::ZERO,
             syn: Bytes::new(60),
             receive_window: Bytes::new(141_000),
+            receive_growth: ReceiveGrowth::Fixed,
             detection: Detection::default(),
             copies_count: false,
             probe: Probe::default(),
@@ -197,6 +225,7 @@ impl Default for TcpConfig {
             quantum: 1,
             ecn: false,
             idle_restart: true,
+            idle_decay: false,
             window_validation: true,
             restart_window: 10,
             several_responses: false,

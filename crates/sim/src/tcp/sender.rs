@@ -44,6 +44,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 use self::buffers::Buffer;
 use self::probing::Probing as _;
+use self::receive_window::ReceiveWindow;
 use self::recovery::Recovery as _;
 use super::config::{Detection, Pacing, Probe, TcpConfig};
 use super::prr::Prr;
@@ -223,6 +224,9 @@ pub struct Sender {
 
     /// Time by what held back the next packet.
     limits: LimitClock,
+    peer_window: ReceiveWindow,
+    /// The round-trip time is a record's: the first sample takes its place.
+    is_rtt_assumed: bool,
 
     counts: Counts,
 }
@@ -286,6 +290,8 @@ impl Default for Sender {
             buffer: Buffer::default(),
             limited_below: 0,
             limits: LimitClock::default(),
+            peer_window: ReceiveWindow::default(),
+            is_rtt_assumed: false,
             counts: Counts::default(),
         }
     }
@@ -339,6 +345,7 @@ mod detection;
 mod early;
 mod linux;
 mod probing;
+mod receive_window;
 mod recovery;
 mod sending;
 mod timers;
@@ -379,6 +386,11 @@ impl Sender {
         self.tail_probe = config.probe == Probe::TailLoss || requirements.tail_probe;
     }
 
+    /// The round-trip time of the prior will not be a measured one.
+    pub fn assume_rtt(&mut self) {
+        self.is_rtt_assumed = true;
+    }
+
     /// The handshake is complete. The flow's size, if known, is in the prior.
     pub fn establish(&mut self, now: Time, prior: &Prior, recorder: &mut impl Recorder) {
         self.rtt.update(prior.handshake_rtt);
@@ -403,7 +415,14 @@ impl Sender {
         let idle = now.since(self.last_sent_at);
         let was_idle = self.sent > 0 && self.in_flight.is_zero() && idle > self.rto(config);
         if config.idle_restart && was_idle {
-            self.controller.on_idle(config.mss * config.restart_window);
+            let (restart, window) = (config.mss * config.restart_window, self.controller.allowance().window);
+            let timeouts = idle.as_nanos() / self.rto(config).as_nanos().max(1);
+            match config.idle_decay {
+                true => {
+                    self.controller.on_idle(restart.max(window / (1_u64 << timeouts.min(32))), window * 3 / 4)
+                }
+                false => self.controller.on_idle(restart, Bytes::ZERO),
+            }
         }
         was_idle
     }

@@ -2,7 +2,7 @@
 
 use crate::common::{Reports, flow, group, run_checked, scenario, scheme};
 use headstart_net::{Limit, PathPlan};
-use headstart_sim::tcp::Probe;
+use headstart_sim::tcp::{Probe, ReceiveGrowth};
 use headstart_sim::workload::Opener;
 use headstart_sim::{ElementModel, FlowReport, TcpConfig};
 use headstart_startup::base;
@@ -175,4 +175,106 @@ fn the_time_of_a_flow_is_divided_by_what_held_it_back() {
     let found = of(&report);
     assert_eq!(report.counts.timeouts, 1);
     assert!(matches!(found[..], [("handshake", 100), ("recovery", 1250..1270)]), "{found:?}");
+}
+
+/// Segments that the receiver lets through in so many round trips, of a sender that would send all
+/// at once, from 64 240 bytes. Linux 6.18: 44, 97, 224, 496 (docs/agreement.md). Chromium doubles
+/// the window when half of it is read.
+#[test]
+fn a_receive_window_grows_by_the_receivers_rules() {
+    let within = |receive_growth| {
+        let tcp = TcpConfig { receive_window: Bytes::new(64_240), receive_growth, ..TcpConfig::default() };
+        let mut most = [0; 8];
+        for segments in 1..=520 {
+            let report = Alone { tcp, ..empty_path(slow_start(10_000), segments) }.run();
+            let took = report.completion_time().expect("completes").as_millis_f64();
+            // A round trip for the handshake, and half of one for the last segment.
+            let rounds = ((took - 50.0) / 100.0).round() as usize;
+            most[rounds.min(8) - 1] = segments;
+        }
+        most
+    };
+    assert_eq!(within(ReceiveGrowth::Fixed)[..3], [44, 88, 132]);
+    assert_eq!(within(ReceiveGrowth::Chromium)[..2], [44, 111]);
+    let linux = within(ReceiveGrowth::Linux);
+    println!("{linux:?}");
+    for (found, kernel) in linux.into_iter().zip([44_u64, 97, 224, 496]) {
+        assert!(found.abs_diff(kernel) * 100 <= kernel * 3, "{linux:?}");
+    }
+}
+
+/// An answer of ten segments to a client's request, on a path of 100 ms.
+#[test]
+fn the_handshake_takes_its_round_trips_and_those_of_its_certificate() {
+    let of = |handshakes, certificate, rate| {
+        let tcp = TcpConfig { handshakes, certificate: Bytes::new(certificate), ..TcpConfig::default() };
+        let plan = PathPlan::dumbbell(Rate::from_mbit_per_sec(rate), Span::from_millis(100), Limit::NONE);
+        let group = group(slow_start(10), base::Kind::Cubic, tcp);
+        let scenario =
+            scenario(&plan, group, flow(tcp.mss * 10, Opener::Receiver), Time::from_millis(600_000));
+        let finished = run_checked(&ElementModel::of(&plan), scenario, Reports::default());
+        let report = finished.recorder.0[0];
+        (report.completion_time().expect("completes").as_nanos() / 1_000_000, report.min_rtt)
+    };
+    let fast = 10_000_000;
+    // 0-RTT, one round trip for a handshake, and one more for TLS over TCP.
+    assert_eq!([0, 1, 2].map(|handshakes| of(handshakes, 0, fast).0), [100, 200, 300]);
+    // 3600 bytes before the client answers, ten parts more when it has, and then twice as many; 400
+    // bytes are other messages.
+    let rounds = [3_200, 3_201, 8_000, 15_200, 30_000].map(|size| of(1, size, fast).0);
+    assert_eq!(rounds[..3], [200, 300, 300]);
+    assert!(rounds.is_sorted() && rounds[4] <= 400, "{rounds:?}");
+    // After a first round trip for TCP there is no limit of three.
+    assert_eq!([3_201, 8_000, 14_000].map(|size| of(2, size, fast).0), [300, 300, 300]);
+    // The certificate is no part of the path's round-trip time.
+    for (handshakes, certificate) in [(0, 0), (1, 0), (1, 8_000), (2, 8_000)] {
+        let (_, rtt) = of(handshakes, certificate, fast);
+        assert!(rtt.abs_diff(Span::from_millis(100)) < Span::from_millis(1), "{handshakes}: {rtt}");
+    }
+    let (with, without) = (of(1, 8_000, 8).0, of(1, 0, 8).0);
+    assert!((100..=110).contains(&(with - without)), "8 kB take 8 ms of 8 Mbit/s: {with} and {without}");
+}
+
+/// Two answers of 310 segments on one connection of 100 ms, with an idle time between. Slow start
+/// has 320 segments after the first. The second takes one round trip where they are kept, and more
+/// the longer a window has waited that decays.
+#[test]
+fn the_window_after_an_idle_time_is_the_one_that_its_rule_leaves() {
+    use headstart_sim::record::MessageReport;
+    use headstart_sim::workload::exchange::{Exchange, SessionSpec, Sessions};
+    #[derive(Default)]
+    struct Answers(Vec<u64>);
+    impl headstart_sim::Recorder for Answers {
+        fn message(&mut self, report: &MessageReport) {
+            let took = report.read_at.since(report.requested_at);
+            self.0.push((took.as_millis_f64() / 100.0).round() as u64);
+        }
+    }
+    let rounds = |idle_decay, idle: u64| {
+        let tcp = TcpConfig { idle_decay, receive_window: Bytes::new(100_000_000), ..TcpConfig::default() };
+        let plan =
+            PathPlan::dumbbell(Rate::from_mbit_per_sec(10_000_000), Span::from_millis(100), Limit::NONE);
+        let exchange = Exchange { think: Span::from_millis(idle), bytes: tcp.mss * 310 };
+        let spec = SessionSpec {
+            scripts: vec![vec![exchange; 2]],
+            gap: Span::from_secs(1),
+            until: Time::from_millis(10_000),
+            group: 0,
+            peers: 1,
+        };
+        let scenario = headstart_sim::Scenario {
+            path: headstart_sim::Path::new(&plan, headstart_sim::Seed(1)),
+            groups: vec![group(slow_start(10), base::Kind::Cubic, tcp)],
+            workload: Box::new(Sessions::new(spec, headstart_sim::Seed(2))),
+            until: Time::from_millis(60_000),
+        };
+        let answers = headstart_sim::Simulation::new(scenario, Answers::default()).run().recorder.0;
+        // Of each session the first takes the handshake too.
+        let second = answers.iter().copied().find(|rounds| *rounds != answers[0]).unwrap_or(answers[0]);
+        (answers[0], second)
+    };
+    assert_eq!(rounds(false, 1_000), (6, 1), "slow start that goes on keeps its window");
+    // From the last packet to the request there are 100 ms more; the timeout is 200 ms.
+    let decayed = [50, 250, 450, 650, 10_000].map(|idle| rounds(true, idle));
+    assert_eq!(decayed, [(6, 1), (6, 2), (6, 3), (6, 4), (6, 5)], "320, 160, 80, 40 and 10 segments");
 }

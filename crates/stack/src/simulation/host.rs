@@ -57,7 +57,14 @@ impl Host {
         let transport = transport(group);
         let (server, client) = match options.crypto {
             Crypto::Tls => {
-                let identity = Identity::shared()?;
+                let sized;
+                let identity = match group.tcp.certificate {
+                    Bytes::ZERO => Identity::shared()?,
+                    size => {
+                        sized = Identity::sized(size)?;
+                        &sized
+                    }
+                };
                 let tls = identity.server()?;
                 let crypto = QuicServerConfig::try_from(Arc::clone(&tls)).map_err(SetupError::from)?;
                 let base = server_base(Arc::new(crypto), &transport);

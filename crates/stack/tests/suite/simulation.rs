@@ -313,3 +313,29 @@ fn a_run_needs_a_scheme_for_each_group() {
     let error = error.expect("refused").to_string();
     assert!(error.contains("found 0") && error.contains("expected 1"), "{error}");
 }
+
+/// From the first packet to the last byte of an answer of one packet, so that every other
+/// difference is small.
+#[test]
+fn certificates_cost_in_the_model_what_they_cost_over_the_stack() {
+    for (rate, rtt) in [(RATE, RTT), (Rate::from_mbit_per_sec(5), Span::from_millis(100))] {
+        for kilobytes in [1, 2, 3, 4, 8, 16, 30] {
+            let scenario = || {
+                let plan = PathPlan::dumbbell(rate, rtt, Limit::packets(Packets::new(104)));
+                let mut group = group("iw10");
+                group.tcp.certificate = Bytes::new(kilobytes * 1000);
+                let (path, until) = (Path::new(&plan, Seed(7)), Time::from_millis(60_000));
+                Scenario { path, groups: vec![group], workload: alone(1000), until }
+            };
+            let took = |tape: Tape| {
+                let flow = tape.reports.first().and_then(FlowReport::completion_time);
+                flow.expect("completes").as_millis_f64()
+            };
+            let stack = Simulation::new(scenario(), &options("iw10", Crypto::Tls, 1), Tape::default());
+            let stack = took(stack.expect("can be set up").run().recorder);
+            let model = took(headstart_sim::Simulation::new(scenario(), Tape::default()).run().recorder);
+            println!("{kilobytes} kB, {rate}, {rtt}: stack {stack:.1} ms, model {model:.1} ms");
+            assert!((model / stack - 1.0).abs() <= 0.02, "{kilobytes} kB: {model} ms, {stack} ms");
+        }
+    }
+}

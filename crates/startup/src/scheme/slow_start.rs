@@ -136,6 +136,11 @@ impl SlowStart {
     pub fn new(params: Params) -> Self {
         Self { params, growth: Growth::new(params.exit), window: Bytes::ZERO, limit: Bytes::MAX }
     }
+
+    /// After an idle time the window is at most `restart` (RFC 2861 §3).
+    pub fn on_idle(&mut self, restart: Bytes) {
+        self.window = self.window.min(restart);
+    }
 }
 
 impl Startup for SlowStart {

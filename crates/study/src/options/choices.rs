@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use headstart_net::QueueDiscipline;
-use headstart_sim::tcp::{Pacing, Probe};
+use headstart_sim::tcp::{Pacing, Probe, ReceiveGrowth};
 use headstart_sim::workload::Opener;
 use headstart_startup::base::Kind;
 use headstart_startup::quick_start::router::{Denial, Granularity};
@@ -36,6 +36,14 @@ pub const PACINGS: &[Choice<Pacing>] = &[
     ("off", Pacing::Off, "Packets leave as the window opens"),
     ("linux", Pacing::Linux, "200 % of the window per RTT in slow start, 120 % in avoidance"),
     ("linux-always", Pacing::LinuxAlways, "The same for every scheme, also one with its own pace: the first ten segments go at once and later ones in bursts of a millisecond"),
+];
+
+/// Growth of the receiver's window.
+#[rustfmt::skip]
+pub const GROWTHS: &[Choice<ReceiveGrowth>] = &[
+    ("fixed", ReceiveGrowth::Fixed, "None, as in the papers"),
+    ("linux", ReceiveGrowth::Linux, "Dynamic right-sizing: twice what was read in a round trip"),
+    ("chromium", ReceiveGrowth::Chromium, "Twice the window where half of it is read within two round trips"),
 ];
 
 /// Sides that open connections.

@@ -1,6 +1,7 @@
 //! Acknowledgements: data that one delivers, and the calls of the scheme.
 
 use super::*;
+use crate::tcp::config::ReceiveGrowth;
 
 impl Sender {
     /// An acknowledgement arrived.
@@ -62,7 +63,13 @@ impl Sender {
             return;
         }
         if let Some(sample) = newly.data.rtt_sample {
+            if std::mem::take(&mut self.is_rtt_assumed) {
+                self.rtt = Rtt::default();
+            }
             self.rtt.update(sample);
+        }
+        if config.receive_growth != ReceiveGrowth::Fixed {
+            self.peer_window.on_ack(now, self.acknowledged, self.rtt.min, config);
         }
         let rate = self.rate.sample(now, self.rtt.min);
         self.backoff = 0;

@@ -70,7 +70,7 @@ impl Sender {
     fn next_buffer(&self, window: Bytes, config: &TcpConfig) -> (u32, bool) {
         let mss = config.mss.get().max(1);
         let admitted = window.saturating_sub(self.in_flight).get() / mss;
-        let receivable = (self.acknowledged + config.receive_window.get()).saturating_sub(self.sent) / mss;
+        let receivable = self.peer_window.limit(self.acknowledged, config).saturating_sub(self.sent) / mss;
         let end = self.ends.front().copied().unwrap_or(self.written);
         let waiting = end.saturating_sub(self.sent).div_ceil(mss);
         let segments =

@@ -63,7 +63,7 @@ impl Sender {
         }
         if let Some(&end) = self.ends.front() {
             let payload = (end - self.sent).min(config.mss.get());
-            if self.sent + payload <= self.acknowledged + config.receive_window.get() {
+            if self.sent + payload <= self.peer_window.limit(self.acknowledged, config) {
                 return Some(NextPacket::New(payload as u16));
             }
         }
