@@ -89,12 +89,7 @@ impl Account {
             let (known, mut lease) = store.open(requirements.history_key(inputs.key));
             // It takes a share when its first flight begins.
             store.suspend(&mut lease);
-            let mut gates = *gates;
-            if requirements.reserves_credit {
-                // A credit is shared by the bytes in flight, and a false record costs one flight
-                // however old it is.
-                (gates.alone, gates.lifetime) = (false, Span::MAX);
-            }
+            let mut gates = gates.with_credit(requirements.reserves_credit);
             // The peers of a prefix are not one another's concurrent starts.
             gates.alone &= !requirements.by_prefix;
             let judged = gates.judge(known, now, rtt, initial_window);

@@ -7,23 +7,32 @@
 //!  window 10 packets       record, gates and hint are known        the scheme decides
 //! ```
 //!
+//! An answer to a request in 0-RTT leaves before any round trip. If a token has validated the
+//! peer's address, and the gates take its record, the record's RTT stands for the missing one
+//! ([`Driver::read_early`]). The first sample decides: a start that it contradicts becomes slow
+//! start. Other answers get ten packets until then.
+//!
 //! A stack's adapter calls [`Driver::before_send`] and [`Driver::before_packet`] for each packet or
 //! batch that leaves. It passes what leaves, arrives and is lost to the [`Sender`]. Afterwards it
 //! calls [`Driver::on_ack_event`] or [`Driver::on_loss_event`].
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use headstart_host::locked;
 use headstart_startup::catalogue::Needs;
+use headstart_startup::history::SharedRecord;
 use headstart_startup::sending::{CachedController, Sender};
 use headstart_startup::{Allowance, Controller, FlightPlan, Prior, Progress, Startup as _};
-use headstart_units::{Bytes, Time};
+use headstart_units::{Bytes, Span, Time};
 
 use crate::announced::{self, ESTIMATED};
 use crate::connection::Connection;
-use crate::gates::NothingToGain;
+use crate::gates::{Arm, NothingToGain};
 use crate::silence::Silence;
 use crate::sizes::{self, INITIAL_PACKETS};
+use crate::start_report::Restart;
+use crate::store::{client_key, peek};
 use crate::{Inputs, Publication};
 
 /// The connection's stage before its scheme begins.
@@ -69,7 +78,8 @@ pub struct Driver {
     stage: Stage,
     /// The scheme begins with the first packet before which a size is announced, full or not.
     begins_with_size: bool,
-    /// On a path other than the connection's first: slow start, no record.
+    /// On a path other than the connection's first: from the record of its own address, or slow
+    /// start.
     is_late: bool,
     /// A packet of the handshake was lost.
     handshake_retransmitted: bool,
@@ -236,10 +246,70 @@ impl Driver {
             if !runs {
                 self.run_control();
             }
+        } else if let Some(known) = self.record_of_new_path(now) {
+            prior.history = Some(rules.limits.cap_record(known));
+            let controller = Controller::new(rules.choice.scheme, rules.base, self.sender.packet());
+            self.sender.set_controller(CachedController::new(controller));
+            locked(&self.connection.account).report.restarted = Restart::Record;
         }
         let plan = FlightPlan::burst(self.sender.packet());
         self.stage = Stage::Ready(Ready { prior, plan });
         self.preview();
+    }
+
+    /// The record of the address that the client moved to, if the scheme draws on one, the gates
+    /// take it for the RTT measured there and nobody uses it. It takes no share, and writes none.
+    fn record_of_new_path(&self, now: Time) -> Option<SharedRecord> {
+        let address = self.connection.moved_to()?;
+        let is_drawn = self.connection.rules.rollout.draw(true, self.connection.number) == Arm::Treatment;
+        let known = self.peek(now, client_key(address), Some(self.sender.rtt().min))?;
+        (is_drawn && known.live == 0).then_some(known)
+    }
+
+    /// The record of `key`, if the scheme draws on one and the gates take it for this RTT, or for
+    /// its own.
+    fn peek(&self, now: Time, key: IpAddr, rtt: Option<Span>) -> Option<SharedRecord> {
+        let rules = &self.connection.rules;
+        let requirements = rules.choice.scheme.requirements();
+        if rules.choice.needs != Needs::History && !requirements.reserves_credit {
+            return None;
+        }
+        let known = peek(rules.store()?, requirements.history_key(key))?;
+        let gates = rules.gates.with_credit(requirements.reserves_credit);
+        let initial = self.sender.packet() * INITIAL_PACKETS;
+        gates.judge(Some(known), now, rtt.unwrap_or(known.record.rt_prop), initial).ok()
+    }
+
+    /// A full packet leaves before the first round trip was measured. Reads record and hint if the
+    /// peer's address is validated and a record of it stands for the round trip.
+    #[cold]
+    pub fn read_early(&mut self, now: Time) {
+        if !self.is_unmeasured() || self.is_late || !self.connection.is_validated() {
+            return;
+        }
+        if let Some(known) = self.peek(now, self.connection.key, None) {
+            self.sender.assume_rtt(known.record.rt_prop);
+            self.read_inputs(now);
+            locked(&self.connection.account).report.early = true;
+        }
+    }
+
+    /// The first sample of the RTT: a start that began from another is given up.
+    pub fn confirm_rtt(&mut self, now: Time) {
+        let mut account = locked(&self.connection.account);
+        let rtt = self.sender.rtt().min;
+        account.report.handshake_rtt = rtt;
+        let record = account.report.known.filter(|_| account.report.early).map(|known| known.record);
+        let refusal = record.and_then(|record| record.contradicted_by(rtt));
+        if refusal.is_none() || !self.connection.rules.gates.same_path {
+            return;
+        }
+        account.report.refusal = refusal;
+        drop(account);
+        self.run_control();
+        let prior = self.complete(&Prior::bare(now, self.sender.packet(), rtt, Bytes::ZERO));
+        self.sender.update(|controller| controller.establish(&prior));
+        self.note_phase(now);
     }
 
     /// The control scheme takes the place of one that has not begun.
@@ -494,6 +564,8 @@ impl Driver {
 
     /// The path has changed under the same controller.
     pub fn note_migration(&self) {
-        locked(&self.connection.account).note_migration();
+        let mut account = locked(&self.connection.account);
+        account.note_migration();
+        account.report.restarted = Restart::Nothing;
     }
 }

@@ -100,6 +100,13 @@ impl Gates {
         spares_long_answers: false,
     };
 
+    /// The conditions for a scheme that reserves credit or not. A credit is shared by the bytes in
+    /// flight, and a false record costs one flight however old it is.
+    #[must_use]
+    pub fn with_credit(self, reserves_credit: bool) -> Self {
+        if reserves_credit { Self { alone: false, lifetime: Span::MAX, ..self } } else { self }
+    }
+
     /// The record, or its share, if it may be used on a path of `rtt` at `now`, where slow start
     /// begins with `initial_window`.
     ///

@@ -77,6 +77,28 @@ impl RecordOutcome {
     }
 }
 
+/// The start on a path that the client moved to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Restart {
+    /// Slow start.
+    #[default]
+    SlowStart,
+    /// From the record of the new address.
+    Record,
+    /// None: the address is the same, and another port of it counts as the same path.
+    Nothing,
+}
+
+impl Restart {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::SlowStart => "slow-start",
+            Self::Record => "record",
+            Self::Nothing => "none",
+        }
+    }
+}
+
 /// The report of one connection.
 #[derive(Clone, Debug, Default)]
 pub struct StartReport {
@@ -88,7 +110,9 @@ pub struct StartReport {
     pub arm: Arm,
     /// Input of the first flight.
     pub source: Source,
-    /// The RTT of the handshake.
+    /// It began in 0-RTT, before any RTT was measured.
+    pub early: bool,
+    /// The RTT of the handshake; of an early start that of its first answer.
     pub handshake_rtt: Span,
     /// The store's record and the state around it.
     pub known: Option<SharedRecord>,
@@ -126,8 +150,10 @@ pub struct StartReport {
     pub btl_bw: Option<Rate>,
     /// Size of a full packet.
     pub packet: Bytes,
-    /// The path changed during the connection: slow start from then on.
+    /// The path changed during the connection.
     pub migrated: bool,
+    /// The start on the new path.
+    pub restarted: Restart,
     /// Outcome for the record.
     pub record_outcome: RecordOutcome,
     /// The data until the first pause, and their time.
@@ -190,6 +216,9 @@ impl fmt::Display for StartReport {
         if let Some(peer) = self.peer {
             write!(f, " peer={}", peer.ip())?;
         }
+        if self.early {
+            write!(f, " early=true")?;
+        }
         write!(f, " handshake_rtt_ms={:.3}", self.handshake_rtt.as_millis_f64())?;
         if let Some(SharedRecord { record, live }) = self.known {
             let (kbit, rtt) = (record.btl_bw.as_bits_per_sec() / 1000, record.rt_prop.as_millis_f64());
@@ -230,7 +259,11 @@ impl fmt::Display for StartReport {
         if let Some(end) = self.slow_start_end {
             write!(f, " slow_start_end={} slow_start_window={}", end.by.as_str(), end.window.get())?;
         }
-        write!(f, " migrated={} record={}", self.migrated, self.record_outcome.name())?;
+        write!(f, " migrated={}", self.migrated)?;
+        if self.migrated {
+            write!(f, " restarted={}", self.restarted.name())?;
+        }
+        write!(f, " record={}", self.record_outcome.name())?;
         if let (Some(began_at), Some(took)) = (self.first_answer.began_at(), self.first_answer.took()) {
             let millis = began_at.as_nanos() / 1_000_000;
             write!(f, " began={}.{:03}", millis / 1000, millis % 1000)?;

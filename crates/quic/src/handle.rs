@@ -1,6 +1,7 @@
 //! The application's handle of a connection.
 
 use std::any::Any;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use headstart_startup::prior::Hint;
@@ -31,6 +32,23 @@ impl Handle {
     /// ```
     pub fn expect(&self, bytes: u64) {
         self.0.connection.expect(bytes);
+    }
+
+    /// The client's address was validated by its token
+    /// ([`noq::Incoming::remote_address_validated`]): for a caller that drives the protocol itself.
+    pub fn address_validated(&self) {
+        self.0.connection.set_validated();
+        if let Some(paths) = &self.0.paths {
+            paths.handshaken();
+        }
+    }
+
+    /// The connection's datagrams go to `destination` from now on: after a migration of the client,
+    /// for a caller that drives the protocol itself.
+    pub fn sending_to(&self, destination: SocketAddr) {
+        if let Some(paths) = &self.0.paths {
+            paths.sending_to(destination);
+        }
     }
 
     /// The peer's hint of its access link, once its first message has been read.

@@ -260,8 +260,8 @@ impl ServerSetup {
     pub fn accept(&self, incoming: noq::Incoming) -> Result<PendingConnection, noq::ConnectionError> {
         let (remote, local, id) = (incoming.remote_address(), incoming.local_ip(), incoming.orig_dst_cid());
         let (config, handle) = self.configure(remote, local, id);
-        if let Some(paths) = handle.0.paths.as_ref().filter(|_| incoming.remote_address_validated()) {
-            paths.handshaken();
+        if incoming.remote_address_validated() {
+            handle.address_validated();
         }
         Ok(PendingConnection { connecting: incoming.accept_with(config)?, handle })
     }

@@ -46,7 +46,7 @@ use noq_proto::crypto::{CryptoError, HandshakeTokenKey};
 use ring::{aead, hkdf};
 
 use crate::epoch::Epoch;
-use crate::store::{Store, client_key};
+use crate::store::{Store, client_key, peek};
 
 /// Records in older tokens are not used: two weeks, as long as the stack takes the tokens.
 pub const LIFETIME: Span = Span::from_secs(14 * 24 * 3600);
@@ -234,9 +234,7 @@ impl Tokens {
     /// The store's record of the peer.
     fn record(&self) -> Option<(IpAddr, Record)> {
         let peer = self.peer?;
-        let (known, lease) = self.store.open(peer);
-        self.store.close(lease, RecordUpdate::Keep);
-        let record = known?.record;
+        let record = peek(&*self.store, peer)?.record;
         (!record.btl_bw.is_zero() && !record.rt_prop.is_zero()).then_some((peer, record))
     }
 

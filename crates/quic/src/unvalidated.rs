@@ -131,6 +131,8 @@ pub(crate) struct Paths {
 
 #[derive(Debug, Default)]
 struct State {
+    /// The latest datagram went there.
+    destination: Option<SocketAddr>,
     /// The latest last.
     validated: VecDeque<SocketAddr>,
     /// The challenge in the packet encrypted last, which is being sent.
@@ -208,6 +210,16 @@ impl Paths {
         }
     }
 
+    /// A datagram goes to `destination`: of a caller without this crate's sockets.
+    pub fn sending_to(&self, destination: SocketAddr) {
+        locked(&self.state).destination = Some(destination);
+    }
+
+    /// The address of the client's present path.
+    pub fn destination(&self) -> Option<IpAddr> {
+        locked(&self.state).destination.map(|destination| destination.ip())
+    }
+
     /// Sends `transmit` as far as the limit allows.
     pub fn poll_send(
         &self,
@@ -217,6 +229,7 @@ impl Paths {
     ) -> Poll<std::io::Result<()>> {
         let destination = transmit.destination;
         let mut state = locked(&self.state);
+        state.destination = Some(destination);
         if let Some(token) = state.written.take() {
             state.challenges.keep_last(MOST_ADDRESSES - 1);
             state.challenges.push_back((token, destination));

@@ -33,6 +33,8 @@ pub struct Transfer {
     pub size: Bytes,
     /// The client sends them; otherwise it requests them.
     pub is_upload: bool,
+    /// The request leaves in 0-RTT, if an earlier connection of the client got a ticket.
+    pub is_early: bool,
     /// The run continues until it is complete.
     pub is_awaited: bool,
     /// Time and new address of a client's migration.
@@ -43,13 +45,13 @@ impl Transfer {
     /// A download of `size` at `at`; the server's scheme has the size.
     #[must_use]
     pub const fn download(at: Time, size: Bytes) -> Self {
-        Self { at, size, is_upload: false, is_awaited: true, migrations: None }
+        Self { at, size, is_upload: false, is_early: false, is_awaited: true, migrations: None }
     }
 
     /// An upload of `size` at `at`; the client's scheme has the size.
     #[must_use]
     pub const fn upload(at: Time, size: Bytes) -> Self {
-        Self { at, size, is_upload: true, is_awaited: true, migrations: None }
+        Self { at, size, is_upload: true, is_early: false, is_awaited: true, migrations: None }
     }
 }
 
@@ -175,6 +177,7 @@ impl ConnectionSet {
             is_unmodified: false,
             ecn: true,
             packet: PACKET,
+            sends_early: transfer.is_early,
             outlives_receiver: false,
         };
         self.connections.push(PlannedConnection {

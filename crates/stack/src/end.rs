@@ -45,7 +45,12 @@ impl End {
     pub fn next_datagram(&mut self, instant: Instant) -> Option<Datagram> {
         let mut buf = vec![];
         let transmit = self.connection.poll_transmit(instant, NonZeroUsize::MIN, &mut buf)?;
-        (self.ecn, self.destination) = (transmit.ecn, Some(transmit.destination));
+        if self.destination.replace(transmit.destination) != Some(transmit.destination)
+            && let Some(handle) = &self.handle
+        {
+            handle.sending_to(transmit.destination);
+        }
+        self.ecn = transmit.ecn;
         buf.truncate(transmit.size);
         Some(Datagram { ecn: self.ecn, contents: buf.into(), is_copy: false })
     }

@@ -1,5 +1,6 @@
 //! A bottleneck, a scheme and a prior, in a few lines.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use headstart_net::{Limit, LinkPlan, PathPlan};
@@ -33,6 +34,8 @@ pub struct Scenario {
     pub transfer: Transfer,
     /// The server's record of the client, if any.
     pub prior: Option<Prior>,
+    /// Another address of the client of which the server has the same record.
+    pub also: Option<IpAddr>,
     /// The client's hint.
     pub hint: Option<Hint>,
     /// Conditions for the use of the record.
@@ -79,6 +82,7 @@ impl Scenario {
             buffer,
             transfer: Transfer::download(Time::ZERO, size),
             prior: None,
+            also: None,
             hint: None,
             gates: Gates::default(),
             policy: Policy::default(),
@@ -174,9 +178,11 @@ impl Scenario {
     fn store(&self) -> Arc<dyn Store> {
         let store = Mutex::new(MemoryStore::new(1 << 10, FixedHash::default()));
         if let Some(Prior { rate, rtt }) = self.prior {
-            let (_, lease) = Store::open(&store, client_key(peer_address(0)));
             let record = Record { btl_bw: rate, rt_prop: rtt, window: rate * rtt, ..Record::default() };
-            Store::close(&store, lease, RecordUpdate::Replace(record));
+            for address in [Some(peer_address(0)), self.also].into_iter().flatten() {
+                let (_, lease) = Store::open(&store, client_key(address));
+                Store::close(&store, lease, RecordUpdate::Replace(record));
+            }
         }
         Arc::new(store)
     }

@@ -321,7 +321,9 @@ impl<R: Recorder> Simulation<R> {
             client.end = Some(End { id, connection, handle, destination: None, ecn: None });
         }
         server.endpoint.set_server_config(Some(Arc::new(host.endpoints.server.stack_config().clone())));
-        let (mut request_side, mut response_side) = (RequestSide::default(), ResponseSide::default());
+        let sends_early = host.endpoints.sends_early;
+        let mut request_side = RequestSide::new(sends_early);
+        let mut response_side = ResponseSide::default();
         let message = PendingMessage { requested_at: now, bytes: spec.bytes };
         if client_sends {
             request_side.expect(message);
@@ -472,6 +474,9 @@ impl<R: Recorder> Simulation<R> {
                     (incoming.remote_address(), incoming.local_ip(), incoming.orig_dst_cid());
                 let (config, handle) =
                     (!is_unmodified).then(|| setup.configure(address, local, first)).unzip();
+                if incoming.remote_address_validated() {
+                    handle.iter().for_each(Handle::address_validated);
+                }
                 handle.iter().for_each(Handle::keep_journal);
                 let accepted = side.endpoint.accept(incoming, instant, &mut answer, config);
                 if let Ok((id, connection)) = accepted {

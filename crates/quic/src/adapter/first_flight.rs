@@ -14,6 +14,7 @@
 //! leave together.
 
 use headstart_adapter::driver::NextFlight;
+use headstart_adapter::sizes::SLACK;
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::Adapter;
@@ -96,13 +97,18 @@ impl Adapter {
             return if plan.burst.is_zero() { pace } else { pace.max(Some(self.bucket_of(plan.burst))) };
         }
         let pace = driver.sender.controller().allowance().pace;
-        match driver.burst().saturating_sub(driver.sender.ledger().sent()) {
-            Bytes::ZERO if driver.sender.ledger().end() == 1 && driver.burst() <= packet => {
+        let left = driver.burst().saturating_sub(driver.sender.ledger().sent());
+        // A first packet behind those of the handshake may be smaller by that.
+        let left = if left <= SLACK { Bytes::ZERO } else { left };
+        // In 0-RTT the handshake's packets have emptied the bucket, which is not followed there.
+        let is_early = driver.sender.is_rtt_assumed();
+        match left {
+            Bytes::ZERO if driver.sender.ledger().end() == 1 && driver.burst() <= packet && !is_early => {
                 let due = packet.saturating_sub(self.bucket.tokens).max(Bytes::new(1));
                 pace.map(|pace| (due / (packet / pace)).max(MIN_PACE))
             }
             Bytes::ZERO => pace,
-            left if pace.is_some() => Some(self.bucket_of(left.max(packet))),
+            left if pace.is_some() && !is_early => Some(self.bucket_of(left.max(packet))),
             _ => Some(UNPACED),
         }
     }

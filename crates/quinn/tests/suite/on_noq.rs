@@ -126,6 +126,7 @@ fn setup(scenario: &Scenario, choice: Choice) -> Result<Outcome, Box<dyn std::er
         is_unmodified: false,
         ecn: true,
         packet: Bytes::new(PACKET.into()),
+        sends_early: false,
         outlives_receiver: false,
     };
     let (rate, rtt) = (scenario.rate, scenario.rtt);

@@ -23,6 +23,8 @@ pub(super) struct PendingMessage {
 pub(super) struct RequestSide {
     /// Completion of the handshake.
     pub connected_at: Option<Time>,
+    /// Requests leave in 0-RTT where the server allowed it before.
+    sends_early: bool,
     /// Requests made before the connection is established, or above the peer's stream limit.
     queue: VecDeque<PendingMessage>,
     open: BTreeMap<StreamId, PendingMessage>,
@@ -35,6 +37,11 @@ pub(super) struct RequestSide {
 }
 
 impl RequestSide {
+    /// A side that requests in 0-RTT, or not.
+    pub fn new(sends_early: bool) -> Self {
+        Self { sends_early, ..Self::default() }
+    }
+
     pub fn enqueue_request(&mut self, message: PendingMessage) {
         self.queue.push_back(message);
     }
@@ -73,7 +80,8 @@ impl RequestSide {
     }
 
     fn send_requests(&mut self, connection: &mut Connection) {
-        while self.connected_at.is_some()
+        let may_send = self.connected_at.is_some() || self.sends_early && connection.has_0rtt();
+        while may_send
             && let Some(message) = self.queue.front()
             && let Some(stream) = connection.streams().open(Dir::Bi)
         {

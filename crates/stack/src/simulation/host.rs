@@ -36,6 +36,8 @@ pub struct EndpointSettings {
     pub ecn: bool,
     /// UDP payload of a full packet.
     pub packet: Bytes,
+    /// The client requests in 0-RTT where it can.
+    pub sends_early: bool,
     /// The sender goes on after the receiver's connection has failed, as if it had no notice of it.
     pub outlives_receiver: bool,
 }
@@ -102,6 +104,7 @@ impl Host {
             is_unmodified: false,
             ecn: group.tcp.ecn,
             packet: packet_of(group),
+            sends_early: false,
             outlives_receiver: false,
         };
         Ok(Self { endpoints, history })

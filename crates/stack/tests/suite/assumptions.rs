@@ -69,17 +69,38 @@ fn after_a_migration_no_copy_is_sent_and_no_record_stored() {
     }
 }
 
+/// Packets that leave between two times in ms, of a migration to `address` at 200 ms, and the
+/// report's word for the start there. `also` is an address with a record.
+fn moved(address: IpAddr, also: Option<IpAddr>, [from, to]: [u64; 2]) -> (usize, String) {
+    let mut scenario = Scenario { also, ..scenario(2_000_000) };
+    scenario.transfer.migrations = Some((Time::from_millis(200), SocketAddr::new(address, 5_555)));
+    let outcome = run(&scenario, "s-cubic");
+    let report = outcome.report.to_string();
+    let word = report.split(" restarted=").nth(1).and_then(|rest| rest.split(' ').next());
+    let (from, to) = (Time::from_millis(from), Time::from_millis(to));
+    let packets = outcome.full_packets().filter(|it| it.at > from && it.at < to).count();
+    (packets, word.unwrap_or_default().to_owned())
+}
+
 /// The new path starts normally: record and hint were of the old one.
 #[test]
 fn a_new_path_begins_with_slow_start() {
-    let moved = |address| {
-        let mut scenario = scenario(2_000_000);
-        scenario.transfer.migrations = Some((Time::from_millis(200), SocketAddr::new(address, 5_555)));
-        let outcome = run(&scenario, "s-cubic");
-        // Half an RTT later the server detects the migration; for one RTT it may send ten packets.
-        let (from, to) = (Time::from_millis(260), Time::from_millis(300));
-        outcome.full_packets().filter(|it| it.at > from && it.at < to).count()
-    };
-    assert!(moved(ELSEWHERE) <= 12, "{} packets", moved(ELSEWHERE));
-    assert!(moved(peer_address(0)) > 30, "another port of the same address is the same path");
+    // Half an RTT later the server detects the migration; for one RTT it may send ten packets.
+    let (packets, word) = moved(ELSEWHERE, None, [260, 300]);
+    assert!(packets <= 12 && word == "slow-start", "{packets} packets, {word}");
+    let (packets, word) = moved(peer_address(0), None, [260, 300]);
+    assert!(packets > 30 && word == "none", "another port of the same address is the same path: {packets}");
+}
+
+/// For a round trip ten packets, until the RTT is measured; then as that address's record says.
+#[test]
+fn a_new_path_of_which_there_is_a_record_begins_from_that() {
+    let (first, _) = moved(ELSEWHERE, Some(ELSEWHERE), [205, 245]);
+    let (known, word) = moved(ELSEWHERE, Some(ELSEWHERE), [260, 350]);
+    let (unknown, _) = moved(ELSEWHERE, None, [260, 350]);
+    println!(
+        "{first} packets before the RTT is measured, {known} in 90 ms after it, {unknown} without a record"
+    );
+    assert!(word == "record" && known > 2 * unknown, "{known} and {unknown} packets, {word}");
+    assert!(first <= 12, "{first}");
 }

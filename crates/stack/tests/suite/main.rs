@@ -3,6 +3,7 @@
 mod amplification;
 mod answers;
 mod assumptions;
+mod early;
 mod first_flight;
 mod hostile;
 mod how_good;
