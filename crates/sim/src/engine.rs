@@ -381,6 +381,10 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         if flow.other_half.is_some() {
             self.establish_other(id);
+        } else if !flow.opener_done {
+            // An answer in 0-RTT completes the handshake where its SYN-ACK was lost.
+            let attempt = flow.attempt;
+            self.on_syn_ack(id, attempt, RouterOption::Nothing, 0);
         }
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;

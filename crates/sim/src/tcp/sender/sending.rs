@@ -134,6 +134,8 @@ impl Sender {
     fn transport_pace(&self, window: Bytes, config: &TcpConfig) -> Option<Rate> {
         match config.pacing {
             Pacing::Off => None,
+            // Nothing was measured yet.
+            _ if self.is_rtt_assumed => None,
             Pacing::Linux | Pacing::LinuxAlways => {
                 let percent = if self.controller.is_slow_start() { 200 } else { 120 };
                 Some(window * percent / 100 / self.rtt.smoothed)
