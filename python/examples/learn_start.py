@@ -11,8 +11,8 @@ The rule for success was set before the first run. In races on held-out paths at
 geometric mean of completion times over those of IW 32 is below 1, with its 95 % interval over the
 paths. And the geometric mean of the harm to other flows is at most 1.05 times that of IW 32.
 
-The learner's own settings were chosen on other paths still (6, 20 and 50 Mbit/s; 30, 60 and 110 ms;
-100 and 250 kB). docs/python.md has the results, with that of a first set of held-out paths.
+The learner's settings were chosen on other paths still: 6, 20 and 50 Mbit/s, 30 to 110 ms, 100 and
+250 kB. The results are in docs/python.md, with that of a first set of held-out paths.
 """
 
 from __future__ import annotations
