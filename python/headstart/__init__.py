@@ -219,8 +219,9 @@ def _called(
     report: Progress | None,
     classes: list[type[Scheme]],
     stored: Sequence[tuple[str, str]] = (),
+    keep_flows: bool = False,
 ) -> Results:
-    tables, command, json, notes = _run(name, words, report, classes, stored)
+    tables, command, json, notes = _run(name, words, report, classes, stored, keep_flows)
     for note in notes:
         # Behind the function of the command, and the one that checks its keywords.
         warnings.warn(note, stacklevel=4)
@@ -228,12 +229,14 @@ def _called(
 
 
 @_described("race")
-def race(*, progress: bool | Progress = False, **options: Unpack[RaceOptions]) -> Results:
+def race(*, keep_flows: bool = False, progress: bool | Progress = False, **options: Unpack[RaceOptions]) -> Results:
     """Runs all schemes on one path and compares them, as `headstart race`.
 
     The main table, `schemes`, has a row for each scheme, `seeds` one for each scheme and seed;
     docs/data.md describes the columns, whose units are in their names. With `capacity=True` the
-    table `capacity` has each scheme's feasible capacities in percent of the link.
+    table `capacity` has each scheme's feasible capacities in percent of the link. With
+    `keep_flows=True` the table `flows` has a row for each flow, as the file of `flows`, but without
+    the columns of the conditions: those are in its metadata.
 
     `progress` is True for a bar by tqdm, or a function that takes what is being done, finished
     runs, all runs and the share of the work done. Ctrl-C, or an exception of that function, stops
@@ -243,9 +246,13 @@ def race(*, progress: bool | Progress = False, **options: Unpack[RaceOptions]) -
     """
     given = _listed(options)
     with reported(progress) as report:
-        found = _called("race", _words(given), report, _classes(*given.values()))
+        found = _called("race", _words(given), report, _classes(*given.values()), keep_flows=keep_flows)
+    return replace(found, flows=_file(given))
+
+
+def _file(given: Mapping[str, Any]) -> str | None:
     flows = given.get("flows")
-    return replace(found, flows=None if flows is None else str(flows))
+    return None if flows is None else str(flows)
 
 
 @_described("sweep")
@@ -294,20 +301,21 @@ def trace(scheme: str | type[Scheme], *, progress: bool | Progress = False, **op
 
 
 @_described("race")
-def capacity(*, progress: bool | Progress = False, **options: Unpack[RaceOptions]) -> Results:
+def capacity(*, keep_flows: bool = False, progress: bool | Progress = False, **options: Unpack[RaceOptions]) -> Results:
     """Searches the feasible capacity of every scheme, as `headstart race --capacity`.
 
     The main table, `capacity`, has for each scheme the largest load in percent of the link's rate
-    by each of the three rules of docs/definitions.md: it takes minutes.
+    by each of the three rules of docs/definitions.md: it takes minutes. The other tables are those
+    of `race`, with `keep_flows=True` the flows, too.
 
     >>> headstart.capacity(schemes=["iw10", "halfback"], duration="600 s")
     """
     given = _listed(options)
     words = _words({**given, "capacity": True})
     with reported(progress) as report:
-        found = _called("race", words, report, _classes(*given.values()))
+        found = _called("race", words, report, _classes(*given.values()), keep_flows=keep_flows)
     tables = {"capacity": found.tables["capacity"], **found.tables}
-    return Results(tables, found.command, found.json, found.notes)
+    return replace(found, tables=tables, flows=_file(given))
 
 
 @_described("reproduce")

@@ -369,10 +369,12 @@ def run(
     report: Callable[[str, int, int, float], object] | None = None,
     classes: Sequence[type[Scheme]] = ...,
     stored: Sequence[tuple[str, str]] = ...,
+    keep_flows: bool = False,
 ) -> tuple[list[tuple[str, Table]], str, str | None, list[str]]:
     """Runs a command with options as words, in which the names of classes are schemes as well.
 
-    Runs of a sweep with a result in `stored` are not run. Returns the command's tables by name, its
+    Runs of a sweep with a result in `stored` are not run. With `keep_flows` a race has the table
+    `flows`. Returns the command's tables by name, its
     line, the document of `--format json` and notes.
     """
 

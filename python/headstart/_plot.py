@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import bisect
 import csv
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ._tables import Table
+
+_DASHES = ("-", "--", ":", "-.")
+"""Lines of the first ten schemes, of the next ten, and so on."""
 
 
 class Plot:
@@ -33,35 +38,72 @@ class Plot:
         columns = _columns(self._tables["schemes"])
         ax = _axes(ax)
         for row, name in enumerate(columns["scheme"]):
+            mark = "os^D"[row // 10 % 4]
             (x, left, right), (y, down, up) = (_interval(columns, of, row) for of in ("harm", "mean_ms"))
             if x is not None and y is not None:
-                ax.errorbar(x, y, xerr=[[left], [right]], yerr=[[down], [up]], fmt="o", capsize=2, label=name)
+                ax.errorbar(x, y, xerr=[[left], [right]], yerr=[[down], [up]], fmt=mark, capsize=2, label=name)
         ax.axvline(1, color="grey", linewidth=0.8, linestyle=":")
         ax.set(xlabel="harm", ylabel="mean completion time (ms)")
-        ax.legend()
+        ax.legend(**_beside(ax))
         return ax
 
-    def cdf(self, ax: Axes | None = None) -> Axes:
+    def cdf(self, ax: Axes | None = None, *, tail: bool = False, log: bool = True) -> Axes:
         """The distribution of completion times of a race in ms: the share of flows over time.
 
         It is of the flows that began after the warm-up and where the scheme is alone, over all
-        seeds. The race needs `flows="flows.csv"`, from which they are read.
+        seeds. The band is from the least to the greatest share of a seed. The race needs
+        `keep_flows=True`, or `flows="flows.csv"`, from which they are read. `log` makes the axis of
+        time logarithmic. `tail` is the share that is not complete, on a logarithmic axis, which
+        tells tails apart (CCDF).
         """
-        if self._flows is None:
-            raise ValueError('cdf: found no flows, expected a race with flows="flows.csv"')
-        times: dict[str, list[float]] = {}
-        with open(self._flows, newline="", encoding="utf-8") as file:
-            for row in csv.DictReader(file):
-                is_measured = (row["run"], row["kind"], row["after_warm_up"]) == ("alone", "flow", "1")
-                if is_measured and row["role"] == "tested" and row["completion_ms"]:
-                    times.setdefault(row["scheme"], []).append(float(row["completion_ms"]))
         ax = _axes(ax)
-        for name, found in times.items():
-            shares = [(number + 1) / len(found) for number in range(len(found))]
-            ax.step(sorted(found), shares, where="post", label=name)
-        ax.set(xlabel="completion time (ms)", ylabel="share of flows", ylim=(0, 1))
-        ax.legend()
+        for number, (name, seeds) in enumerate(self._times().items()):
+            style = {"color": f"C{number % 10}", "linestyle": _DASHES[number // 10 % len(_DASHES)]}
+            times = sorted(time for found in seeds.values() for time in found)
+
+            def shares(found: list[float]) -> list[float]:
+                complete = [bisect.bisect_right(found, time) / len(found) for time in times]
+                # Zero has no logarithm.
+                return [1 - share if share < 1 else math.nan for share in complete] if tail else complete
+
+            ax.step(times, shares(times), where="post", label=name, **style)
+            if len(seeds) > 1:
+                each = [shares(sorted(found)) for found in seeds.values()]
+                low, high = ([pick(column) for column in zip(*each)] for pick in (min, max))
+                ax.fill_between(times, low, high, step="post", alpha=0.15, linewidth=0, color=style["color"])
+        ax.set(xlabel="completion time (ms)", ylabel="share not complete" if tail else "share of flows")
+        if log:
+            ax.set_xscale("log")
+        if tail:
+            ax.set_yscale("log")
+        else:
+            ax.set_ylim(0, 1)
+        ax.legend(**_beside(ax))
         return ax
+
+    def _times(self) -> dict[str, dict[int, list[float]]]:
+        """Completion times in ms by scheme and seed."""
+        times: dict[str, dict[int, list[float]]] = {}
+        for row in self._flow_rows():
+            is_measured = (row["run"], row["kind"], str(row["after_warm_up"])) == ("alone", "flow", "1")
+            if is_measured and row["role"] == "tested" and row["completion_ms"] not in ("", None):
+                of_scheme = times.setdefault(row["scheme"], {})
+                of_scheme.setdefault(int(row["seed"]), []).append(float(row["completion_ms"]))
+        return times
+
+    def _flow_rows(self) -> Iterator[dict[str, Any]]:
+        names = ("run", "kind", "after_warm_up", "role", "completion_ms", "scheme", "seed")
+        if "flows" in self._tables:
+            table = self._tables["flows"]
+            for values in zip(*(table[name] for name in names)):
+                yield dict(zip(names, values))
+            return
+        if self._flows is None:
+            raise ValueError("cdf: found no flows, expected a race with keep_flows=True or flows=\"flows.csv\"")
+        if self._flows.endswith(".parquet"):
+            raise ValueError("cdf: found a Parquet file, expected flows in CSV or a race with keep_flows=True")
+        with open(self._flows, newline="", encoding="utf-8") as file:
+            yield from csv.DictReader(file)
 
     def flow(self, ax: Axes | None = None) -> Axes:
         """The flows of a trace: the place in the stream in kB (1000 bytes) over time in ms.
@@ -97,6 +139,13 @@ def _axes(ax: Axes | None) -> Axes:
         raise ValueError("plot: found no matplotlib, expected `pip install matplotlib`") from None
     axes: Axes = pyplot.subplots()[1]
     return axes
+
+
+def _beside(ax: Axes) -> dict[str, Any]:
+    """Where the legend goes: a long one beside the axes, where it covers nothing."""
+    if len(ax.get_legend_handles_labels()[1]) <= 10:
+        return {}
+    return {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "fontsize": "small", "borderaxespad": 0}
 
 
 def _columns(table: Table) -> dict[str, list[Any]]:

@@ -22,7 +22,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Metadata, Schema};
 use headstart::command::call::{self, Answer, Stored};
 use headstart::progress::{ProgressState, StoppedRun};
-use headstart_report::rows::{self, Kind};
+use headstart_report::rows::{self, Kind, TypedFields};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::conformance;
 use headstart_study::schemes::with_foreign;
@@ -189,11 +189,32 @@ fn table(rows: rows::Table, answer: &Answer) -> Result<Table, String> {
             .map_err(|error| format!("column {}: {error}", column.name))?;
         Ok((column.name.clone(), array))
     });
-    let columns = columns.collect::<Result<_, String>>()?;
+    batch(columns.collect::<Result<_, String>>()?, metadata(answer))
+}
+
+fn metadata(answer: &Answer) -> Metadata {
     let metadata =
         [("headstart", headstart::VERSION), ("command", &answer.command), ("conditions", &answer.conditions)];
-    let metadata = metadata.map(|(key, text)| (key.to_owned(), text.to_owned()));
-    batch(columns, Metadata::from_iter(metadata))
+    Metadata::from_iter(metadata.map(|(key, text)| (key.to_owned(), text.to_owned())))
+}
+
+fn typed(fields: TypedFields) -> (DataType, ArrayRef) {
+    match fields {
+        TypedFields::Text(texts, places) => {
+            let texts: Vec<Option<String>> =
+                texts.into_iter().map(|text| Some(text).filter(|text| !text.is_empty())).collect();
+            let fields = places.into_iter().map(|place| texts[place as usize].as_deref());
+            (DataType::Utf8, Arc::new(fields.collect::<StringArray>()))
+        }
+        TypedFields::Count(values) => {
+            let known = values.into_iter().map(|value| Some(value).filter(|value| *value != u64::MAX));
+            (DataType::UInt64, Arc::new(known.collect::<UInt64Array>()))
+        }
+        TypedFields::Number(values) => {
+            let known = values.into_iter().map(|value| Some(value).filter(|value| !value.is_nan()));
+            (DataType::Float64, Arc::new(known.collect::<Float64Array>()))
+        }
+    }
 }
 
 /// Tables by name, the command line, the document of `--format json`, and notes.
@@ -202,7 +223,11 @@ type Results = (Vec<(String, Table)>, String, Option<String>, Vec<String>);
 fn results(mut answer: Answer) -> Result<Results, String> {
     let tables = std::mem::take(&mut answer.tables);
     let tables = tables.into_iter().map(|(name, rows)| Ok((name, table(rows, &answer)?)));
-    let tables = tables.collect::<Result<_, String>>()?;
+    let mut tables = tables.collect::<Result<Vec<_>, String>>()?;
+    if let Some(rows) = answer.flows.take() {
+        let columns = rows.columns.into_iter().map(|(name, fields)| (name, typed(fields)));
+        tables.push(("flows".to_owned(), batch(columns.collect(), metadata(&answer))?));
+    }
     Ok((tables, answer.command, answer.json, answer.notes))
 }
 
@@ -300,9 +325,9 @@ fn refused(error: &anyhow::Error) -> PyErr {
 }
 
 /// Runs a command with options as words, in which the names of classes are schemes as well. Runs of
-/// a sweep with a result in `stored` are not run.
+/// a sweep with a result in `stored` are not run. With `keep_flows` a race has the table `flows`.
 #[pyfunction]
-#[pyo3(signature = (name, options, report=None, classes=vec![], stored=vec![]))]
+#[pyo3(signature = (name, options, report=None, classes=vec![], stored=vec![], keep_flows=false))]
 fn run(
     py: Python<'_>,
     name: &str,
@@ -310,9 +335,11 @@ fn run(
     report: Option<Py<PyAny>>,
     classes: Vec<Bound<'_, PyType>>,
     stored: Stored,
+    keep_flows: bool,
 ) -> PyResult<Results> {
     let command: fn(&[String], &Path, Stored) -> anyhow::Result<Answer> = match name {
-        "race" => |options, folder, _| call::race(options, folder),
+        "race" if keep_flows => |options, folder, _| call::race(options, folder, true),
+        "race" => |options, folder, _| call::race(options, folder, false),
         "sweep" => call::sweep,
         "trace" => |options, _, _| call::trace(options),
         "reproduce" => |options, folder, _| call::reproduce(options, folder),

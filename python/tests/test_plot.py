@@ -1,5 +1,7 @@
 """The figures show the numbers of the tables."""
 
+import math
+
 import matplotlib
 import pyarrow
 import pytest
@@ -31,6 +33,30 @@ def test_the_distribution_has_the_flows_of_the_table(tmp_path):
         assert sum(line.get_xdata()) / rows[name]["flows"] == pytest.approx(rows[name]["mean_ms"], rel=1e-3)
     with pytest.raises(ValueError, match="cdf: found no flows"):
         headstart.race(**SMALL).plot.cdf()
+
+
+def test_the_tail_is_what_the_distribution_leaves_and_bands_hold_it():
+    results = headstart.race(**SMALL, keep_flows=True)
+    complete, tail = results.plot.cdf(log=False), results.plot.cdf(tail=True)
+    assert (complete.get_xscale(), tail.get_xscale(), tail.get_yscale()) == ("linear", "log", "log")
+    for one, other, band in zip(complete.lines, tail.lines, complete.collections):
+        pairs = list(zip(one.get_ydata(), other.get_ydata()))
+        assert pairs[:-1] == [(share, pytest.approx(1 - share)) for share, _ in pairs[:-1]]
+        assert pairs[-1][0] == 1 and math.isnan(pairs[-1][1])
+        (area,) = band.get_paths()
+        outline = area.vertices
+        for time, share in one.get_xydata()[5::20]:
+            around = outline[abs(outline[:, 0] - time) < 1e-9][:, 1]
+            assert around.min() <= share <= around.max()
+
+
+def test_a_legend_of_many_schemes_is_beside_the_axes():
+    results = headstart.race(schemes=headstart.schemes()["scheme"][:11], duration="2 s", repeats=1)
+    ax = results.plot.plane()
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().x0 >= ax.get_window_extent().x1
+    marks = {bars.lines[0].get_marker() for bars in ax.containers}
+    assert marks == {"o", "s"}
 
 
 def test_a_figure_is_drawn_on_the_axes_that_it_is_given():

@@ -1,6 +1,7 @@
 """Results as tables: for pandas, polars, notebooks and loops."""
 
 import copy
+import json
 import pickle
 import sys
 
@@ -76,3 +77,30 @@ def test_a_package_that_is_missing_is_named(monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=f"to_{package}: found no {package}, expected that of `pip install {package}`"):
         getattr(headstart.schemes(), f"to_{package}")()
+
+
+def test_every_flow_as_parquet_needs_no_other_program(tmp_path):
+    headstart.race(**SMALL, flows=tmp_path / "flows.parquet")
+    headstart.race(**SMALL, flows=tmp_path / "flows.csv")
+    found, expected = polars.read_parquet(tmp_path / "flows.parquet"), polars.read_csv(tmp_path / "flows.csv", infer_schema_length=None)
+    assert found["completion_ms"].to_list() == expected["completion_ms"].to_list() and len(found) > 50
+
+
+def test_flows_in_memory_are_those_of_the_file_without_its_conditions(tmp_path):
+    options = {"schemes": ["iw10", "halfback"], "duration": "5 s", "repeats": 2, "loss": "1 %"}
+    headstart.race(**options, flows=tmp_path / "flows.csv")
+    results = headstart.race(**options, keep_flows=True)
+    kept, written = results.tables["flows"].to_pandas(), pandas.read_csv(tmp_path / "flows.csv", low_memory=False)
+    assert len(kept) == len(written) > 100
+    assert list(kept.columns) == [name for name in written.columns if name in kept.columns]
+    conditions = json.loads(results.tables["flows"].metadata["conditions"])
+    left_out = [name for name in written.columns if name not in kept.columns]
+    assert set(left_out) <= set(conditions) and len(left_out) > 40
+    for name in kept.columns:
+        pandas.testing.assert_series_equal(
+            kept[name].astype(written[name].dtype), written[name], check_exact=True, obj=name
+        )
+    capacities = headstart.capacity(**{**options, "duration": "1 s", "schemes": ["iw10"]}, keep_flows=True)
+    assert list(capacities.tables) == ["capacity", "schemes", "seeds", "flows"]
+    with pytest.raises(ValueError, match="flows: found a file, expected none"):
+        headstart.race(**options, flows=tmp_path / "flows.csv", keep_flows=True)

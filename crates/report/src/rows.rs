@@ -184,6 +184,84 @@ pub enum Kind {
     Number,
 }
 
+/// Rows in memory, each column by the type of its fields: for millions of them.
+#[derive(Clone, Debug)]
+pub struct TypedRows {
+    /// Names of the columns, each with its fields.
+    pub columns: Vec<(String, TypedFields)>,
+}
+
+/// The fields of a column, without a place for what was not measured: options would take twice
+/// the memory.
+#[derive(Clone, Debug)]
+pub enum TypedFields {
+    /// Texts, and for each field the place of its own among them. An empty one was not measured.
+    Text(Vec<String>, Vec<u32>),
+    /// Whole numbers; [`u64::MAX`] was not measured.
+    Count(Vec<u64>),
+    /// Numbers; not a number was not measured.
+    Number(Vec<f64>),
+}
+
+impl TypedFields {
+    fn push(&mut self, field: &str) -> Result<(), String> {
+        fn parsed<T: FromStr>(field: &str, nothing: T) -> Result<T, String> {
+            let number = || field.parse().map_err(|_| format!("found `{field}`, expected a number"));
+            if field.is_empty() { Ok(nothing) } else { number() }
+        }
+        match self {
+            // There are few different ones, and most are that of the row before.
+            Self::Text(texts, places) => {
+                let last = places.last().map(|place| *place as usize).filter(|at| texts[*at] == field);
+                let known = last.or_else(|| texts.iter().position(|text| text == field));
+                let place = known.unwrap_or_else(|| {
+                    texts.push(field.to_owned());
+                    texts.len() - 1
+                });
+                places.push(u32::try_from(place).map_err(|_| "found too many texts".to_owned())?);
+            }
+            Self::Count(values) => values.push(parsed(field, u64::MAX)?),
+            Self::Number(values) => values.push(parsed(field, f64::NAN)?),
+        }
+        Ok(())
+    }
+}
+
+impl TypedRows {
+    /// No rows yet.
+    #[must_use]
+    pub fn new(columns: Vec<Column>) -> Self {
+        let empty = |kind| match kind {
+            Kind::Text => TypedFields::Text(vec![], vec![]),
+            Kind::Count => TypedFields::Count(vec![]),
+            Kind::Number => TypedFields::Number(vec![]),
+        };
+        Self { columns: columns.into_iter().map(|one| (one.name, empty(one.kind))).collect() }
+    }
+
+    /// Appends the rows of a part, each behind `constants`.
+    ///
+    /// # Errors
+    /// If the part cannot be read, or a row has not as many fields as columns, or a field is of
+    /// another type.
+    pub fn append(&mut self, constants: &[String], part: &Path) -> Result<(), OutputError> {
+        let mut add = || -> io::Result<()> {
+            let file = BufReader::new(File::open(part)?);
+            let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(file);
+            let mut record = csv::StringRecord::new();
+            while reader.read_record(&mut record)? {
+                check(constants.len() + record.len(), self.columns.len())?;
+                let fields = constants.iter().map(String::as_str).chain(&record);
+                for ((name, values), field) in self.columns.iter_mut().zip(fields) {
+                    values.push(field).map_err(|error| io::Error::other(format!("{name}: {error}")))?;
+                }
+            }
+            Ok(())
+        };
+        add().map_err(|error| failed("read", part, error))
+    }
+}
+
 /// A field of a row.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
@@ -403,6 +481,35 @@ mod tests {
         }
         assert_eq!(writer.rows(), 4);
         writer.finish().expect("a disk with room")
+    }
+
+    #[test]
+    fn rows_in_memory_have_the_types_of_their_columns() {
+        let folder = scratch("memory");
+        let part = folder.join("part");
+        let mut writer = PartWriter::create(&part).expect("a new file");
+        writer.row(["slow start", "100", "12.5"]);
+        writer.row(["", "7", ""]);
+        writer.finish().expect("a disk with room");
+        let mut rows = TypedRows::new(columns());
+        let constants = ["a,b".to_owned(), "3".to_owned()];
+        rows.append(&constants, &part).expect("five fields");
+        let fields: Vec<String> = rows.columns.iter().map(|(_, fields)| format!("{fields:?}")).collect();
+        assert_eq!(
+            fields,
+            [
+                "Text([\"a,b\"], [0, 0])",
+                "Count([3, 3])",
+                "Text([\"slow start\", \"\"], [0, 1])",
+                "Count([100, 7])",
+                "Number([12.5, NaN])"
+            ]
+        );
+        let error = rows.append(&constants[..1], &part).expect_err("four fields").to_string();
+        assert!(error.contains("4 fields, expected the 5"), "{error}");
+        let error = rows.append(&["a".to_owned(), "b".to_owned()], &part).expect_err("a text").to_string();
+        assert!(error.contains("seed: found `b`, expected a number"), "{error}");
+        fs::remove_dir_all(folder).expect("ours");
     }
 
     #[test]

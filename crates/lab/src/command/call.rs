@@ -11,7 +11,7 @@ use anyhow::bail;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, FromArgMatches as _};
 use headstart_report::jobs::JobStore;
-use headstart_report::rows::{Column, Kind, Table, Value};
+use headstart_report::rows::{Column, Kind, Table, TypedRows, Value};
 use headstart_study::dependencies::idle;
 use headstart_study::study::plain;
 use headstart_units::{Bytes, Rate, Ratio, Span};
@@ -46,6 +46,8 @@ pub struct Answer {
     pub json: Option<String>,
     /// Notes on options that change nothing.
     pub notes: Vec<String>,
+    /// Every flow of a race that keeps them: a row each.
+    pub flows: Option<TypedRows>,
 }
 
 /// The options of a command, and its line as it can be typed.
@@ -71,11 +73,11 @@ pub fn message(error: &anyhow::Error) -> String {
 }
 
 /// `headstart race` with these options, each as `--name=value`. Finished runs are kept in `folder`
-/// while it goes on.
+/// while it goes on. With `keeps_flows` the answer has every flow.
 ///
 /// # Errors
 /// If an option is refused, or a run fails.
-pub fn race(options: &[String], folder: &Path) -> Result<Answer> {
+pub fn race(options: &[String], folder: &Path, keeps_flows: bool) -> Result<Answer> {
     let (Line { matches, asked }, command) = line("race", options)?;
     let Command::Race(args) = Cli::from_arg_matches(&matches)?.command else { return Ok(Answer::default()) };
     let (mut setup, _, rest) = racing::prepare(args)?;
@@ -83,9 +85,16 @@ pub fn race(options: &[String], folder: &Path) -> Result<Answer> {
     setup.notes.extend(notes.iter().cloned());
     let store = JobStore::open(Folder::open(folder).or_refuse()?)?;
     let mut flows = Flows::open(rest.flows.as_ref(), &setup, &store).or_refuse()?;
+    if keeps_flows {
+        let all = flows.replace(Flows::in_memory(&store)?);
+        anyhow::ensure!(all.is_none(), "--flows: found a file, expected none where flows are kept in memory");
+    }
     let (mut result, capacities) = racing::measure(&setup, rest.capacity, &mut flows, &store)?;
     result.most_harm = rest.most_harm.as_f64();
-    flows.map(Flows::finish).transpose()?;
+    let kept = match flows {
+        Some(flows) if keeps_flows => flows.into_rows(),
+        other => other.map(Flows::finish).transpose()?.and(None),
+    };
     let [schemes, seeds] = result.tables();
     let mut tables = vec![("schemes".to_owned(), schemes), ("seeds".to_owned(), seeds)];
     if let Some(capacities) = &capacities {
@@ -104,7 +113,8 @@ pub fn race(options: &[String], folder: &Path) -> Result<Answer> {
         tables.push(("capacity".to_owned(), Table { columns, rows: capacities.iter().map(row).collect() }));
     }
     let json = racing::json(&command, &setup, &result, capacities.as_deref())?;
-    Ok(Answer { tables, command, conditions: object(conditions(&setup))?, json: Some(json), notes })
+    let conditions = object(conditions(&setup))?;
+    Ok(Answer { tables, command, conditions, json: Some(json), notes, flows: kept })
 }
 
 /// Results of runs by their keys, as a store has them.
@@ -132,7 +142,7 @@ pub fn sweep(options: &[String], folder: &Path, stored: Stored) -> Result<Answer
     };
     let constant = conditions(setup).into_iter().filter(is_constant).collect();
     let tables = vec![("points".to_owned(), all), ("seeds".to_owned(), seeds)];
-    Ok(Answer { tables, command, conditions: object(constant)?, json: Some(json), notes })
+    Ok(Answer { tables, command, conditions: object(constant)?, json: Some(json), notes, flows: None })
 }
 
 /// A point of a sweep as a task for another process.
@@ -199,7 +209,14 @@ pub fn trace(options: &[String]) -> Result<Answer> {
         (entry.name.to_string(), Table { columns: columns(), rows: rows(view).collect() })
     };
     let tables = flows.iter().map(table).collect();
-    Ok(Answer { tables, command, conditions: object(conditions(&prepared.setup))?, json: None, notes })
+    Ok(Answer {
+        tables,
+        command,
+        conditions: object(conditions(&prepared.setup))?,
+        json: None,
+        notes,
+        flows: None,
+    })
 }
 
 /// `headstart reproduce` with these options, of which the first is the paper: a table of its
@@ -215,7 +232,7 @@ pub fn reproduce(options: &[String], folder: &Path) -> Result<Answer> {
     let reproducing::Tables { tables, surprises } = reproducing::tables(&args, folder)?;
     let tables = tables.into_iter().map(|(name, columns, rows)| (name, Table { columns, rows })).collect();
     let conditions = serde_json::json!({ "paper": args.paper, "quick": args.quick }).to_string();
-    Ok(Answer { tables, command, conditions, json: None, notes: surprises })
+    Ok(Answer { tables, command, conditions, json: None, notes: surprises, flows: None })
 }
 
 /// `headstart assess` with these options, of which the first names the schemes: a table of
@@ -231,7 +248,7 @@ pub fn assess(options: &[String], folder: &Path) -> Result<Answer> {
     let (columns, rows) = assessing::rows(&args, folder)?;
     let tables = vec![("assessment".to_owned(), Table { columns, rows })];
     let conditions = serde_json::json!({ "quick": args.quick }).to_string();
-    Ok(Answer { tables, command, conditions, json: None, notes: vec![] })
+    Ok(Answer { tables, command, conditions, json: None, notes: vec![], flows: None })
 }
 
 /// A table of text.
@@ -339,6 +356,17 @@ pub fn race_setup(options: &[String]) -> Result<(Setup, Estimate, String)> {
     let notes = idle(&setup, &words::names(&asked), false);
     setup.notes.extend(notes);
     Ok((setup, estimate, command))
+}
+
+/// The points of `headstart sweep` with these options with their setups, and its command line;
+/// nothing is run.
+///
+/// # Errors
+/// If an option is refused.
+#[cfg(feature = "explore")]
+pub fn sweep_setups(options: &[String]) -> Result<(Vec<(Point, Setup)>, String)> {
+    let (Line { asked, .. }, command) = line("sweep", options)?;
+    Ok((sweeping::prepare(&asked)?.points, command))
 }
 
 /// The setup of `headstart trace` with these options, of which the first is the scheme, its

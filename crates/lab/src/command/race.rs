@@ -135,7 +135,7 @@ pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
         page.map(drop),
         terminal::closed(store).map(drop),
     ])?;
-    let flows = flows.map(Flows::finish).transpose()?;
+    let flows = flows.map(Flows::finish).transpose()?.flatten();
     if args.format != Format::Table {
         return Ok(());
     }

@@ -206,7 +206,7 @@ pub fn run(words: &[String]) -> Result<()> {
         folder.write("sweep.json", document.as_bytes()).map(drop),
         terminal::closed(store).map(drop),
     ])?;
-    let flows = flows.map(Flows::finish).transpose()?;
+    let flows = flows.map(Flows::finish).transpose()?.flatten();
     if format != Format::Table {
         return Ok(());
     }

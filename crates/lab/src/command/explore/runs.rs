@@ -437,7 +437,7 @@ mod tests {
             let command = answer["command"].as_str().expect("a line");
             let words: Vec<String> = command.split(' ').skip(2).map(str::to_owned).collect();
             let folder = tempfile::tempdir().expect("a folder");
-            let told = call::race(&words, folder.path()).expect("it runs").json.expect("a document");
+            let told = call::race(&words, folder.path(), false).expect("it runs").json.expect("a document");
             let told: Value = serde_json::from_str(&told).expect("a document");
             let mut own = answer["rows"].clone();
             // One flow of the command's is traced and checked: its fingerprint is the same.
@@ -481,7 +481,7 @@ mod tests {
         let has = |word: &str| words.iter().any(|known| known == word);
         assert!(has("--capacity") && has("--repeats=2"), "{words:?}");
         let folder = tempfile::tempdir().expect("a folder");
-        let told = call::race(&words, folder.path()).expect("it runs").json.expect("a document");
+        let told = call::race(&words, folder.path(), false).expect("it runs").json.expect("a document");
         let told: Value = serde_json::from_str(&told).expect("a document");
         assert_eq!(own["capacity"], told["capacity"]);
         assert_eq!(told["capacity"].as_array().map(Vec::len), Some(2));
