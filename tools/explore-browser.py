@@ -4,9 +4,11 @@
 usage: tools/explore-browser.py [--screenshots FOLDER] HEADSTART
 
 Needs chromium and chromedriver (Debian: chromium, chromium-driver); says NOT RUN where they are
-missing. Ends with 1 if something is not as it should be.
+missing. The rules of axe-core are from its package of npm, which is kept below target/tools; that
+part is NOT RUN where it cannot be had. Ends with 1 if something is not as it should be.
 """
 
+import base64
 import importlib.util
 import json
 import pathlib
@@ -63,8 +65,8 @@ def told(headstart, command):
     return json.loads(answer.stdout)["schemes"]
 
 
-def show(browser, address, width=1280, scheme="light"):
-    browser.cdp("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500)
+def show(browser, address, width=1280, scheme="light", height=900):
+    browser.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     browser.cdp("Emulation.setEmulatedMedia", media="screen", features=features)
     browser.call("POST", "/url", {"url": "about:blank"})
@@ -80,6 +82,67 @@ def agrees(browser, headstart, found, when):
         check(is_same, f"{row['scheme']} has the command's number, {when}", (shown, row["mean_ms"]))
     return rows
 
+
+def axe_core():
+    """The text of axe-core, or None where it cannot be had."""
+    folder = HERE.parent / "target/tools/axe"
+    script = folder / "package/axe.min.js"
+    if not script.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            options = {"cwd": folder, "capture_output": True, "text": True, "check": True, "timeout": 120}
+            packed = subprocess.run(["npm", "pack", "--silent", AXE], **options).stdout.split()[-1]
+            subprocess.run(["tar", "xzf", packed, "package/axe.min.js"], **options)
+        except (OSError, subprocess.SubprocessError, IndexError):
+            return None
+    return script.read_text(encoding="utf-8")
+
+
+def is_accessible(browser, axe, when):
+    browser.script(axe)
+    browser.script("window.found = null; axe.run().then(result => { window.found = result.violations; })")
+    for _ in range(200):
+        found = browser.script("return window.found?.map(one => [one.id, one.nodes.map(node => node.target.join(' '))])")
+        if found is not None:
+            break
+        time.sleep(0.05)
+    check(found == [], f"axe finds nothing {when}", found)
+
+
+AXE = "axe-core@4.14.1"
+# Places that must be seen at once: one changes there, and sees the answer here.
+SEEN = """
+const box = one => { const { top, bottom, left, right } = one.getBoundingClientRect(); return { top, bottom, left, right }; };
+const inside = ({ top, bottom, left, right }) => top >= 0 && left >= 0 && bottom <= innerHeight && right <= innerWidth + 1;
+return {
+    plane: inside(box(document.querySelector('#plane svg'))),
+    controls: [...document.querySelectorAll('#controls .field')].filter(one => {
+        const { top, bottom, left, right } = box(one);
+        const found = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+        return inside(box(one)) && found && document.getElementById('controls').contains(found);
+    }).length,
+};
+"""
+# Pairs of texts of the plane that lie on one another.
+OVERLAPS = """
+const texts = [...document.querySelectorAll('#plane svg text')].map(one => [one.textContent, one.getBoundingClientRect()]);
+const pairs = [];
+texts.forEach(([one, a], at) => texts.slice(at + 1).forEach(([other, b]) => {
+    const width = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+    const height = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+    if (width > 1 && height > 3) pairs.push([one, other]);
+}));
+return pairs;
+"""
+FONTS = """
+return [...document.querySelectorAll('#plane svg text, #multiples svg text, #distribution svg text')]
+    .map(one => [one.textContent, one.getBoundingClientRect().height]).filter(([, height]) => height < 11);
+"""
+TYPE = """
+const text = document.getElementById(arguments[0]).closest('.field').querySelector('input[type=text]');
+text.value = arguments[1];
+text.dispatchEvent(new Event('change'));
+"""
 
 MOVE = """
 const slider = document.getElementById(arguments[0]);
@@ -159,18 +222,69 @@ def used(browser, headstart, address, screenshots):
     inked = browser.script("return document.getElementById('lanes').toDataURL().length")
     check(inked > 5000, "the path is drawn", inked)
 
+    # Back undoes what was done by a control; a reload stays.
+    browser.call("POST", "/back", {})
+    backed = waits(browser, lambda found: done(found) and "31 %" not in found["command"])
+    check("--load=30 %" in backed["command"], "Back undoes the last change", backed["command"])
+    slider = browser.script("return document.getElementById('load').getAttribute('aria-valuetext')")
+    check(slider == "30 %", "and the slider with it", slider)
+    browser.call("POST", "/forward", {})
+    waits(browser, lambda found: done(found) and "31 %" in found["command"])
+    browser.call("POST", "/refresh", {})
+    reloaded = waits(browser, done)
+    check(reloaded["command"] == keyed["command"], "a reload stays where it was", reloaded["command"])
+
+    # The state before is a ghost; one that is kept stays beside the others.
+    browser.script(MOVE, "load", "45")
+    waits(browser, lambda found: done(found) and "45 %" in found["command"])
+    ghosts = browser.script("return document.querySelectorAll('#plane circle.ghost').length")
+    check(ghosts == len(keyed["rows"]), "each scheme has a ghost where it was", ghosts)
+    browser.script("document.getElementById('keep').click()")
+    browser.script(MOVE, "load", "70")
+    other = waits(browser, lambda found: done(found) and "70 %" in found["command"])
+    rows = browser.script("return [...document.querySelectorAll('#difference tbody tr')].map(row => row.innerText)")
+    check(len(rows) == len(other["rows"]), "A and now stand side by side", rows)
+    browser.script("document.getElementById('swap').click()")
+    waits(browser, lambda found: done(found) and "45 %" in found["command"])
+    browser.script("document.getElementById('drop').click()")
+    for _ in range(1200):
+        if browser.script("return document.body.dataset.multiples ?? null"):
+            break
+        time.sleep(0.05)
+    found = browser.script("return [document.body.dataset.multiples, document.querySelectorAll('#multiples svg rect').length]")
+    check((found[0] or "").startswith("headstart sweep --rtt=") and found[1] == 9 * 5, "a panel of nine for each scheme but the reference", found)
+
+    # The path box says what the values are.
+    said = "const box = document.getElementById('preset'); return box.selectedOptions[0].textContent"
+    show(browser, address + "#path=lte")
+    waits(browser, done)
+    check(browser.script(said) == "lte", "the path box has the path of the address", browser.script(said))
+    browser.script(TYPE, "rate", "955 Mbit/s")
+    waits(browser, lambda found: done(found) and "955" in found["command"])
+    check(browser.script(said) == "lte, changed", "and says that it is another one now", browser.script(said))
+
     state = keyed["fragment"]
     show(browser, address + state)
     again = waits(browser, done)
     check(again["command"] == keyed["command"] and again["rows"] == keyed["rows"], "an address brings its state back", again)
 
-    browser.script("""
-        const text = document.querySelector('#path-fields input[type=text]');
-        text.value = 'fast';
-        text.dispatchEvent(new Event('change'));
-    """)
+    browser.script(TYPE, "loss", "many")
+    browser.script(TYPE, "rate", "fast")
     refused = waits(browser, lambda found: found["refusal"] is not None)
     check("--rate: found `fast`, expected a rate" in refused["refusal"], "a bad value is refused in the option's words", refused)
+    marked = """return [...document.querySelectorAll('#controls [aria-invalid=true]')].map(one =>
+        [one.closest('.field').querySelector('label').textContent, document.getElementById(one.getAttribute('aria-describedby')).innerText])"""
+    for _ in range(100):
+        found = browser.script(marked)
+        if len(found) == 2:
+            break
+        time.sleep(0.05)
+    names = [name for name, _ in found]
+    check(names == ["rate", "loss"], "each refused field is marked, with its own message", found)
+    browser.script(TYPE, "loss", "0 %")
+    browser.script(TYPE, "rate", "15 Mbit/s")
+    waits(browser, done)
+    check(browser.script(marked) == [], "and not any more when it is right")
     # The browser reports the answer 400 in its console.
     errors = [one for one in browser.errors() if "400 (Bad Request)" not in one]
     check(not errors, "the console is silent", errors)
@@ -183,17 +297,41 @@ def used(browser, headstart, address, screenshots):
         is_set = "--rate=" in found["command"] and found["refusal"] is None and found["rows"]
         check(is_set, f"the path of {name} has a result", found)
 
-    times = []
-    for width, scheme in ((1280, "light"), (420, "light"), (1280, "dark"), (420, "dark")):
-        show(browser, address, width, scheme)
-        found = waits(browser, done)
-        times.append(found["first"])
-        wide = browser.script("return document.documentElement.scrollWidth - innerWidth")
-        check(wide <= 0, f"at {width} pixels nothing scrolls sideways", wide)
-        if screenshots:
-            browser.screenshots(screenshots, f"explore-{width}-{scheme}")
+    times, axe = [], axe_core()
+    if axe is None:
+        print("axe: NOT RUN: its package of npm is not to be had")
+    for width, height in ((1280, 800), (1100, 800), (390, 844)):
+        for scheme in ("light", "dark"):
+            times.append(looks(browser, address, (width, height), scheme, axe, screenshots))
     check(not browser.errors(), "the console is silent on every width")
     print(f"explore in a browser: moved, typed, played and compared with the command; first answers after {times} ms")
+
+
+def looks(browser, address, size, scheme, axe, screenshots):
+    """One width and colour scheme: what is seen, read and reached; the time of the first answer."""
+    width, height = size
+    show(browser, address, width, scheme, height)
+    found = waits(browser, done)
+    if width < 500:
+        # The figure stays while one scrolls from path to workload.
+        browser.script("scrollTo(0, 250)")
+    seen = browser.script(SEEN)
+    enough = 4 if width < 500 else 11
+    is_so = seen["plane"] and seen["controls"] >= enough
+    check(is_so, f"at {width} x {height} controls and answer are seen together", seen)
+    overlaps = browser.script(OVERLAPS)
+    check(not overlaps, f"at {width} pixels no label lies on another", overlaps)
+    wide = browser.script("return document.documentElement.scrollWidth - innerWidth")
+    check(wide <= 0, f"at {width} pixels nothing scrolls sideways", wide)
+    small = browser.script(FONTS)
+    check(not small, f"at {width} pixels text in figures is readable", small)
+    if screenshots:
+        shot = browser.cdp("Page.captureScreenshot", format="png")
+        pathlib.Path(screenshots, f"explore-{width}-{scheme}-first.png").write_bytes(base64.b64decode(shot["data"]))
+        browser.screenshots(screenshots, f"explore-{width}-{scheme}")
+    if axe is not None:
+        is_accessible(browser, axe, f"at {width} pixels, {scheme}")
+    return found["first"]
 
 
 if __name__ == "__main__":

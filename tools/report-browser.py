@@ -37,6 +37,11 @@ return [...document.querySelectorAll('figure>svg text')].filter(text => {
 }).map(text => text.textContent)
 """
 
+SMALL_TEXT = """
+return [...document.querySelectorAll('svg.heat text')].filter(text => text.textContent && text.checkVisibility())
+  .map(text => [text.textContent, text.getBoundingClientRect().height]).filter(([, height]) => height < 11)
+"""
+
 
 class Browser:
     """A session of chromedriver, by the WebDriver protocol."""
@@ -533,6 +538,8 @@ def main(arguments):
                 check(max(figures, default=0) <= 0, f"at {width} pixels every figure fits", figures)
                 cut = browser.script(CUT_LABELS)
                 check(not cut, f"at {width} pixels no label of a figure is cut off", cut)
+                small = browser.script(SMALL_TEXT)
+                check(not small, f"at {width} pixels text of heat maps can be read", small)
                 if screenshots:
                     browser.screenshots(screenshots, f"{pathlib.Path(path).parent.name}-{width}")
             for look in ({"width": 1400}, {"width": 720, "media": "print"}):

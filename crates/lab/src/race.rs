@@ -89,6 +89,8 @@ pub struct SchemeResult {
     pub totals: Totals,
     /// The run's primary times (pages if pages are fetched, flows otherwise), all seeds together.
     pub times: Histogram,
+    /// Those of each seed with arrivals.
+    pub times_by_seed: Vec<Histogram>,
     /// Measures over the seeds, by column.
     pub measured: BTreeMap<&'static str, Measured>,
     /// Memory of the history for each recorded peer.
@@ -333,6 +335,7 @@ fn scheme_result(
     SchemeResult {
         entry,
         times: times(&totals, is_pages).clone(),
+        times_by_seed: counting.iter().map(|runs| times(runs.totals(), is_pages).clone()).collect(),
         measured: MEASURES.iter().filter_map(measured).collect(),
         history_bytes_per_peer: counting.first().map_or(0, |runs| runs.alone.history_bytes_per_peer),
         fingerprint: results.iter().fold(0, |folded: u64, result| folded.rotate_left(7) ^ result.fingerprint),

@@ -297,6 +297,7 @@ pub(crate) mod tests {
             entry: schemes::find(name).expect("in the catalogue"),
             totals: Totals::default(),
             times: Histogram::default(),
+            times_by_seed: vec![],
             measured: [
                 ("mean_ms", Measured::positive(by_seed.to_vec())),
                 ("loss_percent", Measured::percent(&all(0.0))),

@@ -57,9 +57,14 @@ pub struct Figure {
     pub guides: Vec<Guide>,
     /// Height of the area between the axes, in pixels; a legend beside it may stretch it.
     pub plot_height: f64,
+    /// Width of the whole drawing, in pixels: a page shows it as wide as itself.
+    pub width: f64,
 }
 
 impl Figure {
+    /// Width in a report, in pixels.
+    pub const WIDTH: f64 = draw::WIDTH;
+
     /// A figure without content.
     #[must_use]
     pub fn new(title: &str, x: Axis, y: Axis) -> Self {
@@ -72,6 +77,7 @@ impl Figure {
             series: Vec::new(),
             guides: Vec::new(),
             plot_height: 340.0,
+            width: Self::WIDTH,
         }
     }
 

@@ -275,7 +275,7 @@ pub fn report(
         Section::Table(table(setup, race, sort)),
         Section::Heading("What it costs everybody else".into()),
         Section::Figure {
-            svg: figures::plane(race),
+            svg: figures::plane(race).svg(),
             caption: format!(
                 "The latency-safety plane: fast is low, considerate is left. Harm is the worse of what {} flows suffer beside the scheme and of what long flows lose. Bars are 95 % confidence intervals.",
                 race.reference.name
@@ -286,7 +286,7 @@ pub fn report(
         sections.push(Section::Heading("Feasible capacity".into()));
         sections.push(Section::Table(capacity_table(capacities)));
         sections.push(Section::Figure {
-            svg: figures::capacity_plane(race, capacities),
+            svg: figures::capacity_plane(race, capacities).svg(),
             caption: "Completion time at the race's load against feasible capacity (mean at most four times the scheme's own at 5 % load): the lower right corner is the one to hold.".into(),
         });
         sections.push(Section::Figure {
@@ -299,7 +299,7 @@ pub fn report(
         sections.extend([Section::Heading("Where the time goes".into()), limits]);
     }
     sections.push(Section::Heading("Distribution of completion times".into()));
-    sections.extend([figures::distribution(race), figures::tails(race)]);
+    sections.extend([figures::distribution(race, crate::figure::Figure::WIDTH), figures::tails(race)]);
     sections.push(Section::Heading("One flow of each scheme".into()));
     sections.extend(figures::flows(race));
     sections.push(Section::Heading("What the numbers mean".into()));

@@ -23,6 +23,8 @@ const MAX_DRAWINGS: usize = 8;
 const MAX_PANELS: usize = 60;
 /// A gain or a loss that is counted, in per cent.
 const CLEAR: f64 = 5.0;
+/// The legend of heat maps.
+const COLOURS: &str = "Blue gains, orange loses: the full blue is a gain of 50 % and more, the full orange a loss of 100 % and more.";
 /// More crossings than this do not stand in the terminal.
 pub const MAX_CROSSINGS: usize = 6;
 
@@ -365,46 +367,72 @@ impl Sweep {
         table
     }
 
+    /// The values of an axis, in the order of the points.
+    fn values(&self, axis: usize) -> Vec<String> {
+        let mut values: Vec<String> = vec![];
+        for point in &self.points {
+            if !values.contains(&point.typed[axis]) {
+                values.push(point.typed[axis].clone());
+            }
+        }
+        values
+    }
+
+    /// The gain of a scheme at these points over the first two axes.
+    fn panel(&self, title: &str, scheme: &str, points: &[&PointResult]) -> HeatPanel {
+        let ratio = |row: &String, column: &String| {
+            let is_it = |point: &&&PointResult| point.typed[0] == *column && point.typed[1] == *row;
+            points.iter().find(is_it)?.ratio(scheme, self.base())
+        };
+        let columns = self.values(0);
+        let line = |row| columns.iter().map(|column| ratio(row, column)).collect();
+        let cells: Vec<Vec<Option<f64>>> = self.values(1).iter().map(line).collect();
+        let percent = |ratio: &Option<f64>| {
+            ratio.map_or_else(String::new, |it| {
+                format!("{:.0}", (100.0 * (1.0 - it)).round() + 0.0).replace('-', "\u{2212}")
+            })
+        };
+        let texts = cells.iter().map(|row| row.iter().map(percent).collect()).collect();
+        HeatPanel { title: title.to_owned(), cells, texts }
+    }
+
+    fn heat_map(&self, panels: Vec<HeatPanel>, says: &str) -> HeatMap {
+        HeatMap {
+            columns: (self.axes[0].words(), self.values(0)),
+            rows: (self.axes[1].words(), self.values(1)),
+            panels,
+            says: says.to_owned(),
+            width: HeatMap::WIDTH,
+        }
+    }
+
+    /// The gains of all schemes over two axes, a panel for each scheme, with a caption; `None`
+    /// where there is nothing to compare.
+    #[cfg(feature = "explore")]
+    pub fn multiples(&self, width: f64) -> Option<(crate::figure::Svg, String)> {
+        let [(_, points)] = &self.along(&[0, 1])[..] else { return None };
+        if self.axes.len() < 2 {
+            return None;
+        }
+        let panel = |gain: Gain| self.panel(&gain.scheme, &gain.scheme, points);
+        let panels: Vec<HeatPanel> = self.gains().into_iter().map(panel).collect();
+        let says = format!("Gain over {} in per cent of the mean completion time", self.base());
+        let map = HeatMap { width, ..self.heat_map(panels, &says) };
+        let verdict = self.verdict()?;
+        Some((map.svg(), format!("{says}. {COLOURS} {verdict}.")))
+    }
+
     /// The gain of each scheme over the first two axes, in a panel for each group of the others.
     fn heat_maps(&self) -> Vec<Section> {
         let base = self.base();
-        let values = |axis: usize| {
-            let mut values: Vec<String> = vec![];
-            for point in &self.points {
-                if !values.contains(&point.typed[axis]) {
-                    values.push(point.typed[axis].clone());
-                }
-            }
-            values
-        };
-        let (columns, rows) = (values(0), values(1));
         let groups = self.along(&[0, 1]);
-        let panel = |scheme: &str, (title, points): &(String, Vec<&PointResult>)| {
-            let ratio = |row: &String, column: &String| {
-                let is_it = |point: &&&PointResult| point.typed[0] == *column && point.typed[1] == *row;
-                points.iter().find(is_it)?.ratio(scheme, base)
-            };
-            let line = |row| columns.iter().map(|column| ratio(row, column)).collect();
-            let cells: Vec<Vec<Option<f64>>> = rows.iter().map(line).collect();
-            let percent = |ratio: &Option<f64>| {
-                ratio.map_or_else(String::new, |it| {
-                    format!("{:.0}", (100.0 * (1.0 - it)).round() + 0.0).replace('-', "\u{2212}")
-                })
-            };
-            let texts = cells.iter().map(|row| row.iter().map(percent).collect()).collect();
-            HeatPanel { title: title.clone(), cells, texts }
-        };
         let gains = self.gains();
         let map = |gain: &Gain| {
             let scheme = &gain.scheme;
             let says = format!("{scheme}: gain over {base} in per cent of the mean completion time");
-            let map = HeatMap {
-                columns: (self.axes[0].words(), columns.clone()),
-                rows: (self.axes[1].words(), rows.clone()),
-                panels: groups.iter().take(MAX_PANELS).map(|group| panel(scheme, group)).collect(),
-                says: says.clone(),
-            };
-            Section::Figure { svg: map.svg(), caption: format!("{says}. Blue gains, orange loses.") }
+            let panel = |(title, points): &(String, Vec<&PointResult>)| self.panel(title, scheme, points);
+            let map = self.heat_map(groups.iter().take(MAX_PANELS).map(panel).collect(), &says);
+            Section::Figure { svg: map.svg(), caption: format!("{says}. {COLOURS}") }
         };
         let mut sections: Vec<Section> = gains.iter().take(MAX_DRAWINGS).map(map).collect();
         sections.extend(left_out(gains.len(), MAX_DRAWINGS, "schemes"));

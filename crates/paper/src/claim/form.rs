@@ -21,7 +21,7 @@ use serde::Deserialize;
 use super::{ClaimText, Finding, Verdict, digits};
 use crate::plan::{Plan, number_of};
 use crate::quantity::{Quantity, Resamples, Scope, UNKNOWN, check_scheme};
-use headstart_report::figure::{HeatMap, HeatPanel};
+use headstart_report::figure::{Figure, HeatMap, HeatPanel};
 use headstart_report::statistics::Interval;
 
 /// Subject of a claim.
@@ -221,6 +221,7 @@ impl Printed {
                 ..HeatPanel::default()
             }],
             says: format!("{says}: the paper's | ours"),
+            width: Figure::WIDTH,
         };
         let mut numbers = vec![];
         for (row, found) in rows.iter().zip(&cells) {

@@ -43,7 +43,7 @@ impl StackedBars {
         let lines = self.parts.len().div_ceil(IN_LINE);
         let top = MARGIN + lines as f64 * NAME + 6.0;
         let height = top + self.rows.len() as f64 * ROW + MARGIN;
-        let mut canvas = draw::opened(WIDTH, height, &self.says, &self.data());
+        let mut canvas = draw::opened("bars", WIDTH, height, &self.says, &self.data());
         let text = |canvas: &mut Canvas, x: f64, y: f64, anchor: &str, text: &str| {
             let places = [
                 ("x", x.into()),

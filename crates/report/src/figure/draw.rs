@@ -10,7 +10,7 @@ use super::palette::{self, Mark, class, dash};
 use super::series::{Join, Point, Series, Uncertainty};
 use super::{Figure, Guide, Role};
 
-const WIDTH: f64 = 840.0;
+pub(super) const WIDTH: f64 = 840.0;
 const MARGIN: f64 = 12.0;
 const FONT: f64 = 12.0;
 const TITLE_FONT: f64 = 15.0;
@@ -32,8 +32,8 @@ pub(super) fn standalone_sheet() -> String {
 }
 
 /// A drawing of this size that is opened and not closed. Those who do not see it get `says`, a
-/// page's script gets `rows`, heads first.
-pub(super) fn opened(width: f64, height: f64, says: &str, rows: &[Vec<String>]) -> Canvas {
+/// page's script gets `rows`, heads first. `class` is that of its style.
+pub(super) fn opened(class: &str, width: f64, height: f64, says: &str, rows: &[Vec<String>]) -> Canvas {
     let mut canvas = Canvas::default();
     let rows = serde_json::to_string(rows).unwrap_or_default();
     let view_box = format!("0 0 {width:.0} {height:.0}");
@@ -41,6 +41,7 @@ pub(super) fn opened(width: f64, height: f64, says: &str, rows: &[Vec<String>]) 
         "svg",
         &[
             ("xmlns", "http://www.w3.org/2000/svg".into()),
+            ("class", class.into()),
             ("viewBox", view_box.as_str().into()),
             ("width", width.into()),
             ("height", height.into()),
@@ -77,10 +78,10 @@ impl Plot {
 }
 
 pub(super) fn draw(figure: &Figure) -> String {
-    let title = wrap(&figure.title, TITLE_FONT, WIDTH - 2.0 * MARGIN);
-    let y_title = wrap(&figure.y.caption(), FONT, WIDTH - 2.0 * MARGIN);
+    let title = wrap(&figure.title, TITLE_FONT, figure.width - 2.0 * MARGIN);
+    let y_title = wrap(&figure.y.caption(), FONT, figure.width - 2.0 * MARGIN);
     let entries = legend::entries(figure);
-    let layout = Layout::choose(&entries, WIDTH - 2.0 * MARGIN);
+    let layout = Layout::choose(&entries, figure.width - 2.0 * MARGIN);
     let plot_height = figure.plot_height.max(layout.height_beside(entries.len())).max(80.0);
 
     let top = MARGIN + title.len() as f64 * 20.0 + y_title.len() as f64 * 16.0 + 8.0;
@@ -90,7 +91,7 @@ pub(super) fn draw(figure: &Figure) -> String {
     let area = Area {
         left: MARGIN + widest + 8.0,
         top,
-        right: WIDTH - MARGIN - 8.0 - layout.width_beside(),
+        right: figure.width - MARGIN - 8.0 - layout.width_beside(),
         bottom,
     };
     let x =
@@ -103,14 +104,14 @@ pub(super) fn draw(figure: &Figure) -> String {
     let height = bottom + 24.0 + x_title.len() as f64 * 16.0 + layout.height_below() + MARGIN;
 
     let mut canvas = Canvas::default();
-    let view_box = format!("0 0 {WIDTH:.0} {height:.0}");
+    let view_box = format!("0 0 {:.0} {height:.0}", figure.width);
     let description = figure.description();
     let axes_said = [data_axis(&figure.x, &plot.x), data_axis(&figure.y, &plot.y)];
     let box_said = [area.left, area.top, area.right, area.bottom].map(super::canvas::pixels).join(" ");
     let mut attributes = vec![
         ("xmlns", "http://www.w3.org/2000/svg".into()),
         ("viewBox", view_box.as_str().into()),
-        ("width", WIDTH.into()),
+        ("width", figure.width.into()),
         ("height", height.round().into()),
         ("role", "img".into()),
         ("aria-label", description.as_str().into()),
@@ -140,13 +141,13 @@ pub(super) fn draw(figure: &Figure) -> String {
         FONT,
         "normal",
     );
-    axes(&mut canvas, &plot);
+    axes(&mut canvas, figure, &plot);
     let centre = f64::midpoint(area.left, area.right);
     canvas.open("g", &[("text-anchor", "middle".into())]);
     lines_of_text(&mut canvas, &x_title, (centre, bottom + 36.0), 16.0, FONT, "normal");
     canvas.close();
 
-    guides(&mut canvas, figure, &plot);
+    let texts = guides(&mut canvas, figure, &plot);
     if figure.series.iter().all(|series| !series.points.iter().any(|p| can_show(figure, p))) {
         let middle = (centre, f64::midpoint(top, bottom));
         canvas.open("g", &[("text-anchor", "middle".into()), ("opacity", "0.7".into())]);
@@ -156,7 +157,7 @@ pub(super) fn draw(figure: &Figure) -> String {
     for index in 0..figure.series.len() {
         series(&mut canvas, figure, &plot, index);
     }
-    labels(&mut canvas, figure, &plot);
+    labels(&mut canvas, figure, &plot, &texts);
 
     let corner = match layout {
         Layout::Right { .. } => (area.right + MARGIN + 6.0, top),
@@ -281,7 +282,7 @@ fn lines_of_text(canvas: &mut Canvas, lines: &[String], from: Place, step: f64, 
 }
 
 /// Grid, frame and labels of the ticks.
-fn axes(canvas: &mut Canvas, plot: &Plot) {
+fn axes(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
     let Area { left, top, right, bottom } = plot.area;
     canvas.open("g", &[("stroke", "currentColor".into()), ("stroke-width", 1.0.into())]);
     for tick in &plot.x.ticks {
@@ -302,7 +303,8 @@ fn axes(canvas: &mut Canvas, plot: &Plot) {
     canvas.close();
     canvas.open("g", &[("fill", "currentColor".into()), ("font-size", FONT.into())]);
     let ticks = plot.x.ticks.iter().filter(|tick| !tick.label.is_empty());
-    for (x, label) in labels_below(ticks.map(|tick| (plot.x_of(tick.at), tick.label.as_str()))) {
+    let ticks = ticks.map(|tick| (plot.x_of(tick.at), tick.label.as_str()));
+    for (x, label) in labels_below(ticks, figure.width) {
         let at = [("x", x.into()), ("y", (bottom + 18.0).into()), ("text-anchor", "middle".into())];
         canvas.text("text", &at, label);
     }
@@ -319,8 +321,11 @@ fn axes(canvas: &mut Canvas, plot: &Plot) {
 
 /// Where the labels below an axis go, last one first: a long number at the axis' end stays in the
 /// picture, and what that pushes it into is left out.
-fn labels_below<'a>(ticks: impl DoubleEndedIterator<Item = (f64, &'a str)>) -> Vec<(f64, &'a str)> {
-    let mut free_to = WIDTH - 2.0;
+fn labels_below<'a>(
+    ticks: impl DoubleEndedIterator<Item = (f64, &'a str)>,
+    width: f64,
+) -> Vec<(f64, &'a str)> {
+    let mut free_to = width - 2.0;
     let mut placed = vec![];
     for (x, label) in ticks.rev() {
         let half = text_width(label, FONT) / 2.0;
@@ -333,10 +338,12 @@ fn labels_below<'a>(ticks: impl DoubleEndedIterator<Item = (f64, &'a str)>) -> V
     placed
 }
 
-/// Lines across the plot, each with its text where it covers the least of the data.
-fn guides(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
+/// Lines across the plot, each with its text where it covers the least of the data; returns the
+/// areas of the texts.
+fn guides(canvas: &mut Canvas, figure: &Figure, plot: &Plot) -> Vec<Area> {
+    let mut texts = vec![];
     if figure.guides.is_empty() {
-        return;
+        return texts;
     }
     let Area { left, top, right, bottom } = plot.area;
     let attributes = [
@@ -377,6 +384,7 @@ fn guides(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
             .min_by_key(|area| covered.iter().filter(|other| area.overlap(**other) > 0.0).count());
         let Some(area) = area else { continue };
         covered.push(area);
+        texts.push(area);
         let at = [
             ("x", f64::midpoint(area.left, area.right).into()),
             ("y", (area.bottom - 3.6).into()),
@@ -386,6 +394,7 @@ fn guides(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
         ];
         canvas.text("text", &at, &text);
     }
+    texts
 }
 
 fn series(canvas: &mut Canvas, figure: &Figure, plot: &Plot, index: usize) {
@@ -586,10 +595,11 @@ pub(super) fn mark_path(canvas: &mut Canvas, data: &PathData, mark: Mark) {
     canvas.empty("path", &[&kind[..], &attributes[..], &[("stroke-width", 1.7.into())]].concat());
 }
 
-fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
+fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot, taken: &[Area]) {
     let mut wanted = Vec::new();
     let mut texts = Vec::new();
-    let mut obstacles = Vec::new();
+    let mut obstacles: Vec<Obstacle> =
+        taken.iter().map(|area| Obstacle { area: *area, weight: label::STRIKES_THROUGH }).collect();
     let bounds = Area { left: plot.area.left + 2.0, right: plot.area.right + 4.0, ..plot.area };
     for series in &figure.series {
         for point in series.points.iter().filter(|point| is_inside(figure, plot, point)) {

@@ -3,7 +3,6 @@
 use super::canvas::{shorten, text_width};
 use super::{Svg, draw};
 
-const WIDTH: f64 = 840.0;
 const MARGIN: f64 = 12.0;
 const FONT: f64 = 12.0;
 /// Narrow pages draw text at this size: there is room for it everywhere.
@@ -16,6 +15,8 @@ const GAP: f64 = 24.0;
 /// Room for a number of two digits and its sign.
 const NARROWEST: f64 = 30.0;
 const WIDEST: f64 = 110.0;
+/// Columns that have room for names of some letters.
+const FEW: usize = 6;
 
 /// Ratios in rows and columns: below 1 blue, above it orange, which colour-blind readers
 /// distinguish; from twice or half on the colour is full. The numbers stand in the cells.
@@ -29,6 +30,8 @@ pub struct HeatMap {
     pub panels: Vec<HeatPanel>,
     /// The drawing in a sentence, for those who do not see it.
     pub says: String,
+    /// Width of the drawing, in pixels: a page shows it as wide as itself.
+    pub width: f64,
 }
 
 /// One map of several over the same columns and rows.
@@ -57,22 +60,27 @@ impl HeatPanel {
 }
 
 impl HeatMap {
+    /// Width in a report, in pixels: its text can be read where the page has 400 of them.
+    pub const WIDTH: f64 = 620.0;
+
     /// The drawing.
     #[must_use]
     pub fn svg(&self) -> Svg {
         let (columns, rows) = (&self.columns.1, &self.rows.1);
         let widest = |names: &[String]| names.iter().map(|it| text_width(it, LARGE)).fold(0.0, f64::max);
         let left = widest(rows).max(text_width(&self.rows.0, LARGE)).min(200.0) + 10.0;
-        let room = WIDTH - 2.0 * MARGIN + GAP;
+        let room = self.width - 2.0 * MARGIN + GAP;
         let count = columns.len().max(1) as f64;
-        let in_line = (room / (left + GAP + count * NARROWEST)).floor();
+        // Few columns all have their names.
+        let needed = if columns.len() <= FEW { widest(columns) + 6.0 } else { 0.0 };
+        let in_line = (room / (left + GAP + count * needed.max(NARROWEST))).floor();
         let in_line = in_line.clamp(1.0, self.panels.len().max(1) as f64);
         let cell = ((room / in_line - left - GAP) / count).min(WIDEST);
         let has_titles = self.panels.iter().any(|panel| !panel.title.is_empty());
         let head = if has_titles { 3.0 * LINE } else { 2.0 * LINE };
         let panel_height = head + rows.len() as f64 * ROW + GAP;
         let lines = (self.panels.len() as f64 / in_line).ceil();
-        let mut canvas = draw::opened(WIDTH, lines * panel_height, &self.says, &self.data());
+        let mut canvas = draw::opened("heat", self.width, lines * panel_height, &self.says, &self.data());
         let texts: Vec<String> = self.panels.iter().flat_map(|panel| panel.known().map(|it| it.3)).collect();
         let text_size = widest(&texts) / LARGE;
         // On narrow pages, which draw text larger, numbers without room are left out.
@@ -157,6 +165,7 @@ mod tests {
             rows: ("rtt_s".into(), vec!["0.02".into()]),
             panels: vec![HeatPanel { cells: vec![vec![Some(0.5), Some(1.25)]], ..HeatPanel::default() }],
             says: "jump-start over iw10".into(),
+            width: HeatMap::WIDTH,
         };
         let svg = map.svg();
         let text = svg.as_str();
@@ -190,8 +199,12 @@ mod tests {
                 })
                 .to_vec(),
             says: String::new(),
+            width: HeatMap::WIDTH,
         };
-        for (count, lines, numbers) in [(3, 1, 9), (10, 2, 30), (24, 3, 72), (60, 3, 0)] {
+        let mut named = map(3);
+        named.columns.1 = ["51 ms", "204 ms", "816 ms"].map(str::to_owned).to_vec();
+        assert_eq!(named.svg().as_str().matches(" ms</text>").count(), 9, "each panel has all names");
+        for (count, lines, numbers) in [(3, 1, 9), (7, 2, 21), (10, 3, 30), (24, 3, 72), (60, 3, 0)] {
             let svg = map(count).svg();
             let rects = || svg.as_str().split("<rect ").skip(1);
             let of = |rect: &str, name: &str| -> f64 {
@@ -209,7 +222,7 @@ mod tests {
             assert_eq!((heights.len(), rects().count()), (lines, 3 * count), "{count} columns");
             assert_eq!(svg.as_str().matches(">50<").count(), numbers, "{count} columns");
             let most = rects().map(|rect| of(rect, "x") + of(rect, "width")).fold(0.0, f64::max);
-            assert!(most <= WIDTH - MARGIN, "{count} columns: {most}");
+            assert!(most <= HeatMap::WIDTH - MARGIN, "{count} columns: {most}");
         }
     }
 }

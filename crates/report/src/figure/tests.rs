@@ -370,3 +370,45 @@ fn nothing_strikes_through_a_label_and_leaders_do_not_cross() {
         }
     }
 }
+
+#[test]
+fn no_label_lies_on_the_text_of_a_guide() {
+    let mut touching = vec![];
+    for count in 1..12_u32 {
+        let mut figure = Figure::new("", Axis::linear("harm", ""), Axis::linear("time", "ms"));
+        // One point after the other along the line, each with a label as long as the guide's text.
+        for number in 0..count {
+            let place = Point::new(1.0 + f64::from(number % 2) * 0.002, 100.0 + 20.0 * f64::from(number));
+            let series =
+                Series::new(&format!("s{number}"), Style::marks(Mark::Disc), [place.labelled("schemes")]);
+            figure.series.push(series);
+        }
+        figure.series.push(Series::new("far", Style::marks(Mark::Disc), [Point::new(1.3, 150.0)]));
+        figure.guides.push(Guide::X(1.0, "no harm".into()));
+        let svg = figure.svg();
+        let number = |text: &str, name: &str| -> f64 {
+            let rest = text.split(&format!("{name}=\"")).nth(1).expect("an attribute");
+            rest.split('"').next().expect("its end").parse().expect("a number")
+        };
+        let area = |text: &str, words: &str| {
+            let (x, y, wide) = (number(text, "x"), number(text, "y"), super::canvas::text_width(words, 12.0));
+            let left = match () {
+                () if text.contains("\"middle\"") => x - wide / 2.0,
+                () if text.contains("\"end\"") => x - wide,
+                () => x,
+            };
+            label::Area { left, right: left + wide, top: y - 10.0, bottom: y + 2.0 }
+        };
+        let texts: Vec<&str> = svg.as_str().split("<text").skip(1).collect();
+        let of = |words: &'static str| {
+            let found = texts.iter().filter(move |text| text.contains(&format!(">{words}<")));
+            found.map(move |text| area(text, words)).collect::<Vec<_>>()
+        };
+        let guide = of("no harm")[0];
+        assert_eq!(of("schemes").len(), count as usize);
+        if of("schemes").into_iter().any(|label| label.overlap(guide) > 1.0) {
+            touching.push(count);
+        }
+    }
+    assert_eq!(touching, [0; 0]);
+}

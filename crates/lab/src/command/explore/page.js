@@ -52,6 +52,7 @@ const FIELDS = [
   { name: 'background', title: 'long flows', first: '0', in: 'workload', scale: count(0, 20) },
 ];
 
+const isNarrow = matchMedia('(max-width: 36rem)');
 let catalogue;
 // Options that differ from their defaults, by name; the address has them.
 let state = new Map();
@@ -74,8 +75,12 @@ function values() {
   return query;
 }
 
+/** The fragment of a state; that of the defaults is not empty, which is where the command began. */
+const fragment = () => `#${values().toString() || 'defaults'}`;
+
 function readAddress() {
   state = new Map(new URLSearchParams(location.hash.slice(1)));
+  state.delete('defaults');
 }
 
 /** Sets one option, the default if the value is null, and asks for the result. */
@@ -83,12 +88,26 @@ function set(name, value) {
   const field = FIELDS.find(one => one.name === name);
   if (value === null || (field && value === field.first && !state.has('path'))) state.delete(name);
   else state.set(name, value);
-  changed();
+  changed(name);
 }
 
-function changed() {
-  const text = values().toString();
-  history.replaceState(null, '', text ? `#${text}` : location.pathname);
+let moved = { name: null, at: 0 };
+
+/** A change by a control: Back undoes it. Moves of one slider within a second are one change. */
+function changed(name = null) {
+  const now = performance.now();
+  const isSame = name !== null && moved.name === name && now - moved.at < 1000;
+  moved = { name, at: now };
+  if (fragment() !== location.hash) history[isSame ? 'replaceState' : 'pushState'](null, '', fragment());
+  show();
+  ask();
+}
+
+/** The address is another one: by Back or Forward, a link, or typing. */
+function travelled() {
+  if (fragment() === location.hash) return;
+  moved.name = null;
+  readAddress();
   show();
   ask();
 }
@@ -135,7 +154,8 @@ function build() {
     for (const name of ['path', 'rate', 'rtt', 'buffer', 'up-rate', 'up-buffer', 'queue', 'loss', 'jitter', 'routers']) {
       state.delete(name);
     }
-    for (const [name, value] of one.options) {
+    // The name of an access link stands for its options.
+    for (const [name, value] of catalogue.paths.includes(one) ? [['path', one.name]] : one.options) {
       if (name === 'schemes') state.delete('pair');
       state.set(name, value);
     }
@@ -177,7 +197,21 @@ function value(field) {
   return state.get(field.name) ?? named ?? field.first;
 }
 
+/** Has the path box name the path or paper whose values these are. */
+function showPath() {
+  const all = [...catalogue.paths, ...catalogue.papers];
+  const isPath = one => catalogue.paths.includes(one);
+  const holds = one => one.options.every(([name, told]) =>
+    (isPath(one) && !state.has(name)) || (state.get(name) ?? FIELDS.find(it => it.name === name)?.first) === told);
+  const named = catalogue.paths.find(one => one.name === state.get('path'));
+  // A path's own numbers are nowhere else in the address.
+  const found = all.find(one => (isPath(one) ? one === named : !named) && holds(one));
+  $('own').textContent = named && !found ? `${named.title}, changed` : 'own values';
+  $('preset').value = found?.name ?? '';
+}
+
 function show() {
+  showPath();
   for (const field of FIELDS) {
     const now = value(field);
     if (field.select) { field.select.value = now; continue; }
@@ -257,8 +291,8 @@ function ask() {
   document.body.dataset.state = 'running';
   racing?.abort();
   flowing?.abort();
-  for (const id of ['plane', 'table', 'capacity', 'distribution', 'verdict']) $(id).classList.add('stale');
-  delete document.body.dataset.capacity;
+  for (const id of ['plane', 'table', 'multiples', 'capacity', 'distribution', 'verdict']) $(id).classList.add('stale');
+  for (const id of ['capacity', 'multiples']) delete document.body.dataset[id];
   clearTimeout(timer);
   // A slider sends many changes: the first goes out at once, the last one too.
   timer = setTimeout(() => { race(); flows(); }, 25);
@@ -276,10 +310,23 @@ async function fetched(address, signal) {
   }
 }
 
+/** Shows a refusal, and marks the fields of the options that it names. */
 function refuse(text) {
   $('refusal').textContent = text;
   $('refusal').hidden = !text;
   if (text) $('status').textContent = 'refused';
+  document.querySelectorAll('#controls .wrong').forEach(one => one.remove());
+  for (const { name, text: input, select } of FIELDS) {
+    const line = text.split('\n').find(one => new RegExp(`--${name}\\b(?!-)`).test(one));
+    const control = input ?? select;
+    control.toggleAttribute('aria-invalid', false);
+    control.removeAttribute('aria-describedby');
+    if (!line) continue;
+    control.setAttribute('aria-invalid', 'true');
+    control.setAttribute('aria-describedby', `wrong-${name}`);
+    const told = line.replace(new RegExp(`^--${name}:\\s*`), '');
+    control.closest('.field').append(element('p', { className: 'wrong', id: `wrong-${name}`, textContent: told }));
+  }
 }
 
 async function race() {
@@ -289,6 +336,7 @@ async function race() {
   try {
     const query = values();
     query.delete('pair');
+    if (isNarrow.matches) query.set('narrow', '1');
     const response = await fetched(`race?${query}`, control.signal);
     if (!response.ok) { refuse(await response.text()); document.body.dataset.state = 'refused'; return; }
     refuse('');
@@ -313,14 +361,111 @@ function event(text) {
   if (kind === 'failed') refuse(data);
   if (kind === 'end') document.body.dataset.state = 'done';
   if (kind === 'answer') answer(data);
-  if (kind === 'capacity') {
+  if (kind === 'capacity' || kind === 'multiples') {
     // Drawn by the server's report, as the other figures.
-    $('capacity').innerHTML = data.figure ?? '';
-    $('capacity').append(element('p', { className: 'note', textContent: data.nothing ?? data.command }));
-    $('capacity').classList.remove('stale');
-    document.body.dataset.capacity = data.command ?? 'none';
+    $(kind).innerHTML = data.figure ?? '';
+    $(kind).append(element('p', { className: 'note', textContent: data.nothing ?? data.command }));
+    $(kind).classList.remove('stale');
+    document.body.dataset[kind] = data.command ?? 'none';
   }
 }
+
+// ---- The state before, and one that is kept -----------------------------------------------------
+
+// Each has a fragment, and mean completion time (ms) and harm by scheme.
+let before = null, now = null, kept = null;
+
+/** Remembers the answer of a state; the one of another state before it becomes the ghost. */
+function remember(rows) {
+  const means = rows.map(row => [row.scheme, { y: row.mean_ms, x: row.harm }]);
+  if (now && now.fragment !== fragment()) before = now;
+  now = { fragment: fragment(), means: Object.fromEntries(means) };
+  sessionStorage.setItem('headstart-now', JSON.stringify(now));
+}
+
+/** Draws where the schemes were, with a line to where they are. */
+function drawGhosts() {
+  const other = kept ?? before;
+  const svg = document.querySelector('#plane svg');
+  const shown = other && other.fragment !== now?.fragment;
+  $('keep').hidden = !now;
+  for (const id of ['swap', 'drop']) $(id).hidden = !kept;
+  $('difference').replaceChildren();
+  $('ghosts').textContent = shown ? `Dashed circles: ${kept ? 'A' : 'the state before'}.` : '';
+  if (!shown || !svg?.dataset.box) return;
+  const [left, top, right, bottom] = svg.dataset.box.split(' ').map(Number);
+  const at = (axis, from, to, value) => {
+    const [low, high, scale] = svg.dataset[axis].split('|');
+    const of = scale === 'log' ? Math.log : Number;
+    return from + (to - from) * (of(value) - of(Number(low))) / (of(Number(high)) - of(Number(low)));
+  };
+  const place = ({ x, y }) => [at('x', left, right, x), at('y', bottom, top, y)];
+  const made = (kind, attributes) => {
+    const one = document.createElementNS('http://www.w3.org/2000/svg', kind);
+    for (const [name, value] of Object.entries({ class: 'ghost', ...attributes })) one.setAttribute(name, value);
+    return one;
+  };
+  // An inner drawing cuts off what lies beyond the axes.
+  const inner = made('svg', { x: left, y: top, width: right - left, height: bottom - top,
+    viewBox: `${left} ${top} ${right - left} ${bottom - top}`, 'aria-hidden': 'true' });
+  let beyond = 0;
+  for (const [scheme, point] of Object.entries(other.means)) {
+    if (point.x === null || point.y === null) continue;
+    const [x1, y1] = place(point);
+    if (x1 < left || x1 > right || y1 < top || y1 > bottom) beyond += 1;
+    inner.append(made('circle', { cx: x1, cy: y1, r: 6 }));
+    const to = now.means[scheme];
+    if (to && to.x !== null && to.y !== null) {
+      const [x2, y2] = place(to);
+      inner.append(made('line', { x1, y1, x2, y2 }));
+    }
+  }
+  svg.append(inner);
+  if (beyond) $('ghosts').textContent += ` ${beyond} of them lie beyond the figure.`;
+  if (kept) $('difference').append(differences());
+}
+
+/** A and this state side by side. */
+function differences() {
+  const number = (value, digits) => value === undefined || value === null ? '–' : value.toFixed(digits);
+  const heads = ['scheme', 'A: mean (ms)', 'now: mean (ms)', 'change (%)', 'A: harm', 'now: harm'];
+  const head = element('tr', {}, ...heads.map(text => element('th', { scope: 'col', textContent: text })));
+  const rows = Object.entries(now.means).map(([scheme, point]) => {
+    const a = kept.means[scheme];
+    const change = a && a.y ? 100 * (point.y / a.y - 1) : undefined;
+    const texts = [number(a?.y, 0), number(point.y, 0), number(change, 1), number(a?.x, 2), number(point.x, 2)];
+    return element('tr', {}, element('th', { scope: 'row', textContent: scheme }),
+      ...texts.map(text => element('td', { className: 'number', textContent: text })));
+  });
+  const caption = element('caption', {}, 'A is ', element('a', { href: kept.fragment, textContent: 'this state' }));
+  const table = element('table', {}, caption, element('thead', {}, head), element('tbody', {}, ...rows));
+  return element('div', { className: 'wide', tabIndex: 0, role: 'region', ariaLabel: 'A and this state' }, table);
+}
+
+function keep(state) {
+  kept = state;
+  if (kept) sessionStorage.setItem('headstart-kept', JSON.stringify(kept));
+  else sessionStorage.removeItem('headstart-kept');
+  redraw();
+}
+
+/** Takes the ghosts away and draws them again. */
+function redraw() {
+  document.querySelectorAll('#plane svg.ghost').forEach(one => one.remove());
+  drawGhosts();
+}
+
+$('keep').addEventListener('click', () => keep(now));
+$('drop').addEventListener('click', () => keep(null));
+$('swap').addEventListener('click', () => {
+  const other = kept;
+  keep(now);
+  history.pushState(null, '', other.fragment);
+  moved.name = null;
+  readAddress();
+  show();
+  ask();
+});
 
 function answer(found) {
   $('seeds').max = found.of;
@@ -336,6 +481,15 @@ function answer(found) {
   // Drawn and escaped by the server's report.
   for (const id of ['plane', 'table', 'distribution']) $(id).innerHTML = found[id];
   for (const id of ['plane', 'table', 'distribution', 'verdict']) $(id).classList.remove('stale');
+  for (const wide of document.querySelectorAll('#table .wide')) {
+    // A table that scrolls can be reached by keyboard, and says so.
+    wide.tabIndex = 0;
+    wide.setAttribute('role', 'region');
+    wide.setAttribute('aria-label', 'Results by scheme');
+    if (wide.scrollWidth > wide.clientWidth) wide.after(element('p', { className: 'note', textContent: 'More columns to the right.' }));
+  }
+  remember(found.rows);
+  redraw();
 }
 
 async function flows() {
@@ -575,7 +729,9 @@ $('back').addEventListener('click', () => player.step(-1));
 $('time').addEventListener('input', () => { player.at = Number($('time').value); player.draw(); });
 addEventListener('resize', () => player.draw());
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => player.draw());
-addEventListener('hashchange', () => { readAddress(); show(); ask(); });
+addEventListener('popstate', travelled);
+addEventListener('hashchange', travelled);
+isNarrow.addEventListener('change', () => ask());
 
 (async () => {
   catalogue = await (await fetch('catalogue')).json();
@@ -584,5 +740,13 @@ addEventListener('hashchange', () => { readAddress(); show(); ask(); });
     state = new Map(catalogue.first.filter(([name, one]) => name !== 'schemes' || one !== SCHEMES));
   }
   build();
-  changed();
+  for (const name of ['now', 'kept']) {
+    const told = JSON.parse(sessionStorage.getItem(`headstart-${name}`) ?? 'null');
+    if (name === 'kept') kept = told;
+    // A reload goes on where it was.
+    else if (told?.fragment === location.hash) now = told;
+  }
+  history.replaceState(null, '', fragment());
+  show();
+  ask();
 })();

@@ -14,6 +14,7 @@ use super::packets::{Journey, PacketTracer};
 use super::state::State;
 use crate::capacity;
 use crate::command::call;
+use crate::figure::{Figure, Svg};
 use crate::flow_trace::{FlowTrace, FlowTracer};
 use crate::markup::escape;
 use crate::options::PathPreset;
@@ -25,6 +26,7 @@ use crate::schemes;
 use crate::setup::Setup;
 use crate::show;
 use crate::show::flow::FlowFigures;
+use crate::sweep::Point;
 use crate::verdict::SortKey;
 
 /// Processor time of the first answer, in seconds: within 200 ms of a change it is seen.
@@ -52,6 +54,21 @@ pub struct Prepared {
 /// # Errors
 /// If an option is refused, or the runs are too large for a page.
 pub fn prepare(state: State) -> Result<Prepared> {
+    match checked(&state) {
+        Ok(duration) => Ok(Prepared { state, duration }),
+        // The parser ends with the first of several.
+        Err(first) => {
+            let alone = |(name, value): &(String, String)| {
+                Some(call::message(&call::race_setup(&[format!("--{name}={value}")]).err()?))
+            };
+            let all: Vec<String> = state.options().iter().filter_map(alone).collect();
+            Err(if all.len() > 1 { anyhow::anyhow!(all.join("\n")) } else { first })
+        }
+    }
+}
+
+/// The simulated time of a state that can be run.
+fn checked(state: &State) -> Result<String> {
     let asked = state.option("duration").map(str::to_owned);
     let (setup, one, _) = call::race_setup(&state.race(asked.as_deref().unwrap_or("1s"), 1))?;
     let of = |seconds: u64| {
@@ -88,7 +105,7 @@ pub fn prepare(state: State) -> Result<Prepared> {
     );
     // A wrong number of seeds is refused here as well.
     call::race_setup(&state.race(&duration, state.repeats()))?;
-    Ok(Prepared { state, duration })
+    Ok(duration)
 }
 
 /// A job's place among the results: schemes and seed.
@@ -120,7 +137,7 @@ pub fn race(
         let Some(found) = run_all(&setup, &left, is_stopped)? else { return Ok(()) };
         results.extend(left.iter().map(key).zip(found));
         let race = race::summary(&setup, &ordered(&jobs, &results));
-        if !send("answer", answer(&setup, &race, &command, all)) {
+        if !send("answer", answer(&setup, &race, &command, all, state.width())) {
             return Ok(());
         }
         if seeds >= all {
@@ -129,6 +146,8 @@ pub fn race(
         seeds = (2 * seeds).min(all);
     }
     if send("end", Value::Null)
+        && let Some(found) = multiples(prepared, is_stopped)?
+        && send("multiples", found)
         && let Some(found) = capacities(prepared, is_stopped, &results)?
     {
         send("capacity", found);
@@ -152,6 +171,56 @@ fn run_all(setup: &Setup, jobs: &[Job], is_stopped: &AtomicBool) -> Result<Optio
 
 fn ordered(jobs: &[Job], results: &BTreeMap<Key, JobResult>) -> Vec<JobResult> {
     jobs.iter().filter_map(|job| results.get(&key(job)).cloned()).collect()
+}
+
+/// The gains of all schemes at RTTs and sizes around the state's, or the reason why there are none;
+/// `None` if it is stopped.
+fn multiples(prepared: &Prepared, is_stopped: &AtomicBool) -> Result<Option<Value>> {
+    let Prepared { state, duration } = prepared;
+    let (setup, _, _) = call::race_setup(&state.race(duration, 1))?;
+    let nothing = |text: String| Ok(Some(json!({ "nothing": text })));
+    let is_one = |name: &str| state.option(name).is_none_or(|text| !text.contains('+'));
+    if !is_one("rtt") || state.option("size").is_some_and(|text| text.parse::<Bytes>().is_err()) {
+        return nothing("Flows of several RTTs or sizes are in the race already: there is no grid.".into());
+    }
+    let (rtt, size) = (setup.rtt().as_nanos(), setup.mean_bytes() as u64);
+    // Whole microseconds and bytes, a quarter to four times; at an end of the scale some are equal.
+    let around = |middle: u64, step: u64, most: u64, shown: &dyn Fn(u64) -> String| {
+        let value = |share| (middle.saturating_mul(share) / 4 / step * step).clamp(step, most);
+        let mut words = [1, 4, 16].map(|share| shown(value(share)).replace(' ', "")).to_vec();
+        words.dedup();
+        words
+    };
+    let rtts = around(rtt, 1000, 60_000_000_000, &|nanos| Span::from_nanos(nanos).to_string());
+    let sizes = around(size, 1, u64::MAX, &|bytes| Bytes::new(bytes).to_string());
+    let words = |repeats: u32| state.sweep(&rtts, &sizes, duration, repeats);
+    let seconds = |points: &[(Point, Setup)]| -> f64 {
+        points.iter().map(|(_, setup)| race::estimate(setup).seconds).sum()
+    };
+    // Four times a value may be beyond the option's own bound.
+    let (mut points, mut command) = match call::sweep_setups(&words(1)) {
+        Ok(found) => found,
+        Err(error) => return nothing(format!("There is no grid: {}", call::message(&error))),
+    };
+    let one = seconds(&points);
+    if one > MAX_SECONDS {
+        return nothing(format!(
+            "The grid would take {one:.0} s of processor time, more than a page spends."
+        ));
+    }
+    if 4.0 * one <= MAX_SECONDS {
+        (points, command) = call::sweep_setups(&words(4))?;
+    }
+    let mut sweep = show::sweep::Sweep::default();
+    for (point, setup) in &points {
+        let jobs = race::jobs(setup);
+        let Some(results) = run_all(setup, &jobs, is_stopped)? else { return Ok(None) };
+        sweep.add(point, setup, &race::summary(setup, &results));
+    }
+    let Some((svg, caption)) = sweep.multiples(state.width()) else {
+        return nothing("One scheme alone has nothing to gain over.".into());
+    };
+    Ok(Some(json!({ "command": command, "figure": figure(&svg, &caption) })))
 }
 
 /// The plane of completion time over feasible capacity, with as many seeds as are affordable, or
@@ -193,10 +262,10 @@ fn capacities(
         "Mean completion time over feasible capacity (mean at most four times the scheme's own at 5 % load), with {counted}: \
          the lower right corner is the one to hold."
     );
-    let svg = show::race::figures::capacity_plane(&race, &capacities);
+    let plane = show::race::figures::capacity_plane(&race, &capacities);
     Ok(Some(json!({
         "command": command,
-        "figure": figure(&svg, &caption),
+        "figure": figure(&sized(plane, state.width()), &caption),
         "capacity": capacities,
     })))
 }
@@ -212,7 +281,7 @@ impl std::fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
-fn answer(setup: &Setup, race: &Race, command: &str, all: u32) -> Value {
+fn answer(setup: &Setup, race: &Race, command: &str, all: u32, width: f64) -> Value {
     if let Some(reason) = show::race::reason_for_no_result(setup, race) {
         return json!({ "command": command, "seeds": race.seeds, "of": all, "nothing": reason });
     }
@@ -225,11 +294,11 @@ fn answer(setup: &Setup, race: &Race, command: &str, all: u32) -> Value {
             one.row().into_iter().map(named).collect()
         })
         .collect();
-    let distribution = match show::race::figures::distribution(race) {
+    let distribution = match show::race::figures::distribution(race, width) {
         Section::Figure { svg, caption } => figure(&svg, &caption),
         _ => String::new(),
     };
-    let plane = show::race::figures::plane(race);
+    let plane = sized(show::race::figures::plane(race), width);
     let bars = match race.seeds {
         1 => "One seed has no intervals.".to_owned(),
         seeds => format!("Bars are 95 % intervals over {seeds} seeds."),
@@ -249,7 +318,13 @@ fn answer(setup: &Setup, race: &Race, command: &str, all: u32) -> Value {
     })
 }
 
-fn figure(svg: &crate::figure::Svg, caption: &str) -> String {
+/// The drawing of a plane: on a narrow page it is lower, too, so that controls have room below.
+fn sized(plane: Figure, width: f64) -> Svg {
+    let plot_height = if width < Figure::WIDTH { 250.0 } else { 380.0 };
+    Figure { width, plot_height, ..plane }.svg()
+}
+
+fn figure(svg: &Svg, caption: &str) -> String {
     format!("<figure>{}<figcaption>{}</figcaption></figure>", svg.inline(), escape(caption))
 }
 
@@ -474,8 +549,8 @@ mod tests {
         };
         race(&prepare(state).expect("fine"), &AtomicBool::new(false), keep).expect("it runs");
         let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["answer", "answer", "end", "capacity"]);
-        let own = &found[3].1;
+        assert_eq!(names, ["answer", "answer", "end", "multiples", "capacity"]);
+        let own = &found[4].1;
         let words: Vec<String> =
             own["command"].as_str().expect("a line").split(' ').skip(2).map(str::to_owned).collect();
         let has = |word: &str| words.iter().any(|known| known == word);
@@ -485,6 +560,45 @@ mod tests {
         let told: Value = serde_json::from_str(&told).expect("a document");
         assert_eq!(own["capacity"], told["capacity"]);
         assert_eq!(told["capacity"].as_array().map(Vec::len), Some(2));
+    }
+
+    #[test]
+    fn gains_over_rtt_and_size_are_those_of_the_command() {
+        let state = state(&["--schemes=iw10,halfback", "--rtt=40ms", "--duration=2s"]);
+        let prepared = prepare(state).expect("fine");
+        let found = multiples(&prepared, &AtomicBool::new(false)).expect("it runs").expect("not stopped");
+        let command = found["command"].as_str().expect("a line");
+        assert!(command.contains("--rtt=10ms,40ms,160ms --size=25kB,100kB,400kB"), "{command}");
+        let words: Vec<String> = command.split(' ').skip(2).map(str::to_owned).collect();
+        let folder = tempfile::tempdir().expect("a folder");
+        let told = call::sweep(&words, folder.path(), vec![]).expect("it runs");
+        let points = &told.tables[0].1;
+        let at = points.header().iter().position(|name| *name == "mean_ms").expect("there");
+        let means: Vec<f64> = points.rows.iter().map(|row| row[at].parse().expect("a number")).collect();
+        assert_eq!(means.len(), 18);
+        let gain = format!("{:.0}", 100.0 * (1.0 - means[1] / means[0])).replace('-', "\u{2212}");
+        let drawn = found["figure"].as_str().expect("a figure");
+        assert!(drawn.contains(&format!(">{gain}</text>")) && drawn.contains(">halfback<"), "{drawn}");
+        let at_an_end = self::state(&["--schemes=iw10,halfback", "--rtt=60s", "--size=1kB", "--duration=1s"]);
+        let found = multiples(&prepare(at_an_end).expect("fine"), &AtomicBool::new(false)).expect("it runs");
+        let command = found.expect("not stopped")["command"].to_string();
+        assert!(command.contains("--rtt=15s,60s --size=250B,1kB,4kB"), "{command}");
+        for (words, says) in [(&["--rtt=20ms+60ms"][..], "several RTTs"), (&["--size=internet"], "or sizes")]
+        {
+            let prepared = prepare(self::state(words)).expect("fine");
+            let found = multiples(&prepared, &AtomicBool::new(false)).expect("fine").expect("not stopped");
+            assert!(found["nothing"].as_str().expect("a reason").contains(says), "{found}");
+        }
+    }
+
+    #[test]
+    fn every_refused_value_is_named() {
+        let error =
+            prepare(state(&["--rate=fast", "--load=0%", "--rtt=60ms", "--loss=x"])).expect_err("three");
+        let message = call::message(&error);
+        let names: Vec<&str> = message.lines().filter_map(|line| line.split([':', ' ']).next()).collect();
+        assert_eq!(names.len(), 3, "{message}");
+        assert!(["--rate", "--load", "--loss"].iter().all(|name| message.contains(name)), "{message}");
     }
 
     #[test]

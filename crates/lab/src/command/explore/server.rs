@@ -449,7 +449,7 @@ mod tests {
             ("race?loss=101%25", "--loss: found 101 %, expected 100 % at most"),
             ("race?rtt=61s", "--rtt: found 61 s, expected a minute at most"),
             ("race?rate=99999+Gbit/s", "of processor time"),
-            ("race?repeats=1000", "--repeats: found 1000, expected 64 at most"),
+            ("race?repeats=1000", "--repeats: found 1000, expected a whole number of 64 at most"),
             ("race?har=/etc/passwd", "har: found an option that the page does not have"),
             ("flows?size=1+TB", "--size: found `1 TB`, expected a size"),
             ("flows?buffer=12+parsecs", "--buffer: found `12 parsecs`, expected a buffer"),

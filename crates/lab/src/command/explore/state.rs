@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail, ensure};
 
+use crate::figure::Figure;
 use crate::options::SchemeName;
 use crate::setup::REFERENCE;
 
@@ -39,12 +40,16 @@ pub const SCHEMES: &str = "iw10,jump-start,halfback,wise-start,blitzstart,headst
 /// Seeds of a race at first.
 const REPEATS: u32 = 16;
 const MAX_REPEATS: u32 = 64;
+/// Width of figures on a phone, in pixels: text of 12 to 13 pixels can be read there.
+const NARROW: f64 = 430.0;
 
 /// Options with their values, and the two schemes whose flows are shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     options: Vec<(String, String)>,
     pair: [String; 2],
+    /// The page is narrow: figures are, too.
+    is_narrow: bool,
 }
 
 impl State {
@@ -53,9 +58,14 @@ impl State {
     /// # Errors
     /// If a name is unknown or stands twice, a file is named, or there are too many seeds.
     pub fn new(values: Vec<(String, String)>) -> Result<Self> {
-        let mut state = Self { options: vec![], pair: [REFERENCE.to_owned(), "halfback".to_owned()] };
+        let pair = [REFERENCE.to_owned(), "halfback".to_owned()];
+        let mut state = Self { options: vec![], pair, is_narrow: false };
         let mut has_pair = false;
         for (name, value) in values {
+            if name == "narrow" {
+                state.is_narrow = true;
+                continue;
+            }
             if name == "pair" {
                 ensure!(!has_pair, "pair: found it twice, expected it once");
                 has_pair = true;
@@ -85,11 +95,10 @@ impl State {
             state.options.push(("schemes".to_owned(), SCHEMES.to_owned()));
         }
         if let Some(text) = state.option("repeats") {
-            // Other text is refused where all options are read.
-            let repeats = text.parse().unwrap_or(1);
+            let repeats: Result<u32, _> = text.trim().parse();
             ensure!(
-                repeats <= MAX_REPEATS,
-                "--repeats: found {repeats}, expected {MAX_REPEATS} at most on the page"
+                repeats.is_ok_and(|repeats| repeats <= MAX_REPEATS),
+                "--repeats: found {text}, expected a whole number of {MAX_REPEATS} at most on the page"
             );
         }
         Ok(state)
@@ -116,6 +125,12 @@ impl State {
         &self.options
     }
 
+    /// Width of its figures, in pixels.
+    #[must_use]
+    pub fn width(&self) -> f64 {
+        if self.is_narrow { NARROW } else { Figure::WIDTH }
+    }
+
     /// Number of seeds.
     #[must_use]
     pub fn repeats(&self) -> u32 {
@@ -129,6 +144,16 @@ impl State {
         let mut words: Vec<String> = own.map(|(name, value)| format!("--{name}={value}")).collect();
         words.push(format!("--duration={duration}"));
         words.push(format!("--repeats={repeats}"));
+        words
+    }
+
+    /// The options of a sweep of that race over RTTs and sizes.
+    #[must_use]
+    pub fn sweep(&self, rtts: &[String], sizes: &[String], duration: &str, repeats: u32) -> Vec<String> {
+        let mut words = self.race(duration, repeats);
+        words.retain(|word| !word.starts_with("--rtt=") && !word.starts_with("--size="));
+        words.insert(0, format!("--rtt={}", rtts.join(",")));
+        words.insert(1, format!("--size={}", sizes.join(",")));
         words
     }
 
@@ -172,6 +197,9 @@ mod tests {
         );
         assert_eq!(state.trace(), ["iw10", "--rate=20 Mbit/s", "--beside=wise-start"]);
         assert_eq!(state.repeats(), 8);
+        let words = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let sweep = state.sweep(&words(&["5ms", "9ms"]), &words(&["10kB"]), "1s", 2);
+        assert_eq!(sweep[..3], ["--rtt=5ms,9ms", "--size=10kB", "--rate=20 Mbit/s"]);
     }
 
     #[test]
@@ -181,7 +209,8 @@ mod tests {
             (&[("trace", "/etc/passwd")], "trace: found an option that the page does not have"),
             (&[("out", "/tmp")], "out: found an option that the page does not have"),
             (&[("size", "/etc/passwd.CSV")], "--size: found a file"),
-            (&[("repeats", "65")], "--repeats: found 65, expected 64 at most"),
+            (&[("repeats", "65")], "--repeats: found 65, expected a whole number of 64 at most"),
+            (&[("repeats", "99999999999999999999")], "--repeats: found 99999999999999999999, expected"),
             (&[("rate", "1mbit"), ("rate", "2mbit")], "--rate: found it twice"),
             (&[("pair", "iw10")], "pair: found 1 schemes, expected two"),
             (&[("pair", "tahoe,iw10")], "pair: "),

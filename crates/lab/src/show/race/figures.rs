@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use headstart_startup::sending::LimitedBy;
+use headstart_units::Span;
 
 use crate::capacity::Capacity;
 use crate::figure::{Axis, Figure, Guide, Mark, Point, Range, Series, StackedBars, Style, Svg};
@@ -17,7 +18,7 @@ pub fn names(race: &Race) -> Vec<String> {
 }
 
 /// Completion time over harm.
-pub fn plane(race: &Race) -> Svg {
+pub fn plane(race: &Race) -> Figure {
     let mut figure = Figure::new(
         "",
         Axis::linear("harm", "").with_range(Range::Tight),
@@ -41,7 +42,7 @@ pub fn plane(race: &Race) -> Svg {
     }
     figure.guides.push(Guide::X(1.0, "no harm".into()));
     figure.plot_height = 420.0;
-    figure.svg()
+    figure
 }
 
 /// The mean completion time of each scheme, by what held its flows back; `None` where no scheme's
@@ -70,26 +71,27 @@ pub fn limits(race: &Race) -> Option<Section> {
     Some(Section::Figure { svg: bars.svg(), caption })
 }
 
-/// The distributions of completion times: at first those of the reference and of the extremes.
-pub fn distribution(race: &Race) -> Section {
+/// The distributions of completion times, in a drawing of this width: at first those of the
+/// reference and of the extremes.
+pub fn distribution(race: &Race, width: f64) -> Section {
     let mut figure =
         Figure::new("", Axis::logarithmic("completion time", "ms"), Axis::linear("share complete", ""));
     let shown = notable(race);
     for (slot, scheme_result) in race.scheme_results.iter().enumerate() {
         let mut last = -1.0;
         // Steps finer than a pixel only make the file larger.
-        let first = scheme_result.times.distribution().next().map(|(span, _)| (span.as_millis_f64(), 0.0));
-        let rest = scheme_result.times.distribution().filter_map(|(span, share)| {
-            let is_visible = share - last > 0.002 || share >= 1.0;
-            last = if is_visible { share } else { last };
-            is_visible.then(|| (span.as_millis_f64(), share))
+        let first = scheme_result.times.distribution().next().map(|(span, _)| (span, 0.0));
+        let rest = scheme_result.times.distribution().filter(|(_, share)| {
+            let is_visible = share - last > 0.002 || *share >= 1.0;
+            last = if is_visible { *share } else { last };
+            is_visible
         });
-        let points = first.into_iter().chain(rest);
-        let style = Style::steps().with_slot(slot);
+        let points = banded(scheme_result, first.into_iter().chain(rest).collect(), |complete| complete);
+        let style = Style::steps().with_slot(slot).with_band();
         let style = if shown.contains(&slot) { style } else { style.on_demand() };
         figure.series.push(Series::new(&scheme_result.entry.name, style, points));
     }
-    figure.plot_height = 420.0;
+    (figure.plot_height, figure.width) = (420.0, width);
     let medians = |scheme_result: &SchemeResult| {
         (scheme_result.measured["p50_ms"].value, scheme_result.entry.name.to_string())
     };
@@ -105,7 +107,7 @@ pub fn distribution(race: &Race) -> Section {
     }
     let together: Vec<String> = figure.coinciding().iter().map(|names| names.join(" and ")).collect();
     let mut caption =
-        "The share of flows (pages) that are complete after a time, which is logarithmic.".to_owned();
+        "The share of flows (pages) that are complete after a time, which is logarithmic. Bands are from the least to the most of a seed.".to_owned();
     if shown.len() < race.scheme_results.len() {
         caption += &format!(
             " At first {} and those with the lowest and highest mean and 99th percentile are shown.",
@@ -136,17 +138,42 @@ pub fn tails(race: &Race) -> Section {
             let is_end = share < 1e-9;
             let is_visible = is_end || share <= VISIBLE * last;
             last = if is_visible && !is_end { share } else { last };
-            is_visible.then_some((span.as_millis_f64(), last))
+            is_visible.then_some((span, last))
         });
-        let first = scheme_result.times.distribution().next().map(|(span, _)| (span.as_millis_f64(), 1.0));
-        let style = Style::steps().with_slot(slot);
+        let first = scheme_result.times.distribution().next().map(|(span, _)| (span, 1.0));
+        let points =
+            banded(scheme_result, first.into_iter().chain(steps).collect(), |complete| 1.0 - complete);
+        let style = Style::steps().with_slot(slot).with_band();
         let style = if shown.contains(&slot) { style } else { style.on_demand() };
-        figure.series.push(Series::new(&scheme_result.entry.name, style, first.into_iter().chain(steps)));
+        figure.series.push(Series::new(&scheme_result.entry.name, style, points));
     }
     figure.plot_height = 420.0;
     let caption =
-        "The share of flows (pages) that are not complete after a time (CCDF), both logarithmic: 0.01 is the 99th percentile.".to_owned();
+        "The share of flows (pages) that are not complete after a time (CCDF), both logarithmic: 0.01 is the 99th percentile. Bands are from the least to the most of a seed, as far as all have flows left.".to_owned();
     Section::Figure { svg: figure.svg(), caption }
+}
+
+/// The points of a curve, each with the least and the most of the seeds' own curves there. `shown`
+/// makes the value that is drawn of the share of flows that are complete.
+fn banded(result: &SchemeResult, points: Vec<(Span, f64)>, shown: fn(f64) -> f64) -> Vec<Point> {
+    let mut ranges = vec![(f64::INFINITY, f64::NEG_INFINITY); points.len()];
+    let seeds = &result.times_by_seed;
+    for seed in seeds.iter().filter(|seed| seed.count() > 0) {
+        let (mut complete, mut steps) = (0.0, seed.distribution().peekable());
+        for ((at, _), (low, high)) in points.iter().zip(&mut ranges) {
+            while let Some((_, share)) = steps.next_if(|(span, _)| span <= at) {
+                complete = share;
+            }
+            let value = shown(complete);
+            (*low, *high) = (low.min(value), high.max(value));
+        }
+    }
+    let point = |((at, value), (low, high)): ((Span, f64), (f64, f64))| {
+        let point = Point::new(at.as_millis_f64(), value);
+        let has_band = seeds.len() > 1 && low <= value && value <= high;
+        if has_band { point.with_y_range(low, high) } else { point }
+    };
+    points.into_iter().zip(ranges).map(point).collect()
 }
 
 /// The reference and the extremes of mean and tail; all where they are few.
@@ -251,7 +278,7 @@ fn details(scheme_result: &SchemeResult, figures: &FlowFigures) -> Section {
 }
 
 /// Completion time over feasible capacity.
-pub fn capacity_plane(race: &Race, capacities: &[Capacity]) -> Svg {
+pub fn capacity_plane(race: &Race, capacities: &[Capacity]) -> Figure {
     let mut figure = Figure::new(
         "",
         Axis::linear("feasible capacity", "% load"),
@@ -269,7 +296,7 @@ pub fn capacity_plane(race: &Race, capacities: &[Capacity]) -> Svg {
         }
     }
     figure.plot_height = 420.0;
-    figure.svg()
+    figure
 }
 
 /// Mean completion time over load.
@@ -288,10 +315,36 @@ pub fn curves(capacities: &[Capacity]) -> Svg {
 
 #[cfg(test)]
 mod tests {
-    use headstart_units::Span;
+    use headstart_sim::Histogram;
 
     use super::*;
     use crate::verdict::tests::{race, scheme_result};
+
+    #[test]
+    fn a_curve_has_a_band_from_the_least_to_the_most_of_a_seed() {
+        let mut result = scheme_result("iw10", &[1.0, 2.0]).0;
+        result.measured.insert("p50_ms", result.mean().clone());
+        for slow in [1, 3] {
+            let mut seed = Histogram::default();
+            (0..4).for_each(|flow| seed.add(Span::from_millis(if flow < slow { 1000 } else { 100 })));
+            result.times.merge(&seed);
+            result.times_by_seed.push(seed);
+        }
+        let points = |section| {
+            let Section::Figure { svg, .. } = section else { panic!("a figure") };
+            let text = svg.as_str().to_owned();
+            let points = text.split("data-points=\"").nth(1).and_then(|rest| rest.split('"').next());
+            let points = points.expect("few points").to_owned();
+            let shares = points.split(';').filter_map(|point| point.split(' ').nth(1).map(str::to_owned));
+            (shares.collect::<Vec<_>>(), text.matches("fill-opacity=\"0.18\"").count())
+        };
+        let race = race(vec![result]);
+        assert_eq!(
+            points(distribution(&race, Figure::WIDTH)),
+            (["0", "0.5:0.25:0.75", "1:1:1"].map(str::to_owned).to_vec(), 1)
+        );
+        assert_eq!(points(tails(&race)).0, ["1", "0.5:0.25:0.75", "0.5"].map(str::to_owned));
+    }
 
     #[test]
     fn one_slow_flow_of_a_hundred_is_apart_in_the_tail() {
