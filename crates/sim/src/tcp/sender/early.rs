@@ -11,7 +11,7 @@ impl Sender {
     pub(super) fn written_end(&self, config: &TcpConfig) -> u64 {
         let mss = config.mss.get().max(1);
         let written = self.ends.front().map_or(0, |end| end - self.sent);
-        let room = (self.acknowledged + config.receive_window.get()).saturating_sub(self.sent);
+        let room = self.peer_window.limit(self.acknowledged, config).saturating_sub(self.sent);
         let segments = if written <= room { written.div_ceil(mss) } else { room / mss };
         u64::from(self.segments.end()) + segments
     }
