@@ -39,6 +39,8 @@ pub struct Certificate {
     pub arrived: u64,
     /// Time at which the first of them arrived.
     pub first_at: Time,
+    /// All were sent once, and the SYN-ACK.
+    pub is_whole: bool,
     /// The note of the SYN-ACK behind them.
     pub note: RouterOption,
     /// The SYN-ACK that overtook one of them, with its attempt and route.

@@ -76,8 +76,9 @@ impl<R: Recorder> Simulation<R> {
         let end = most.min(all.div_ceil(part)).max(first);
         flow.certificate.sent = end as u8;
         let is_whole = end == all.div_ceil(part) && end > first;
-        if is_whole && opener == Opener::Receiver {
-            // The answer to the SYN-ACK times the handshake.
+        if is_whole && opener == Opener::Receiver && !std::mem::replace(&mut flow.certificate.is_whole, true)
+        {
+            // The answer to the first SYN-ACK times the handshake.
             flow.attempts[usize::from(attempt)] = now;
         }
         for number in first..end {
@@ -133,7 +134,7 @@ impl<R: Recorder> Simulation<R> {
             certificate.answer = Some((attempt, note, route));
             return true;
         }
-        if flow.opener == Opener::Sender {
+        if flow.opener == Opener::Sender && flow.client_repeats == 0 {
             // The first part times the handshake, not the last.
             flow.attempts[usize::from(attempt)] += now.since(certificate.first_at);
         }

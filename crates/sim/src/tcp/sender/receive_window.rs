@@ -31,7 +31,8 @@ impl ReceiveWindow {
     pub fn limit(&self, acknowledged: u64, config: &TcpConfig) -> u64 {
         match config.receive_growth {
             ReceiveGrowth::Fixed => acknowledged + config.receive_window.get(),
-            _ => self.limit.max(config.receive_window.get()),
+            // A stack would divide a segment that does not fit as a whole.
+            _ => self.limit.max(config.receive_window.get()).max(acknowledged + config.mss.get()),
         }
     }
 
