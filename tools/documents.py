@@ -3,8 +3,9 @@
 
 A link must lead to a file and a heading that exist. The table must have every crate of the
 workspace, with the crates it depends on as `cargo metadata` has them, without those of tests. Links
-to other hosts are not followed. Each threat of docs/security.md names tests, and they exist. Each
-rule is first shown to find a fault in a sample.
+to other hosts are not followed. Each threat of docs/security.md names tests, and they exist.
+Nothing has a reader install a package that is not known to be ours or well known: a name that
+nobody has taken is anybody's. Each rule is first shown to find a fault in a sample.
 """
 
 import json
@@ -104,6 +105,26 @@ def wrong_evidence(text, read):
             yield number, "found a threat without a test, expected the name of one"
 
 
+def foreign_installs(text, known):
+    """Message of each package that is installed by a name that is neither known nor a place."""
+    for found in re.finditer(r"\b(?:pip3?|uv pip|uv tool|pipx) install((?: [^\n|#;`)]+)+)", text):
+        for word in re.findall(r"[^\s'\"`]+", found[1]):
+            name = re.split(r"[\[<>=!~,.]", word)[0].lower()
+            is_place = word.startswith((".", "/", "-", "$", "{")) or "/" in word or word.endswith(".whl")
+            if is_place:
+                continue
+            if name not in known:
+                yield f"an installation of {word!r}, expected a folder, or a package of pyproject.toml"
+            # A sentence goes on behind the first name.
+            break
+
+
+def packages():
+    """The packages that pyproject.toml has among its extras."""
+    extras = pathlib.Path("pyproject.toml").read_text(encoding="utf-8").split("[project.optional-dependencies]")[1]
+    return {re.split(r"[\[<>=]", name)[0] for name in re.findall(r'"([\w\[\]<>=.,-]+)"', extras.split("\n[")[0])}
+
+
 def crates():
     """Each crate of the workspace by the name of its folder, with those it depends on."""
     command = ["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"]
@@ -160,6 +181,19 @@ def check_rules():
             sys.exit(f"documents.py: {evidence!r}: found {found}, expected {expected} faults")
 
 
+    for text, expected in [
+        ("pip install '.[gym]'  # at the root", 0),
+        ("expected `pip install pandas`", 0),
+        ("pip install --quiet ./python[notebook]", 0),
+        ("pip install headstart", 1),
+        ("found no tqdm, expected pip install headstart[notebook]", 1),
+        ("uv pip install --upgrade 'headstart[gym]>=1'", 1),
+    ]:
+        found = [*foreign_installs(text, {"pandas"})]
+        if len(found) != expected:
+            sys.exit(f"documents.py: {text!r}: found {found}, expected {expected} faults")
+
+
 def read_file(place):
     if place.is_dir():
         return ""
@@ -175,6 +209,11 @@ def main():
         faults += [f"{path}:{number}: {message}" for number, message in dead_links(path, text, read_file)]
         if path == THREATS:
             faults += [f"{path}:{number}: {message}" for number, message in wrong_evidence(text, read_file)]
+    known = packages()
+    sources = ["*.md", "*.py", "*.rs", "*.toml", "*.ipynb", "*.sh", ":!tools/documents.py"]
+    for path in subprocess.run(["git", "ls-files", *sources], capture_output=True, check=True, text=True).stdout.splitlines():
+        text = pathlib.Path(path).read_text(encoding="utf-8")
+        faults += [f"{path}: {message}" for message in foreign_installs(text, known)]
     faults += [f"{TABLE}: {message}" for message in wrong_rows(pathlib.Path(TABLE).read_text(encoding="utf-8"), crates())]
     if faults:
         sys.exit("\n".join([*faults, f"documents.py: {len(faults)} faults"]))

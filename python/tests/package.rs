@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use headstart_host::not_run;
 
 /// Packages that the tests need.
-const PACKAGES: [&str; 13] = [
+const PACKAGES: [&str; 14] = [
+    "auditwheel",
     "dask[distributed]",
     "gymnasium",
     "ipykernel",
@@ -24,6 +25,9 @@ const PACKAGES: [&str; 13] = [
 ];
 /// One that is not built for every version of Python: without it its test says that it was not run.
 const RAY: &str = "ray";
+
+/// The oldest systems that the wheel is for (PEP 600): glibc 2.34 of 2021.
+const PLATFORM: &str = "manylinux_2_34";
 
 /// Folder of the programs that this build makes.
 fn built() -> PathBuf {
@@ -129,11 +133,51 @@ fn install_wheel(python: &Path, source: &Path, built: &Path, folder: &Path, site
     let describe = ["pep517", "write-dist-info", "--metadata-directory"];
     let is_packed = run(module("maturin").args(describe).arg(&contents).arg("--interpreter").arg(python))
         && run(module("wheel").arg("pack").arg(&contents).arg("--dest-dir").arg(folder));
-    let mut files = std::fs::read_dir(folder).expect("readable").map(|file| file.expect("a file").path());
-    let wheel = files.find(|file| file.extension().is_some_and(|end| end == "whl"));
+    let wheel = || {
+        let mut files = std::fs::read_dir(folder).expect("readable").map(|file| file.expect("a file").path());
+        files.find(|file| file.extension().is_some_and(|end| end == "whl"))
+    };
+    let is_tagged = is_packed
+        && wheel().is_some_and(|wheel| {
+            let tag = format!("{PLATFORM}_{}", std::env::consts::ARCH);
+            is_of_platform(&mut module("auditwheel"), &wheel)
+                && run(module("wheel").args(["tags", "--remove", "--platform-tag", &tag]).arg(wheel))
+        });
     let install =
         ["install", "--quiet", "--no-deps", "--no-index", "--disable-pip-version-check", "--target"];
-    is_packed && wheel.is_some_and(|wheel| run(module("pip").args(install).arg(site).arg(wheel)))
+    is_tagged
+        && wheel().is_some_and(|wheel| {
+            run(module("pip").args(install).arg(site).arg(&wheel)) && runs_by_itself(&wheel, folder)
+        })
+}
+
+/// True if the library of the wheel needs no newer system than [`PLATFORM`]. A library that cargo
+/// built names libpython as well, which maturin's does not, and that is left aside.
+fn is_of_platform(audit: &mut Command, wheel: &Path) -> bool {
+    let told = audit.stdout(Stdio::piped()).arg("show").arg(wheel).output().expect("auditwheel");
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    // manylinux_2_17 and the like are older: what runs there runs on this.
+    let (system, rest) = PLATFORM.split_at("manylinux_2_".len());
+    let version = |text: &str| text.split('_').next().and_then(|minor| minor.parse::<u32>().ok());
+    let found = told.split(system).skip(1).filter_map(version).min();
+    let is_it = found.is_some_and(|minor| Some(minor) <= version(rest));
+    if !is_it {
+        eprintln!("found a wheel that is not of {PLATFORM}: {told}");
+    }
+    is_it
+}
+
+/// Installs the wheel into a new environment without any other package, and uses it there.
+fn runs_by_itself(wheel: &Path, folder: &Path) -> bool {
+    let fresh = folder.join("fresh");
+    let install = ["-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check"];
+    let race = "import headstart; rows = list(headstart.race(schemes=['iw10', 'iw32'], duration='2 s', repeats=1)); \
+                assert [row['scheme'] for row in rows] == ['iw10', 'iw32'], rows";
+    let quiet = |command: &mut Command| run(command.current_dir(folder).stdout(Stdio::null()));
+    quiet(Command::new("python3").args(["-m", "venv"]).arg(&fresh))
+        && quiet(Command::new(fresh.join("bin/python")).args(install).arg(wheel))
+        && quiet(Command::new(fresh.join("bin/python")).args(["-c", race]))
+        && quiet(Command::new(fresh.join("bin/headstart")).args(["schemes", "halfback"]))
 }
 
 #[test]
