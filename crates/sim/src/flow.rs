@@ -35,6 +35,8 @@ pub struct Certificate {
     pub sent: u8,
     /// First parts of them that the opener has acknowledged.
     pub acknowledged: u8,
+    /// Parts that were acknowledged when they were last sent anew, from one on.
+    pub restarted_at: Option<u8>,
     /// Parts that the opener has, a bit for each.
     pub arrived: u64,
     /// Time at which the first of them arrived.
@@ -101,6 +103,8 @@ pub struct Flow {
     pub attempts: [Time; ATTEMPTS],
     /// At the opener: latest attempt of its SYN, and from the SYN-ACK on the answered one.
     pub attempt: u8,
+    /// The first attempt of the present round trip of the handshake.
+    pub first_attempt: u8,
     /// Round trips of the handshake that are over.
     pub handshakes: u8,
     /// Parts of the certificate, and acknowledgements of them.

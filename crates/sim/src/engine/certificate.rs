@@ -10,8 +10,8 @@
 //!
 //! # Deviations
 //!
-//! - A lost part is sent again when the opener repeats its SYN, at the initial timeout. A stack
-//!   that has measured the RTT is faster.
+//! - A lost part is sent again when the opener repeats its SYN, at the initial timeout: by slow
+//!   start from one. A stack that has measured the RTT is faster.
 
 use super::*;
 
@@ -55,10 +55,19 @@ impl<R: Recorder> Simulation<R> {
         if u64::from(flow.certificate.acknowledged) == all.div_ceil(part) {
             return false;
         }
-        let most = if config.handshakes > 1 { WINDOW } else { LIMIT };
         let certificate = &mut flow.certificate;
+        let window = match (certificate.sent, attempt) {
+            (0, _) if config.handshakes > 1 => WINDOW,
+            (0, _) => LIMIT,
+            // A copy of the SYN.
+            (_, first) if first == flow.first_attempt && usize::from(first) + 1 < ATTEMPTS => return true,
+            _ => {
+                certificate.restarted_at = Some(certificate.acknowledged);
+                1
+            }
+        };
         (certificate.sent, certificate.note) = (certificate.acknowledged, note);
-        let most = u64::from(certificate.acknowledged) + most;
+        let most = u64::from(certificate.acknowledged) + window;
         self.send_certificate(id, attempt, most);
         true
     }
@@ -99,7 +108,11 @@ impl<R: Recorder> Simulation<R> {
         let certificate = &mut flow.certificate;
         if to_sender == (flow.opener == Opener::Receiver) {
             certificate.acknowledged = certificate.acknowledged.max(number);
-            let most = WINDOW + 2 * u64::from(certificate.acknowledged);
+            let acknowledged = u64::from(certificate.acknowledged);
+            let most = match certificate.restarted_at {
+                None => WINDOW + 2 * acknowledged,
+                Some(at) => 1 + 2 * acknowledged - u64::from(at),
+            };
             return self.send_certificate(id, attempt, most);
         }
         if certificate.arrived == 0 {

@@ -12,7 +12,7 @@ impl<R: Recorder> Simulation<R> {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
-        flow.attempt = flow.client_tries.min(ATTEMPTS as u32 - 1) as u8;
+        flow.attempt = (u32::from(flow.first_attempt) + flow.client_tries).min(ATTEMPTS as u32 - 1) as u8;
         if flow.opener == Opener::Sender {
             flow.attempts[usize::from(flow.attempt)] = now;
         }
@@ -42,7 +42,7 @@ impl<R: Recorder> Simulation<R> {
             receive_window: None,
             is_after_idle: false,
         };
-        let Some(rate) = group.scheme.request(&known).filter(|_| attempt == 0) else {
+        let Some(rate) = group.scheme.request(&known).filter(|_| attempt == flow.first_attempt) else {
             return RouterOption::Nothing;
         };
         let random = Seed(flow.serial).child("quick-start").0;
@@ -160,7 +160,8 @@ impl<R: Recorder> Simulation<R> {
     /// `answer` is the receiver's; a sender that was opened to makes its own request.
     pub(super) fn on_syn(&mut self, id: FlowId, attempt: u8, answer: RouterOption) {
         let now = self.now;
-        let Some(flow) = self.flows.get_mut(id) else { return };
+        // One of an earlier round trip was answered.
+        let Some(flow) = self.flows.get_mut(id).filter(|flow| attempt >= flow.first_attempt) else { return };
         let size = self.groups[usize::from(flow.group)].tcp.syn.get() as u16;
         if flow.opener == Opener::Receiver {
             // A copy of a SYN arrives later than the one that is timed; only the last number is
@@ -189,7 +190,7 @@ impl<R: Recorder> Simulation<R> {
 
     pub(super) fn on_syn_ack(&mut self, id: FlowId, attempt: u8, note: RouterOption, route: u16) {
         let answer = self.answer(note, route);
-        if self.flows.get_mut(id).is_none_or(|flow| flow.opener_done)
+        if self.flows.get_mut(id).is_none_or(|flow| flow.opener_done || attempt < flow.first_attempt)
             || self.waits_for_certificate(id, attempt, note, route)
         {
             return;
@@ -198,6 +199,7 @@ impl<R: Recorder> Simulation<R> {
         flow.handshakes += 1;
         let handshakes = self.groups[usize::from(flow.group)].tcp.handshakes;
         if flow.handshakes < handshakes {
+            flow.first_attempt = (flow.attempt + 1).min(ATTEMPTS as u8 - 1);
             flow.client_tries = 0;
             return self.send_syn(id);
         }
