@@ -68,7 +68,7 @@ class SharedOptions(TypedDict, total=False):
     nothing. [default: tcp] (one of tcp, quic)"""
     queue: str | None
     """Queue discipline of that buffer [default: drop-tail] (one of drop-tail, netem, codel,
-    red, pie, fq-codel, dualpi2)"""
+    red, pie, fq-codel, dualpi2, priority)"""
     policer: str | None
     """Policer before the bottleneck: rate and burst, as `5mbit,50kB` [default burst: 100 ms
     of the rate]"""
@@ -235,12 +235,12 @@ class SharedOptions(TypedDict, total=False):
     """Loss detection of the sender [default: rack] (one of rack, rfc6675, rfc6675-copies,
     udt)"""
     handshakes: int | None
-    """Round trips of the handshake. UDT takes 2, TLS over TCP too; with 0 the request
-    comes in the first packet, as with QUIC's 0-RTT and TCP Fast Open [default: 1]"""
+    """Round trips of the handshake. UDT takes 2, TLS over TCP too; with 0 the request comes
+    in the first packet, as with QUIC's 0-RTT and TCP Fast Open [default: 1]"""
     certificate: str | None
-    """Certificates that the accepting side sends in the last round trip of the
-    handshake. In the first one it may send three times what came (RFC 9000 §8.1), 3600
-    bytes [default: 0 B]"""
+    """Certificates that the accepting side sends in the last round trip of the handshake.
+    In the first one it may send three times what came (RFC 9000 §8.1), 3600 bytes [default:
+    0 B]"""
     certificate_bytes: float | None
     """`certificate` as a number, in bytes"""
     mtu: str | None
@@ -274,8 +274,8 @@ class SharedOptions(TypedDict, total=False):
     receive_window_bytes: float | None
     """`receive_window` as a number, in bytes"""
     receive_growth: str | None
-    """Its growth up to 6 MiB. Linux begins with 64 kB (--receive-window), Chrome with 6
-    MiB [default: fixed] (one of fixed, linux, chromium)"""
+    """Its growth: in Linux up to 32 MiB from 64240 B (--receive-window), in Chromium up to
+    6 MiB [default: fixed] (one of fixed, linux, chromium)"""
     ecn: bool | None
     """Explicit congestion notification: CoDel and RED mark instead of dropping"""
     recovery_period: bool | None
@@ -287,8 +287,8 @@ class SharedOptions(TypedDict, total=False):
     """Keep the window after an idle time, as RFC 9002 does; else it starts again from the
     initial one (RFC 5681)"""
     idle_decay: bool | None
-    """Halve the window for each retransmission timeout of an idle time, as Linux does
-    (RFC 2861)"""
+    """Halve the window for each retransmission timeout of an idle time, as Linux does (RFC
+    2861)"""
     later_responses: str | None
     """In the TCP model: what schemes that send a flow at once make of the later responses
     of a page's connection [default: flights] (one of flights, window)"""
@@ -404,7 +404,7 @@ class SweepOptions(TypedDict, total=False):
     typed override them"""
     queue: str | Iterable[str] | None
     """Queue discipline of that buffer [default: drop-tail] (one of drop-tail, netem, codel,
-    red, pie, fq-codel, dualpi2)"""
+    red, pie, fq-codel, dualpi2, priority)"""
     policer: str | Iterable[str] | None
     """Policer before the bottleneck: rate and burst, as `5mbit,50kB` [default burst: 100 ms
     of the rate]"""
@@ -579,12 +579,12 @@ class SweepOptions(TypedDict, total=False):
     """Loss detection of the sender [default: rack] (one of rack, rfc6675, rfc6675-copies,
     udt)"""
     handshakes: str | int | Iterable[str | int] | None
-    """Round trips of the handshake. UDT takes 2, TLS over TCP too; with 0 the request
-    comes in the first packet, as with QUIC's 0-RTT and TCP Fast Open [default: 1]"""
+    """Round trips of the handshake. UDT takes 2, TLS over TCP too; with 0 the request comes
+    in the first packet, as with QUIC's 0-RTT and TCP Fast Open [default: 1]"""
     certificate: str | Iterable[str] | None
-    """Certificates that the accepting side sends in the last round trip of the
-    handshake. In the first one it may send three times what came (RFC 9000 §8.1), 3600
-    bytes [default: 0 B]"""
+    """Certificates that the accepting side sends in the last round trip of the handshake.
+    In the first one it may send three times what came (RFC 9000 §8.1), 3600 bytes [default:
+    0 B]"""
     certificate_bytes: float | Iterable[float] | None
     """`certificate` as a number, in bytes"""
     mtu: str | Iterable[str] | None
@@ -618,8 +618,8 @@ class SweepOptions(TypedDict, total=False):
     receive_window_bytes: float | Iterable[float] | None
     """`receive_window` as a number, in bytes"""
     receive_growth: str | Iterable[str] | None
-    """Its growth up to 6 MiB. Linux begins with 64 kB (--receive-window), Chrome with 6
-    MiB [default: fixed] (one of fixed, linux, chromium)"""
+    """Its growth: in Linux up to 32 MiB from 64240 B (--receive-window), in Chromium up to
+    6 MiB [default: fixed] (one of fixed, linux, chromium)"""
     ecn: bool | None
     """Explicit congestion notification: CoDel and RED mark instead of dropping"""
     recovery_period: bool | None
@@ -631,8 +631,8 @@ class SweepOptions(TypedDict, total=False):
     """Keep the window after an idle time, as RFC 9002 does; else it starts again from the
     initial one (RFC 5681)"""
     idle_decay: bool | None
-    """Halve the window for each retransmission timeout of an idle time, as Linux does
-    (RFC 2861)"""
+    """Halve the window for each retransmission timeout of an idle time, as Linux does (RFC
+    2861)"""
     later_responses: str | Iterable[str] | None
     """In the TCP model: what schemes that send a flow at once make of the later responses
     of a page's connection [default: flights] (one of flights, window)"""
