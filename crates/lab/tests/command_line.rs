@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("command line").join(name);
+    // Two builds of the command may be tested at the same time.
+    let build = Path::new(env!("CARGO_BIN_EXE_headstart")).parent().and_then(Path::file_name);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("command line").join(build.unwrap_or_default());
+    let folder = folder.join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("the folder for tests can be made");
     folder
