@@ -274,8 +274,8 @@ class SharedOptions(TypedDict, total=False):
     receive_window_bytes: float | None
     """`receive_window` as a number, in bytes"""
     receive_growth: str | None
-    """Its growth: in Linux up to 32 MiB from 64240 B (--receive-window), in Chromium up to
-    6 MiB [default: fixed] (one of fixed, linux, chromium)"""
+    """Growth of that window: in Linux up to 32 MiB from 64240 B (--receive-window), in
+    Chromium up to 6 MiB [default: fixed] (one of fixed, linux, chromium)"""
     ecn: bool | None
     """Explicit congestion notification: CoDel and RED mark instead of dropping"""
     recovery_period: bool | None
@@ -618,8 +618,8 @@ class SweepOptions(TypedDict, total=False):
     receive_window_bytes: float | Iterable[float] | None
     """`receive_window` as a number, in bytes"""
     receive_growth: str | Iterable[str] | None
-    """Its growth: in Linux up to 32 MiB from 64240 B (--receive-window), in Chromium up to
-    6 MiB [default: fixed] (one of fixed, linux, chromium)"""
+    """Growth of that window: in Linux up to 32 MiB from 64240 B (--receive-window), in
+    Chromium up to 6 MiB [default: fixed] (one of fixed, linux, chromium)"""
     ecn: bool | None
     """Explicit congestion notification: CoDel and RED mark instead of dropping"""
     recovery_period: bool | None

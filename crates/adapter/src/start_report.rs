@@ -110,7 +110,7 @@ pub struct StartReport {
     pub arm: Arm,
     /// Input of the first flight.
     pub source: Source,
-    /// It began in 0-RTT, before any RTT was measured.
+    /// The start began in 0-RTT, before any RTT was measured.
     pub early: bool,
     /// The RTT of the handshake; of an early start that of its first answer.
     pub handshake_rtt: Span,

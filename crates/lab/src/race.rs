@@ -89,7 +89,7 @@ pub struct SchemeResult {
     pub totals: Totals,
     /// The run's primary times (pages if pages are fetched, flows otherwise), all seeds together.
     pub times: Histogram,
-    /// Those of each seed with arrivals.
+    /// Primary times of each seed in which a flow arrived.
     pub times_by_seed: Vec<Histogram>,
     /// Measures over the seeds, by column.
     pub measured: BTreeMap<&'static str, Measured>,

@@ -221,7 +221,8 @@ pub struct TransportOptions {
     /// The receiver's window
     #[arg(long, default_value = "141 kB", value_name = "SIZE")]
     pub receive_window: Bytes,
-    /// Its growth: in Linux up to 32 MiB from 64240 B (--receive-window), in Chromium up to 6 MiB
+    /// Growth of that window: in Linux up to 32 MiB from 64240 B (--receive-window), in Chromium up
+    /// to 6 MiB
     #[arg(long, default_value = "fixed", value_name = "HOW", value_parser = one_of(GROWTHS))]
     pub receive_growth: ReceiveGrowth,
     /// Explicit congestion notification: CoDel and RED mark instead of dropping

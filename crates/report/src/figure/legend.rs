@@ -1,7 +1,7 @@
 //! Decide where the names of the series stand, and draw them there.
 
 use super::canvas::{Canvas, PathData, Place, shorten, text_width};
-use super::draw::{mark_path, series_class, series_dash};
+use super::draw::data::{mark_path, series_class, series_dash};
 use super::series::{Join, Series};
 use super::{Figure, Role};
 

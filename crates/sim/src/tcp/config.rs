@@ -120,7 +120,7 @@ pub struct TcpConfig {
     pub syn: Bytes,
     /// The receiver's window. 141 kB: Halfback §4.1.
     pub receive_window: Bytes,
-    /// Its growth. None, as in the papers.
+    /// Growth of the receiver's window: none, as in the papers.
     pub receive_growth: ReceiveGrowth,
     /// Loss detection.
     pub detection: Detection,

@@ -71,6 +71,13 @@ pub struct Departure {
     pub priority: u8,
 }
 
+impl Departure {
+    /// A packet by itself, at the usual priority.
+    const fn alone(segment: u32, transmission: u32, payload: u16) -> Self {
+        Self { segment, transmission, payload, is_pushed: false, priority: 0 }
+    }
+}
+
 /// Fields of an ack that the receiver echoes from data packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Echoed {
@@ -334,7 +341,11 @@ macro_rules! board {
             segments: &$self.segments,
             sent: $self.sent,
             first_flight: $self.first_flight,
-            written_end: $self.written_end($config),
+            // Only early data needs it, and it costs a division.
+            written_end: match $self.repair {
+                Repair::Early(_) => $self.written_end($config),
+                _ => u64::from($self.segments.end()),
+            },
         }
     };
 }

@@ -139,21 +139,30 @@ impl Sender {
         (mss * u64::from(fresh)).min(delivered)
     }
 
+    /// The receiver has segment `number`, which counts neither as in flight nor as lost any more.
+    /// Returns it as it was.
+    #[inline]
+    pub(super) fn settle(&mut self, number: u32) -> Segment {
+        let segment = &mut self.segments[number];
+        let before = *segment;
+        segment.flags = (segment.flags | DELIVERED) & !(IN_FLIGHT | LOST);
+        if before.is(IN_FLIGHT) {
+            self.in_flight -= Bytes::new(u64::from(before.payload));
+        }
+        if before.is(LOST) {
+            self.lost_pending -= 1;
+        }
+        self.delivered_beyond += 1;
+        before
+    }
+
     /// The peer has segment `number`; `via` is the transmission that brought it, where that is
     /// known.
     #[inline]
     fn deliver(&mut self, now: Time, number: u32, via: Option<u32>, newly: &mut NewlyAcked) {
-        let segment = &mut self.segments[number];
+        let segment = self.settle(number);
         let payload = Bytes::new(u64::from(segment.payload));
-        if segment.is(IN_FLIGHT) {
-            self.in_flight -= payload;
-        }
-        if segment.is(LOST) {
-            self.lost_pending -= 1;
-        }
-        segment.flags = (segment.flags | DELIVERED) & !(IN_FLIGHT | LOST);
         newly.data.bytes += payload;
-        self.delivered_beyond += 1;
         let was_retransmitted = segment.is(RETRANSMITTED);
         let is_first_flight = segment.is(FIRST_FLIGHT);
         let transmission = via.unwrap_or(segment.transmission);

@@ -47,13 +47,7 @@ impl Sender {
             let (payload, transmission) = (Bytes::new(u64::from(payload)), Transmission::Copy);
             self.snapshot(SenderEvent::Sent { offset, payload, transmission })
         });
-        Departure {
-            segment: number,
-            transmission,
-            payload,
-            is_pushed: false,
-            priority: self.repair.priority(),
-        }
+        Departure { priority: self.repair.priority(), ..Departure::alone(number, transmission, payload) }
     }
 
     /// True if this arrival was that of an early segment's early transmission.
@@ -68,19 +62,10 @@ impl Sender {
             self.early.insert(number);
             return;
         }
-        let Some(segment) = self.segments.get_mut(number).filter(|segment| !segment.is(DELIVERED)) else {
-            return;
-        };
-        let payload = Bytes::new(u64::from(segment.payload));
-        if segment.is(IN_FLIGHT) {
-            self.in_flight -= payload;
+        if self.segments.get(number).is_some_and(|segment| !segment.is(DELIVERED)) {
+            let segment = self.settle(number);
+            self.rate.on_delivered_late(now, Bytes::new(u64::from(segment.payload)));
         }
-        if segment.is(LOST) {
-            self.lost_pending -= 1;
-        }
-        segment.flags = (segment.flags | DELIVERED) & !(IN_FLIGHT | LOST);
-        self.delivered_beyond += 1;
-        self.rate.on_delivered_late(now, payload);
     }
 
     /// Passes over all segments below `cumulative`, and those after them that arrived early.

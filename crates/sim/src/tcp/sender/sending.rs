@@ -188,7 +188,7 @@ impl Sender {
         if self.repair.is_active() {
             self.repair.on_sent(u64::from(number));
         }
-        Departure { segment: number, transmission, payload, is_pushed: false, priority: 0 }
+        Departure::alone(number, transmission, payload)
     }
 
     /// The next segment of the stream gets its place on the scoreboard.
@@ -219,7 +219,7 @@ impl Sender {
             flight.is_settled = true;
         }
         self.counts.retransmissions += 1;
-        Departure { segment: number, transmission, payload, is_pushed: false, priority: 0 }
+        Departure::alone(number, transmission, payload)
     }
 
     /// The next proactive copy, if the scheme's repair has one.
@@ -245,13 +245,7 @@ impl Sender {
         self.counted(now, segment.payload);
         let bytes = Bytes::new(u64::from(segment.payload));
         self.report_sent(now, number, bytes, Transmission::Copy, recorder);
-        Some(Departure {
-            segment: number,
-            transmission,
-            payload: segment.payload,
-            is_pushed: false,
-            priority: 0,
-        })
+        Some(Departure::alone(number, transmission, segment.payload))
     }
 
     /// A packet left: tells the scheme, if it asks, and the recorder.

@@ -75,12 +75,6 @@ impl Sender {
         let transmission = self.launch(now, number, true, false);
         self.counts.retransmissions += 1;
         self.counted(now, segment.payload);
-        Some(Departure {
-            segment: number,
-            transmission,
-            payload: segment.payload,
-            is_pushed: false,
-            priority: 0,
-        })
+        Some(Departure::alone(number, transmission, segment.payload))
     }
 }
