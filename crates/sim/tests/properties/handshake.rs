@@ -4,7 +4,7 @@ use headstart_net::jitter::Order;
 use headstart_net::{Limit, duplicate};
 use headstart_sim::tcp::TcpConfig;
 use headstart_sim::workload::Opener;
-use headstart_units::{Rate, Ratio, Span};
+use headstart_units::{Rate, Ratio, Span, Time};
 
 use headstart_sim::properties::case::{Transfer, disturbed, jitter, link, loss};
 use headstart_sim::properties::watch::Watch;
@@ -25,6 +25,21 @@ fn a_copy_of_the_syn_does_not_shorten_the_handshake() {
         let (_, _, watch) = case.run(Watch::new(&case));
         let (_, established) = watch.flows[&0].established.expect("nothing is lost");
         assert!(established.smoothed_rtt >= case.least_rtt(), "seed {seed}: {}", established.smoothed_rtt);
+    }
+}
+
+/// Every packet arrives twice, and the handshake still takes both of its round trips.
+#[test]
+fn a_copy_of_an_answer_does_not_stand_for_that_of_the_next_round_trip() {
+    for opener in [Opener::Sender, Opener::Receiver] {
+        let tcp = TcpConfig { handshakes: 2, ..TcpConfig::default() };
+        let mut case = disturbed(tcp, Transfer::Flows(vec![(0, 1000)], opener, true), 1);
+        let plain = link(Rate::from_mbit_per_sec(1000), Span::from_millis(40), Limit::NONE);
+        let twice = || vec![duplicate::Params { share: Ratio::ONE }.into(), plain.clone()];
+        (case.forward, case.reverse) = (twice(), twice());
+        let (_, _, watch) = case.run(Watch::new(&case));
+        let (at, _) = watch.flows[&0].established.expect("nothing is lost");
+        assert!(at >= Time::ZERO + case.least_rtt() * 2, "{opener:?}: {at:?}");
     }
 }
 

@@ -53,6 +53,9 @@ fn a_lone_rc3_flow_takes_the_handshake_one_trip_and_transmission() {
             "{segments} segments: {took}, expected {expected}"
         );
         assert_eq!(report.counts.lost, 0, "{segments} segments");
+        // In its turn leaves what has not arrived, or whose acknowledgement is still under way.
+        let sent = report.counts.packets_sent;
+        assert!(sent <= segments + 64, "{segments} segments: {sent} packets");
     }
 }
 
