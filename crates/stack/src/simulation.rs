@@ -318,7 +318,7 @@ impl<R: Recorder> Simulation<R> {
         if let Ok((id, connection)) = client.endpoint.connect(instant, config, SERVER, NAME) {
             let handle = client_sends.then_some(handle);
             handle.iter().for_each(Handle::keep_journal);
-            client.end = Some(End { id, connection, handle, destination: None, ecn: None });
+            client.end = Some(Box::new(End { id, connection, handle, destination: None, ecn: None }));
         }
         server.endpoint.set_server_config(Some(Arc::new(host.endpoints.server.stack_config().clone())));
         let sends_early = host.endpoints.sends_early;
@@ -480,7 +480,7 @@ impl<R: Recorder> Simulation<R> {
                 handle.iter().for_each(Handle::keep_journal);
                 let accepted = side.endpoint.accept(incoming, instant, &mut answer, config);
                 if let Ok((id, connection)) = accepted {
-                    side.end = Some(End { id, connection, handle, destination: None, ecn: None });
+                    side.end = Some(Box::new(End { id, connection, handle, destination: None, ecn: None }));
                 }
             }
             Some(DatagramEvent::Response(transmit)) => {

@@ -28,7 +28,8 @@ const OVERHEAD: Bytes = Bytes::new(37);
 /// One end of a connection and its endpoint.
 pub(super) struct Side {
     pub endpoint: Endpoint,
-    pub end: Option<End>,
+    /// Boxed, since it is taken out while it is driven, and a connection has kilobytes.
+    pub end: Option<Box<End>>,
 }
 
 pub(super) struct Flow {
