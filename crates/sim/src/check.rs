@@ -64,6 +64,10 @@ struct Watched {
     dropped: u64,
     /// Packets inside, with the begin of their serialisation and the time at which they must leave.
     inside: VecDeque<(Time, Time, Packet)>,
+    /// How many of them have begun by the latest `waiting`: the front ones, since order is kept.
+    begun: usize,
+    /// Bytes of the others.
+    waiting: Bytes,
     free_at: Time,
 }
 
@@ -79,6 +83,8 @@ impl<R> Checker<R> {
             delivered: 0,
             dropped: 0,
             inside: VecDeque::new(),
+            begun: 0,
+            waiting: Bytes::ZERO,
             free_at: Time::ZERO,
         };
         Self { inner, elements: models.iter().map(watch).collect(), faults: vec![] }
@@ -117,6 +123,7 @@ impl<R> Checker<R> {
                 let begins = watched.free_at.max(now);
                 watched.free_at = begins + size / rate;
                 watched.inside.push_back((begins, watched.free_at + delay, *packet));
+                watched.waiting += size;
                 let (packets, bytes) = watched.waiting(now);
                 if packets > limit.packets || bytes > limit.bytes {
                     self.fault(now, element, || format!("{packets} packets, {} bytes wait", bytes.get()));
@@ -128,7 +135,7 @@ impl<R> Checker<R> {
                     self.fault(now, element, || "refused a packet that fitted".into());
                 }
             }
-            ElementEvent::Delivered => match watched.inside.pop_front() {
+            ElementEvent::Delivered => match watched.take_first() {
                 None => self.fault(now, element, || "delivered a packet that it never had".into()),
                 Some((_, due, expected)) => {
                     if expected.without_notes() != packet.without_notes() {
@@ -148,12 +155,24 @@ impl<R> Checker<R> {
 }
 
 impl Watched {
-    /// Packets whose serialisation has not begun, counted from the back.
-    fn waiting(&self, now: Time) -> (u64, Bytes) {
-        let waiting = self.inside.iter().rev().take_while(|(begins, ..)| *begins > now);
-        waiting.fold((0, Bytes::ZERO), |(count, bytes), (_, _, packet)| {
-            (count + 1, bytes + Bytes::new(u64::from(packet.size)))
-        })
+    /// Packets whose serialisation has not begun, and their bytes.
+    fn waiting(&mut self, now: Time) -> (u64, Bytes) {
+        while let Some((begins, _, packet)) = self.inside.get(self.begun)
+            && *begins <= now
+        {
+            self.begun += 1;
+            self.waiting -= Bytes::new(u64::from(packet.size));
+        }
+        ((self.inside.len() - self.begun) as u64, self.waiting)
+    }
+
+    fn take_first(&mut self) -> Option<(Time, Time, Packet)> {
+        let first = self.inside.pop_front()?;
+        match self.begun.checked_sub(1) {
+            Some(begun) => self.begun = begun,
+            None => self.waiting -= Bytes::new(u64::from(first.2.size)),
+        }
+        Some(first)
     }
 }
 
@@ -203,5 +222,70 @@ impl<R: Recorder> Recorder for Checker<R> {
         }
         self.watch_link(now, element, event, packet);
         self.inner.element(now, element, event, packet);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Body, Ecn};
+    use crate::record::NullRecorder;
+    use headstart_net::DropReason;
+
+    /// Packets of 1500 bytes take 1 ms on the link, which holds two more; one travels 5 ms.
+    fn faults(events: &[(u64, ElementEvent, u32)]) -> Vec<String> {
+        let limit = Limit { packets: 2, bytes: Bytes::MAX };
+        let model =
+            ElementModel::Link { rate: Rate::from_mbit_per_sec(12), delay: Span::from_millis(5), limit };
+        let mut checker = Checker::new(&[model], NullRecorder);
+        for &(at_ms, event, number) in events {
+            let body = Body::Datagram { number };
+            let packet =
+                Packet { slot: 0, generation: 0, size: 1500, route: 0, hop: 0, ecn: Ecn::NotCapable, body };
+            checker.element(Time::from_millis(at_ms), 0, event, &packet);
+        }
+        checker.faults
+    }
+
+    const FULL: ElementEvent = ElementEvent::Refused(DropReason::QueueFull);
+    use ElementEvent::{Accepted, Delivered};
+
+    #[test]
+    fn a_link_that_keeps_every_rule_has_no_fault() {
+        let events = [
+            (0, Accepted, 0),
+            (0, Accepted, 1),
+            (0, Accepted, 2),
+            (0, FULL, 3),
+            (1, Accepted, 4),
+            (6, Delivered, 0),
+            (6, Accepted, 5),
+            (6, Accepted, 6),
+            (6, Accepted, 7),
+            (6, FULL, 8),
+            (7, Delivered, 1),
+            (8, Delivered, 2),
+            (9, Delivered, 4),
+            (12, Delivered, 5),
+            (13, Delivered, 6),
+            (14, Delivered, 7),
+        ];
+        assert_eq!(faults(&events), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_broken_rule_is_a_fault() {
+        let broken: [(&str, &[(u64, ElementEvent, u32)]); 6] = [
+            ("3 packets", &[(0, Accepted, 0), (0, Accepted, 1), (0, Accepted, 2), (0, Accepted, 3)]),
+            ("fitted", &[(0, Accepted, 0), (0, Accepted, 1), (0, Accepted, 2), (1, FULL, 3)]),
+            ("before", &[(0, Accepted, 0), (0, Accepted, 1), (6, Delivered, 1)]),
+            ("was due", &[(0, Accepted, 0), (5, Delivered, 0)]),
+            ("was due", &[(0, Accepted, 0), (0, Accepted, 1), (6, Delivered, 0), (6, Delivered, 1)]),
+            ("never had", &[(0, Accepted, 0), (6, Delivered, 0), (6, Delivered, 0)]),
+        ];
+        for (expected, events) in broken {
+            let found = faults(events);
+            assert!(found.len() == 1 && found[0].contains(expected), "{expected}: {found:?}");
+        }
     }
 }

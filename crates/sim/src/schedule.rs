@@ -35,68 +35,90 @@ pub struct Timer {
     pub kind: TimerKind,
 }
 
-impl Timer {
+impl TimerKind {
+    const ALL: [Self; FLOW_TIMERS] = [Self::Loss, Self::Pace, Self::DelayedAck, Self::Client];
+}
+
+/// A timer as one number, which has the order of timers: 64 bits of time, 32 of the slot, 16 of
+/// the generation, 8 of the kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u128);
+
+impl From<Timer> for Key {
     #[inline]
-    fn key(&self) -> u128 {
-        u128::from(self.at.as_nanos()) << 64
-            | u128::from(self.flow.slot) << 32
-            | u128::from(self.flow.generation) << 8
-            | self.kind as u128
+    fn from(timer: Timer) -> Self {
+        Self(
+            u128::from(timer.at.as_nanos()) << 64
+                | u128::from(timer.flow.slot) << 32
+                | u128::from(timer.flow.generation) << 8
+                | timer.kind as u128,
+        )
+    }
+}
+
+impl From<Key> for Timer {
+    #[inline]
+    fn from(key: Key) -> Self {
+        let flow = FlowId { slot: (key.0 >> 32) as u32, generation: (key.0 >> 8) as u16 };
+        Self { at: key.at(), flow, kind: TimerKind::ALL[key.0 as usize % FLOW_TIMERS] }
+    }
+}
+
+impl Key {
+    #[inline]
+    fn at(self) -> Time {
+        Time::from_nanos((self.0 >> 64) as u64)
     }
 }
 
 /// A four-ary heap: half the depth of a binary one, and its children share a cache line.
 #[derive(Debug, Default)]
-pub struct Timers(Vec<Timer>);
+pub struct Timers(Vec<Key>);
 
 impl Timers {
     /// Time of the first expiry.
     #[inline]
     pub fn next_at(&self) -> Time {
-        self.0.first().map_or(Time::NEVER, |timer| timer.at)
+        self.0.first().map_or(Time::NEVER, |key| key.at())
     }
 
     /// Adds a timer.
     pub fn push(&mut self, timer: Timer) {
-        let key = timer.key();
+        let key = Key::from(timer);
         let mut hole = self.0.len();
-        self.0.push(timer);
+        self.0.push(key);
         while hole > 0 {
             let parent = (hole - 1) / 4;
-            if self.0[parent].key() <= key {
+            if self.0[parent] <= key {
                 break;
             }
             self.0[hole] = self.0[parent];
             hole = parent;
         }
-        self.0[hole] = timer;
+        self.0[hole] = key;
     }
 
     /// Takes the first.
     pub fn pop(&mut self) -> Option<Timer> {
         let last = self.0.pop()?;
-        let Some(&first) = self.0.first() else { return Some(last) };
-        let (key, len) = (last.key(), self.0.len());
+        let Some(&first) = self.0.first() else { return Some(last.into()) };
         let mut hole = 0;
         loop {
             let children = hole * 4 + 1;
-            if children >= len {
-                break;
-            }
-            let mut smallest = children;
-            for child in children + 1..(children + 4).min(len) {
-                if self.0[child].key() < self.0[smallest].key() {
-                    smallest = child;
+            let (mut child, mut smallest) = (children, last);
+            for (place, key) in self.0.iter().enumerate().skip(children).take(4) {
+                if *key < smallest {
+                    (child, smallest) = (place, *key);
                 }
             }
-            if self.0[smallest].key() >= key {
+            if smallest == last {
                 break;
             }
-            self.0[hole] = self.0[smallest];
-            hole = smallest;
+            self.0[hole] = smallest;
+            hole = child;
         }
         self.0[hole] = last;
-        Some(first)
+        Some(first.into())
     }
 }
 
