@@ -180,7 +180,7 @@ rustfmt --check --edition 2024 crates/startup/src/scheme/*.rs
 # The loader of `headstart tcp` compiles libbpf; its tests need root, nginx and curl, those of a
 # fleet's history a server. Missing packages are installed where that is possible. Everything is
 # compiled once, with all features.
-have_packages libelf-dev zlib1g-dev pkg-config gcc nginx-light curl iproute2 clang llvm libbpf-dev bpftool procps redis-server prometheus
+have_packages libelf-dev zlib1g-dev pkg-config gcc nginx-light curl iproute2 tcpdump clang llvm libbpf-dev bpftool procps redis-server prometheus
 # The runtime of fuzz targets; its package has clang's version in its name.
 have_packages "libclang-rt-$(clang -dumpversion 2>/dev/null | cut -d. -f1)-dev"
 # As udev has it everywhere: tests put programs that are not root behind a path. Elsewhere they are

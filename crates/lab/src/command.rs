@@ -19,6 +19,8 @@ mod history;
 #[cfg(feature = "network")]
 mod idle;
 mod layout;
+#[cfg(feature = "network")]
+mod measure;
 mod not_built;
 mod paths;
 mod plan;
@@ -59,6 +61,8 @@ use explore::ExploreArgs;
 use get::GetArgs;
 #[cfg(feature = "fleet")]
 use history::HistoryArgs;
+#[cfg(feature = "network")]
+use measure::MeasureArgs;
 #[cfg(not(feature = "explore"))]
 use not_built::NotBuilt as ExploreArgs;
 #[cfg(not(feature = "fleet"))]
@@ -68,7 +72,7 @@ use not_built::{NotBuilt as CompletionsArgs, NotBuilt as ManArgs};
 #[cfg(not(feature = "network"))]
 use not_built::{
     NotBuilt as AbArgs, NotBuilt as DemoArgs, NotBuilt as DownlinkArgs, NotBuilt as GetArgs,
-    NotBuilt as LinkArgs, NotBuilt as ServeArgs, NotBuilt as ShowLinkArgs,
+    NotBuilt as LinkArgs, NotBuilt as MeasureArgs, NotBuilt as ServeArgs, NotBuilt as ShowLinkArgs,
 };
 use paths::PathsArgs;
 use race::RaceArgs;
@@ -133,6 +137,12 @@ enum Command {
     /// wire. Needs no privilege.
     #[command(allow_negative_numbers = true, after_long_help = examples::DOWNLINK)]
     Downlink(DownlinkArgs),
+    /// The options of a path, from a packet capture
+    ///
+    /// Reads TCP of a capture that was taken anywhere on the path, best of a download that filled
+    /// it. Prints the options with which `race` has that path, and what could not be known.
+    #[command(after_long_help = examples::MEASURE)]
+    Measure(MeasureArgs),
     /// Put a program behind a path of links and queues
     ///
     /// The simulator's links, queues and losses on its real packets.
@@ -329,6 +339,8 @@ pub fn main() -> u8 {
         #[cfg(feature = "network")]
         Command::Downlink(args) => downlink::run(&args),
         #[cfg(feature = "network")]
+        Command::Measure(args) => measure::run(&args),
+        #[cfg(feature = "network")]
         Command::Link(args) => {
             idle::print_notes(&asked, &idle::of_link(&args));
             match link_run::link(&args, &terminal::command_line()) {
@@ -381,9 +393,11 @@ pub fn main() -> u8 {
         Command::Completions(args) | Command::Man(args) => args.refuse(),
         Command::Schemes(args) => schemes::run(&args),
         #[cfg(not(feature = "network"))]
-        Command::Downlink(args) | Command::ShowLink(args) | Command::Demo(args) | Command::Ab(args) => {
-            args.refuse()
-        }
+        Command::Downlink(args)
+        | Command::Measure(args)
+        | Command::ShowLink(args)
+        | Command::Demo(args)
+        | Command::Ab(args) => args.refuse(),
         #[cfg(not(feature = "network"))]
         Command::Link(args) | Command::Serve(args) | Command::Get(args) => args.refuse(),
     })

@@ -37,6 +37,8 @@ pub mod errors;
 pub mod flows;
 #[cfg(feature = "network")]
 pub mod link;
+#[cfg(feature = "network")]
+pub mod measure;
 pub mod measures;
 pub mod race;
 pub mod show;

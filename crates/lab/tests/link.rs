@@ -23,6 +23,10 @@ use headstart_emu::tunnel::TunnelEnds;
 const PAGE: usize = 100_000;
 /// Test timeout, generous for a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// The question whose answer is large enough to fill a buffer.
+const DOWNLOAD: &[u8; 1] = b"L";
+/// Beginning of the message of a test that the machine was too slow for.
+const LATE: &str = "the machine did not keep real time";
 /// The user id of nobody, on nearly all systems.
 const NOBODY: u32 = 65_534;
 
@@ -31,7 +35,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["serve", port] => serve(bind(port.parse().expect("a port"))),
-        ["fetch", host, port] => fetch(host, port.parse().expect("a port")),
+        ["fetch", host, port] => fetch(host, port.parse().expect("a port"), b"?"),
+        ["download", host, port] => fetch(host, port.parse().expect("a port"), DOWNLOAD),
         ["linger", file] => linger(Path::new(file)),
         ["echo", address] => echo(address.parse().expect("an address")),
         _ => return run_all(),
@@ -46,10 +51,12 @@ type Test = fn(&Place) -> Outcome;
 enum Needs {
     Root,
     UserNamespaces,
+    /// Root and tcpdump.
+    Capture,
 }
 
 fn run_all() -> ExitCode {
-    let tests: [(&str, Needs, Test); 13] = [
+    let tests: [(&str, Needs, Test); 14] = [
         ("a page served by this machine is fetched across the path", Needs::Root, outside_page),
         ("a page beyond this machine is fetched, and a datagram comes back", Needs::Root, beyond),
         ("without root both ends are in namespaces", Needs::UserNamespaces, both_ends),
@@ -63,6 +70,7 @@ fn run_all() -> ExitCode {
         ("a trace drives it as it says", Needs::UserNamespaces, trace),
         ("a path goes dark and comes back", Needs::UserNamespaces, blackout),
         ("the log accounts for every packet", Needs::UserNamespaces, account),
+        ("a capture at either end gives the path's options", Needs::Capture, measured),
     ];
     let place = Place::new();
     let (mut failed, mut not_run) = (0, 0);
@@ -74,6 +82,10 @@ fn run_all() -> ExitCode {
             }
             None => match test(&place) {
                 Ok(()) => println!("link: {name} ... ok"),
+                Err(error) if error.starts_with(LATE) => {
+                    not_run += 1;
+                    headstart_host::not_run(&format!("link: {name}: {error}"));
+                }
                 Err(error) => {
                     failed += 1;
                     println!("link: {name} ... FAILED: {error}");
@@ -95,11 +107,14 @@ fn lacks(needs: Needs) -> Option<String> {
     if needs == Needs::UserNamespaces && mode & 0o006 != 0o006 {
         return Some(format!("/dev/net/tun has the mode {mode:03o}, and only 666 lets nobody open it"));
     }
+    if needs == Needs::Capture && Command::new("tcpdump").arg("--version").output().is_err() {
+        return Some("there is no tcpdump".to_owned());
+    }
     if namespace::is_privileged() {
         return None;
     }
     match needs {
-        Needs::Root => Some("it needs root".to_owned()),
+        Needs::Root | Needs::Capture => Some("it needs root".to_owned()),
         Needs::UserNamespaces => {
             let works = Command::new("unshare").args(["-rn", "true"]).status();
             (!works.is_ok_and(|status| status.success()))
@@ -165,13 +180,14 @@ fn serve(listener: TcpListener) {
         let mut stream = stream.expect("a client");
         let mut question = [0];
         if stream.read(&mut question).is_ok() {
-            let _ = stream.write_all(&vec![7; PAGE]);
+            let size = if question == *DOWNLOAD { 50 * PAGE } else { PAGE };
+            let _ = stream.write_all(&vec![7; size]);
         }
     }
 }
 
 /// Fetches a page; prints its time in milliseconds.
-fn fetch(host: &str, port: u16) {
+fn fetch(host: &str, port: u16, question: &[u8; 1]) {
     let host = match host.strip_prefix('$') {
         Some(variable) => std::env::var(variable).expect("set by the link"),
         None => host.to_owned(),
@@ -180,10 +196,10 @@ fn fetch(host: &str, port: u16) {
     let clock = Clock::start();
     let mut stream = TcpStream::connect_timeout(&address, TIMEOUT).expect("a server");
     stream.set_read_timeout(Some(TIMEOUT)).expect("a time-out");
-    stream.write_all(b"?").expect("sent");
+    stream.write_all(question).expect("sent");
     let mut page = vec![];
     stream.read_to_end(&mut page).expect("the page");
-    assert_eq!(page.len(), PAGE);
+    assert_eq!(page.len(), if question == DOWNLOAD { 50 * PAGE } else { PAGE });
     println!("{}", clock.now().as_nanos() / 1_000_000);
 }
 
@@ -565,4 +581,59 @@ fn account(place: &Place) -> Outcome {
         ensure(text.contains("<svg"), || format!("{name} is no drawing"))?;
     }
     Ok(())
+}
+
+/// The kernel's TCP, captured by a program that nobody here wrote.
+fn measured(place: &Place) -> Outcome {
+    let (port, _server) = page_server();
+    let filter = format!("tcp port {port}");
+    let mut last = String::new();
+    for _ in 0..3 {
+        let file = |end| place.folder.join(format!("{end}.pcap"));
+        let capture = |file: &Path| format!("tcpdump --immediate-mode -i any -s 100 -w {} {filter}", file.display());
+        let (inside, outside) = (file("inside"), file("outside"));
+        let script = format!(
+            "{} 2>ready & until grep -q listening ready; do sleep 0.05; done
+            {} download '$HEADSTART_OUTSIDE' {port}; sleep 0.3; kill -INT $!; wait",
+            capture(&inside),
+            place.this.display(),
+        );
+        let mut outer = Command::new("sh");
+        outer.args(["-c", &format!("exec {}", capture(&outside))]).stderr(Stdio::piped());
+        let mut outer = outer.spawn().map_err(|error| error.to_string())?;
+        let mut heard = [0; 20];
+        let stderr = outer.stderr.as_mut().ok_or("no messages")?;
+        stderr.read_exact(&mut heard).map_err(|error| error.to_string())?;
+        let output = place.link(PATH).args(["--", "sh", "-c", &script]).output();
+        let pid = outer.id().to_string();
+        let _ = Command::new("kill").args(["-INT", &pid]).status();
+        let _ = outer.wait();
+        let output = output.map_err(|error| error.to_string())?;
+        let summary = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure(output.status.success(), || summary.clone())?;
+        if summary.contains("INVALID") {
+            last = summary.lines().last().unwrap_or_default().to_owned();
+            continue;
+        }
+        for file in [inside, outside] {
+            let measured = Command::new(&place.headstart).arg("measure").arg(&file).output();
+            let measured = measured.map_err(|error| error.to_string())?;
+            let line = String::from_utf8_lossy(&measured.stdout).into_owned();
+            let words: Vec<&str> = line.split_whitespace().collect();
+            for (option, unit, expected, share) in [
+                ("--rate", "Mbit/s", 25.0, 0.05),
+                ("--rtt", "ms", 50.0, 0.05),
+                ("--buffer", "kB", 156.0, 0.2),
+            ] {
+                let place = words.iter().position(|word| *word == option);
+                let value =
+                    place.and_then(|place| words.get(place + 1)?.strip_suffix(unit)?.parse::<f64>().ok());
+                ensure(value.is_some_and(|value| (value / expected - 1.0).abs() <= share), || {
+                    format!("{}: {line}{}", file.display(), String::from_utf8_lossy(&measured.stderr))
+                })?;
+            }
+        }
+        return Ok(());
+    }
+    Err(format!("{LATE} three times: {last}"))
 }

@@ -97,6 +97,13 @@ Examples:
   headstart downlink --rate 50mbit --access dsl         you know better
   headstart downlink --format json                      for a program";
 
+/// Of `measure`.
+pub const MEASURE: &str = "\
+Examples:
+  tcpdump -s 100 -w download.pcap tcp                   while a large file is downloaded
+  headstart measure download.pcap
+  headstart race $(headstart measure download.pcap)";
+
 /// Of `link`.
 pub const LINK: &str = "\
 Examples:
