@@ -21,7 +21,7 @@ use http_body::Frame;
 use http_body_util::BodyExt;
 use httpdate::HttpDate;
 
-use crate::site::{Body, Site};
+use crate::site::{Body, BoxError, Site};
 
 /// Destination of the lines.
 #[derive(Debug)]
@@ -133,7 +133,10 @@ pub(crate) async fn answer<B>(
     peer: SocketAddr,
     version: Version,
     request: Request<B>,
-) -> Response<Body> {
+) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
     let Some(log) = log else { return site.answer(peer.ip(), request).await };
     let mut entry = Entry {
         peer: peer.ip().to_canonical(),

@@ -17,6 +17,7 @@
 //! | [`identity`] | the certificate: the user's, or self-signed on first use |
 //! | [`access_log`] | a line for each request |
 //! | [`metrics`] | counters over plain HTTP |
+//! | [`proxy`] | other servers as contents |
 //! | [`client`] | fetches pages and measures completion times |
 
 pub mod access_log;
@@ -30,6 +31,8 @@ pub mod identity;
 pub mod metrics;
 pub mod open;
 pub mod places;
+#[cfg(feature = "tcp")]
+pub mod proxy;
 pub mod server;
 pub mod site;
 pub mod start;

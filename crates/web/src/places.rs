@@ -21,6 +21,9 @@ pub(crate) enum Kind {
     Tcp,
     /// Answers that hold a file.
     File,
+    /// Requests passed to other servers.
+    #[cfg_attr(not(feature = "tcp"), expect(dead_code, reason = "it keeps its place in the counters"))]
+    Request,
 }
 
 /// Names of the transports in counters, in the order of [`Kind`].
@@ -28,9 +31,9 @@ const TRANSPORTS: [&str; 2] = ["quic", "tcp"];
 /// Names of the limits in counters.
 const LIMITS: [&str; 2] = ["all", "address"];
 
-/// Counters of open and of refused connections and files.
+/// Counters of open and of refused connections, files and requests.
 #[derive(Clone, Debug, Default)]
-pub struct ConnectionCounters(Arc<[KindCounters; 3]>);
+pub struct ConnectionCounters(Arc<[KindCounters; 4]>);
 
 #[derive(Debug, Default)]
 struct KindCounters {
@@ -56,13 +59,25 @@ impl ConnectionCounters {
                 metrics.sample(&labels, refused.load(Ordering::Relaxed));
             }
         }
-        let files = &self.0[Kind::File as usize];
-        let open = files.open.load(Ordering::Relaxed);
-        metrics.family("open_files", "gauge", "Answers that hold a file.").sample(&[], open);
-        let help = "Requests of files beyond a limit: that of all, or of one address.";
-        metrics.family("refused_files_total", "counter", help);
-        for (limit, refused) in LIMITS.iter().zip(&files.refused) {
-            metrics.sample(&[("limit", limit)], refused.load(Ordering::Relaxed));
+        let files = [
+            "files",
+            "Answers that hold a file.",
+            "Requests of files beyond a limit: that of all, or of one address.",
+        ];
+        let requests = [
+            "passed_requests",
+            "Requests that were passed on and are in progress.",
+            "Requests that were not passed on, beyond a limit: that of all, or of one address.",
+        ];
+        for ([name, help, help_of_refused], counters) in
+            [files, requests].into_iter().zip(&self.0[Kind::File as usize..])
+        {
+            let open = counters.open.load(Ordering::Relaxed);
+            metrics.family(&format!("open_{name}"), "gauge", help).sample(&[], open);
+            metrics.family(&format!("refused_{name}_total"), "counter", help_of_refused);
+            for (limit, refused) in LIMITS.iter().zip(&counters.refused) {
+                metrics.sample(&[("limit", limit)], refused.load(Ordering::Relaxed));
+            }
         }
         metrics.take()
     }

@@ -1,31 +1,34 @@
 //! The server over HTTP/3.
 
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, UNIX_EPOCH};
 
-use bytes::Bytes;
-use futures_util::StreamExt as _;
+use bytes::{Buf as _, Bytes};
 use futures_util::future::maybe_done;
+use futures_util::{FutureExt as _, StreamExt as _};
 use h3::error::Code;
 use h3::server::{RequestResolver, RequestStream};
 use headstart_host::unix_now;
 use http::header::{CONTENT_LENGTH, DATE, TE};
-use http::{HeaderMap, HeaderValue, Method, Response, Version};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
+use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 use httpdate::HttpDate;
 use noq::{Connection, Endpoint, EndpointConfig, Incoming, TransportConfig, VarInt};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::access_log::{self, AccessLog};
-use crate::adapter::{self, BidiStream, Unfinished};
+use crate::adapter::{self, RecvStream, SendStream, Unfinished};
 use crate::admission::{Admission, Session};
 use crate::choice;
 use crate::identity::CurrentIdentity;
 use crate::places::{ConnectionCounters, Kind, Place, Places};
-use crate::site::{Body, Site};
+use crate::site::{Body, BoxError, Site};
 
 /// Policies of a server.
 #[derive(Clone, Debug)]
@@ -119,7 +122,7 @@ pub fn endpoint_config() -> EndpointConfig {
     config
 }
 
-/// TLS for HTTP/3. 0-RTT is accepted: requests only read.
+/// TLS for HTTP/3. 0-RTT is accepted: a request in it that may change something waits.
 ///
 /// # Errors
 ///
@@ -345,10 +348,39 @@ impl<S: Session> Exchange<S> {
             stream.stop_sending(Code::H3_MESSAGE_ERROR);
             return Err(ExchangeError::Malformed(field));
         }
+        let mut request = request;
+        if self.site.passes_on() && !self.is_early_harmless(&mut request).await {
+            return Ok(());
+        }
         let is_head = request.method() == Method::HEAD;
         let (log, peer) = (self.access_log.as_ref(), self.remote);
-        let answer = access_log::answer(&self.site, log, peer, Version::HTTP_3, request);
-        let (head, body) = answer.await.into_parts();
+        let (mut stream, receive) = stream.split();
+        let (body, returned) = RequestBody::new(receive, content_length(request.headers()));
+        let answer = access_log::answer(&self.site, log, peer, Version::HTTP_3, request.map(|()| body)).await;
+        if let Err(error) = self.send(&mut stream, answer, is_head).await {
+            // The client must not take a truncated answer for the whole.
+            stream.stop_stream(Code::H3_INTERNAL_ERROR);
+            return Err(error);
+        }
+        // The request's end may be in flight. An endless body is refused (RFC 9114 §4.1).
+        let Ok(Ok(mut receive)) = tokio::time::timeout(REQUEST_TIMEOUT, returned).await else {
+            return Ok(());
+        };
+        let rest = async { while let Ok(Some(_)) = receive.recv_data().await {} };
+        if tokio::time::timeout(REQUEST_TIMEOUT, rest).await.is_err() {
+            receive.stop_sending(Code::H3_NO_ERROR);
+        }
+        Ok(())
+    }
+
+    /// Sends the head of an answer and its body.
+    async fn send(
+        &self,
+        stream: &mut RequestStream<SendStream<Bytes>, Bytes>,
+        answer: Response<Body>,
+        is_head: bool,
+    ) -> Result<(), ExchangeError> {
+        let (head, mut body) = answer.into_parts();
         let mut head = Response::from_parts(head, ());
         if self.names_scheme
             && let Some(value) = self.session.scheme().and_then(|name| HeaderValue::from_str(name).ok())
@@ -360,27 +392,119 @@ impl<S: Session> Exchange<S> {
         if let Ok(now) = HeaderValue::from_str(&now.to_string()) {
             head.headers_mut().entry(DATE).or_insert(now);
         }
-        if !is_head && let Some(length) = content_length(&head) {
+        if !is_head
+            && head.status() != StatusCode::NOT_MODIFIED
+            && let Some(length) = content_length(head.headers())
+        {
             self.session.will_send(&self.connection, length);
         }
         stream.send_response(head).await?;
-        match send(&mut stream, body).await {
-            // The client must not take a truncated body for the whole.
-            Err(error @ ExchangeError::Body(_)) => {
-                stream.stop_stream(Code::H3_INTERNAL_ERROR);
-                Err(error)
-            }
-            Err(error) => Err(error),
-            Ok(()) => {
-                stream.finish().await?;
-                // The request's end may be in flight. An endless body is refused (RFC 9114 §4.1).
-                let rest = async { while let Ok(Some(_)) = stream.recv_data().await {} };
-                if tokio::time::timeout(REQUEST_TIMEOUT, rest).await.is_err() {
-                    stream.stop_sending(Code::H3_NO_ERROR);
+        while let Some(frame) = body.frame().await {
+            match frame?.into_data() {
+                Ok(data) => stream.send_data(data).await?,
+                Err(frame) => {
+                    if let Ok(trailers) = frame.into_trailers() {
+                        stream.send_trailers(trailers).await?;
+                    }
                 }
-                Ok(())
             }
         }
+        Ok(stream.finish().await?)
+    }
+
+    /// A request in 0-RTT may be one that an attacker repeats. Before the end of the handshake only
+    /// one that reads is passed on, with a mark for the server behind (RFC 8470 §5.1).
+    async fn is_early_harmless(&self, request: &mut Request<()>) -> bool {
+        let confirmed = self.connection.handshake_confirmed();
+        if !request.method().is_safe() {
+            return confirmed.await.is_ok();
+        }
+        if confirmed.now_or_never().is_none() {
+            request.headers_mut().insert(EARLY_DATA, HeaderValue::from_static("1"));
+        }
+        true
+    }
+}
+
+/// RFC 8470 §5.1.
+const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
+
+type Receive = RequestStream<RecvStream, Bytes>;
+
+/// The body of a request, which gives its stream back at its end.
+struct RequestBody {
+    stream: Option<Receive>,
+    back: Option<oneshot::Sender<Receive>>,
+    /// Bytes that are missing, of a request that says how many it has.
+    left: Option<u64>,
+    /// All data came, and trailers may follow.
+    is_complete: bool,
+}
+
+impl RequestBody {
+    fn new(stream: Receive, length: Option<u64>) -> (Self, oneshot::Receiver<Receive>) {
+        let (back, returned) = oneshot::channel();
+        (Self { stream: Some(stream), back: Some(back), left: length, is_complete: false }, returned)
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let Some(stream) = &mut self.stream else { return Poll::Ready(None) };
+        if !self.is_complete {
+            if let Some(mut data) = ready!(stream.poll_recv_data(cx))? {
+                let data = data.copy_to_bytes(data.remaining());
+                if let Some(left) = &mut self.left {
+                    *left = left.checked_sub(data.len() as u64).ok_or("the body is longer than announced")?;
+                }
+                return Poll::Ready(Some(Ok(Frame::data(data))));
+            }
+            // RFC 9114 §4.1.2.
+            if self.left.is_some_and(|left| left > 0) {
+                return Poll::Ready(Some(Err("the body is shorter than announced".into())));
+            }
+            self.is_complete = true;
+        }
+        Poll::Ready(ready!(stream.poll_recv_trailers(cx))?.map(|trailers| Ok(Frame::trailers(trailers))))
+    }
+}
+
+impl http_body::Body for RequestBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let frame = ready!(self.poll(cx));
+        if !matches!(&frame, Some(Ok(_))) {
+            self.give_back();
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.stream.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+impl RequestBody {
+    /// Nobody waits for the stream of a request that was answered long ago.
+    fn give_back(&mut self) {
+        if let (Some(stream), Some(back)) = (self.stream.take(), self.back.take())
+            && let Err(mut stream) = back.send(stream)
+        {
+            stream.stop_sending(Code::H3_NO_ERROR);
+        }
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        self.give_back();
     }
 }
 
@@ -392,20 +516,8 @@ fn field_of_http_1(fields: &HeaderMap) -> Option<&'static str> {
     of_connections.into_iter().find(|name| fields.contains_key(*name)).or_else(te)
 }
 
-fn content_length(head: &Response<()>) -> Option<u64> {
-    head.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-async fn send(
-    stream: &mut RequestStream<BidiStream<Bytes>, Bytes>,
-    mut body: Body,
-) -> Result<(), ExchangeError> {
-    while let Some(frame) = body.frame().await {
-        if let Ok(data) = frame?.into_data() {
-            stream.send_data(data).await?;
-        }
-    }
-    Ok(())
+fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -156,7 +156,11 @@ impl Service {
         builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
         builder.http1().max_buf_size(MAX_FIELD_SECTION as usize);
         builder.http2().max_header_list_size(MAX_FIELD_SECTION);
-        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
+        if self.site.passes_on() {
+            // RFC 8441: a tunnel to an upstream.
+            builder.http2().enable_connect_protocol();
+        }
+        let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), answer));
         // Neither of the protocols has a limit for the time until its first bytes.
         let is_late = async {
             tokio::time::sleep(self.handshake).await;

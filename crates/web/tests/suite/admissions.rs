@@ -144,14 +144,15 @@ async fn a_server_that_shuts_down_finishes_its_responses() {
 
 /// Datagrams of a client that begins with a request in 0-RTT, as many as it sends at once; the
 /// answers are lost.
-async fn begin_early(config: noq::ClientConfig, server: &Running) {
+pub async fn begin_early(config: noq::ClientConfig, server: &Running, bytes: &[u8]) {
     let relay = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a port");
     let dialler = noq::Endpoint::client(([127, 0, 0, 1], 0).into()).expect("a socket");
     let towards = relay.local_addr().expect("an address");
     let connecting = dialler.connect_with(config, towards, "localhost").expect("begins");
     let (connection, _) = connecting.into_0rtt().expect("a ticket");
     let (mut request, _answer) = connection.open_bi().await.expect("a stream");
-    request.write_all(b"a request, which is not read").await.expect("sent");
+    request.write_all(bytes).await.expect("sent");
+    request.finish().expect("open");
     let mut packet = [0; 2048];
     loop {
         let sent = tokio::time::timeout(Duration::from_millis(100), relay.recv_from(&mut packet)).await;
@@ -174,7 +175,7 @@ async fn a_request_in_0_rtt_waits_for_the_handshake_unless_its_address_is_valida
         if !has_token {
             config.token_store(Arc::new(noq::TokenMemoryCache::default()));
         }
-        begin_early(config, &server).await;
+        begin_early(config, &server, b"a request, which is not read").await;
         let events = || events.lock().expect("not poisoned").clone();
         let count = |word: &str| events().iter().filter(|line| line.starts_with(word)).count();
         until("the second connection", || count("the usual") == 2).await;

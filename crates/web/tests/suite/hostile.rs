@@ -12,7 +12,7 @@ use noq::{Connection, ConnectionError, Endpoint};
 use tempfile::TempDir;
 
 /// A variable-length integer of RFC 9000 §16.
-fn varint(value: u64) -> Vec<u8> {
+pub fn varint(value: u64) -> Vec<u8> {
     match value {
         0..0x40 => vec![value as u8],
         0x40..0x4000 => (value as u16 | 0x4000).to_be_bytes().to_vec(),
@@ -22,7 +22,7 @@ fn varint(value: u64) -> Vec<u8> {
 }
 
 /// A connection of HTTP/3 with its control stream (RFC 9114 §6.2.1).
-async fn dial(server: &Running) -> (Connection, noq::SendStream) {
+pub async fn dial(server: &Running) -> (Connection, noq::SendStream) {
     dial_from(server, 1).await
 }
 

@@ -11,5 +11,6 @@ mod identities;
 mod limits;
 mod logs;
 mod pages;
+mod proxy;
 mod starts;
 mod tcp;

@@ -1,0 +1,848 @@
+//! Other servers as contents: each request is passed to one of them over HTTP/1.1.
+//!
+//! Bodies are passed on as they come, both ways, and never kept whole. Fields of one connection
+//! (RFC 9110 §7.6.1) stay on it; framing is written anew, so that a client and an upstream cannot
+//! disagree about the end of a request.
+
+use std::error::Error as _;
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use headstart_host::{Exposition, locked};
+use http::header::{
+    ALT_SVC, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, TE, TRANSFER_ENCODING, UPGRADE, VIA,
+};
+use http::request::Parts;
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
+use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use http_body_util::combinators::UnsyncBoxBody;
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use hyper_rustls::{HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{Client, Error};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep};
+use tower::timeout::Timeout;
+use tower::util::BoxCloneSyncService;
+
+use crate::client::{self, FetchError, Trust};
+use crate::places::{ConnectionCounters, Kind, Place, Places};
+use crate::server::MAX_FIELD_SECTION;
+use crate::site::{Body, BoxError, empty, plain};
+
+/// The body of a request.
+pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// The status and the text of an answer that no upstream gave.
+type Refusal = (StatusCode, &'static str);
+
+const TOO_MANY: Refusal = (StatusCode::SERVICE_UNAVAILABLE, "too many requests are in progress");
+const LOOP: Refusal = (StatusCode::LOOP_DETECTED, "the request has been here before");
+const NO_METHOD: Refusal = (StatusCode::METHOD_NOT_ALLOWED, "CONNECT and TRACE are not passed on");
+const NO_PATH: Refusal = (StatusCode::BAD_REQUEST, "found no path");
+const LENGTHS: Refusal = (StatusCode::BAD_REQUEST, "found no valid content-length, or several");
+const SLOW_CLIENT: Refusal = (StatusCode::REQUEST_TIMEOUT, "the request did not come in time");
+const CUT_SHORT: Refusal = (StatusCode::BAD_REQUEST, "the request has another length than announced");
+const UNREACHABLE: Refusal = (StatusCode::BAD_GATEWAY, "the server behind this one cannot be reached");
+const BROKEN: Refusal = (StatusCode::BAD_GATEWAY, "the server behind this one gave no valid answer");
+const LATE: Refusal = (StatusCode::GATEWAY_TIMEOUT, "the server behind this one did not answer in time");
+
+/// Most entries of `Via`: a loop through servers that do not look for one ends.
+const MOST_HOPS: usize = 20;
+/// Connections without a request that are kept for each upstream.
+const MOST_IDLE: usize = 256;
+/// Time for which they are kept: less than the usual 60 s to 75 s of servers, which could close one
+/// while a request is on its way.
+const KEPT_IDLE: Duration = Duration::from_secs(30);
+/// First pause of an upstream that failed, doubled with each further failure in a row.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// Longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Time between two questions after an upstream's health.
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Address of an upstream: `http://HOST[:PORT]` or `https://HOST[:PORT]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    scheme: Scheme,
+    authority: Authority,
+}
+
+impl FromStr for Address {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refused =
+            || format!("found `{text}`, expected http://HOST:PORT or https://HOST:PORT without a path");
+        let parts = text.parse::<Uri>().map_err(|_| refused())?.into_parts();
+        let is_bare = parts.path_and_query.is_none_or(|path| path == "/");
+        match (parts.scheme, parts.authority) {
+            (Some(scheme), Some(authority))
+                if is_bare
+                    && (scheme == Scheme::HTTP || scheme == Scheme::HTTPS)
+                    && !authority.as_str().contains('@')
+                    && !authority.host().is_empty()
+                    && (authority.port_u16().is_some_and(|port| port > 0)
+                        || authority.as_str() == authority.host()) =>
+            {
+                Ok(Self { scheme, authority })
+            }
+            _ => Err(refused()),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.scheme, self.authority)
+    }
+}
+
+/// Settings of a proxy.
+#[derive(Clone, Debug)]
+pub struct ProxyConfig {
+    /// Certificates of upstreams over https.
+    pub trust: Trust,
+    /// Clients are proxies whose `Forwarded` and `X-Forwarded-*` are true, and are added to.
+    pub trust_forwarded: bool,
+    /// `Host` is the upstream's name, not the one that the client asked for.
+    pub names_upstream: bool,
+    /// A path that each upstream is asked for, to be left out while it does not answer with 2xx or
+    /// 3xx.
+    pub check: Option<PathAndQuery>,
+    /// Time limit of a connection to an upstream, with its TLS handshake.
+    pub connect: Duration,
+    /// Time limit from the last byte of a request to the first of its answer.
+    pub first_byte: Duration,
+    /// Longest pause in an answer.
+    pub idle: Duration,
+    /// Requests in progress, in all.
+    pub most: usize,
+    /// The same of one address (of IPv6 a /64).
+    pub most_per_address: usize,
+    /// Counters of requests in progress.
+    pub counters: ConnectionCounters,
+}
+
+impl Default for ProxyConfig {
+    fn default() -> Self {
+        Self {
+            trust: Trust::System { also: vec![] },
+            trust_forwarded: false,
+            names_upstream: false,
+            check: None,
+            connect: Duration::from_secs(5),
+            first_byte: Duration::from_secs(60),
+            idle: Duration::from_secs(60),
+            most: 10_000,
+            most_per_address: 1000,
+            counters: ConnectionCounters::default(),
+        }
+    }
+}
+
+type Connector = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<TcpStream>>, BoxError>;
+
+/// Passes requests to upstreams.
+#[derive(Debug)]
+pub struct Proxy {
+    upstreams: Vec<Upstream>,
+    config: ProxyConfig,
+    client: Client<Connector, Upload>,
+    /// Name in `Via`, of this process alone.
+    name: String,
+    next: AtomicUsize,
+    places: Arc<Places>,
+}
+
+impl Proxy {
+    /// A proxy in front of `upstreams`, of which there is at least one.
+    ///
+    /// # Errors
+    ///
+    /// If the certificates to trust cannot be read.
+    pub fn new(upstreams: Vec<Address>, config: ProxyConfig) -> Result<Self, FetchError> {
+        let mut tls = client::tls(&config.trust, None, false)?;
+        tls.alpn_protocols.clear();
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
+        let connector = Timeout::new(https.wrap_connector(tcp), config.connect);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(KEPT_IDLE)
+            .pool_max_idle_per_host(MOST_IDLE)
+            .http1_max_buf_size(MAX_FIELD_SECTION as usize)
+            .build(BoxCloneSyncService::new(connector));
+        let places =
+            Places::new(config.most, config.most_per_address, Kind::Request, config.counters.clone());
+        let upstreams = upstreams.into_iter().map(Upstream::new).collect();
+        Ok(Self { upstreams, config, client, name: pseudonym()?, next: AtomicUsize::new(0), places })
+    }
+
+    /// The upstream's answer to a request of a client at `peer`.
+    pub(crate) async fn answer(&self, peer: IpAddr, request: Request<RequestBody>) -> Response<Body> {
+        let answer = match self.places.take(peer, self.places.open()) {
+            Some(place) => self.pass(peer, request, place).await,
+            None => Err(TOO_MANY),
+        };
+        answer.unwrap_or_else(|(status, text)| plain(status, text))
+    }
+
+    async fn pass(
+        &self,
+        peer: IpAddr,
+        request: Request<RequestBody>,
+        place: Place,
+    ) -> Result<Response<Body>, Refusal> {
+        let (mut head, body) = request.into_parts();
+        let tunnel = Tunnel::wanted(&mut head);
+        if matches!(head.method, Method::CONNECT | Method::TRACE) {
+            return Err(NO_METHOD);
+        }
+        self.rewrite(peer, &mut head)?;
+        if let Some(tunnel) = &tunnel {
+            tunnel.ask(&mut head.headers);
+        }
+        let upload = Upload::new(body);
+        if upload.size_hint().exact().is_none() && !has_content(&head.method) {
+            let first = tokio::time::timeout(self.config.first_byte, upload.peek()).await;
+            first.map_err(|_| SLOW_CLIENT)?;
+        }
+        let answer = self.ask_all(&head, &upload).await?;
+        if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+            return tunnel.map(|tunnel| tunnel.open(answer, self.config.idle, place)).ok_or(BROKEN);
+        }
+        Ok(self.returned(answer, &head.method, place))
+    }
+
+    /// Asks one upstream after the other, as long as it is certain that none has begun with the
+    /// request, or harmless if it has.
+    async fn ask_all(&self, head: &Parts, upload: &Upload) -> Result<Response<Incoming>, Refusal> {
+        let order = self.order();
+        let (mut at, mut is_repeated) = (0, false);
+        while let Some(upstream) = order.get(at) {
+            let answer = self.ask(upstream, head, upload).await;
+            upstream.note(&answer);
+            match answer {
+                Ok(answer) => return Ok(answer),
+                Err(Failure::Unreachable) => at += 1,
+                // An idle connection may be closed while the request is on its way (RFC 9112
+                // §9.3.1).
+                Err(Failure::Closed)
+                    if head.method.is_idempotent() && !upload.is_touched() && !is_repeated =>
+                {
+                    is_repeated = true;
+                    at = (at + 1).min(order.len() - 1);
+                }
+                Err(Failure::Closed | Failure::Broken) => return Err(BROKEN),
+                Err(Failure::Late) => return Err(LATE),
+                Err(Failure::SlowClient) => return Err(SLOW_CLIENT),
+                Err(Failure::CutShort) => return Err(CUT_SHORT),
+            }
+        }
+        Err(UNREACHABLE)
+    }
+
+    /// Those that pause come last: one may have recovered, and there may be no other.
+    fn order(&self) -> Vec<&Upstream> {
+        let first = self.next.fetch_add(1, Ordering::Relaxed) % self.upstreams.len();
+        let (before, behind) = self.upstreams.split_at(first);
+        let mut order: Vec<&Upstream> = behind.iter().chain(before).collect();
+        if order.len() > 1 {
+            let now = Instant::now();
+            order.sort_by_key(|upstream| upstream.pauses(now));
+        }
+        order
+    }
+
+    async fn ask(
+        &self,
+        upstream: &Upstream,
+        head: &Parts,
+        upload: &Upload,
+    ) -> Result<Response<Incoming>, Failure> {
+        let mut request = Request::new(upload.clone());
+        *request.method_mut() = head.method.clone();
+        *request.uri_mut() = upstream.uri(head.uri.path_and_query());
+        *request.headers_mut() = head.headers.clone();
+        if self.config.names_upstream {
+            request.headers_mut().insert(HOST, upstream.host.clone());
+        }
+        upload.begin();
+        tokio::select! {
+            answer = self.client.request(request) => answer.map_err(|error| Failure::of(&error, upload)),
+            failure = self.is_late(upload) => Err(failure),
+        }
+    }
+
+    /// Ends when no byte of the request has been taken for too long.
+    async fn is_late(&self, upload: &Upload) -> Failure {
+        loop {
+            let (moved, waits) = upload.progress();
+            let limit = moved + self.config.first_byte;
+            if Instant::now() >= limit {
+                return if waits { Failure::SlowClient } else { Failure::Late };
+            }
+            tokio::time::sleep_until(limit).await;
+        }
+    }
+
+    /// The request's head as upstreams get it.
+    fn rewrite(&self, peer: IpAddr, head: &mut Parts) -> Result<(), Refusal> {
+        let of_target = head.uri.authority().and_then(|it| HeaderValue::from_str(it.as_str()).ok());
+        let host = of_target.or_else(|| head.headers.get(HOST).cloned());
+        if head.uri.path_and_query().is_none_or(|path| !path.as_str().starts_with('/')) {
+            return Err(NO_PATH);
+        }
+        let headers = &mut head.headers;
+        let hops =
+            || headers.get_all(VIA).iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+        let is_own = |hop: &[u8]| hop.windows(self.name.len()).any(|part| part == self.name.as_bytes());
+        if hops().any(is_own) || hops().count() >= MOST_HOPS {
+            return Err(LOOP);
+        }
+        let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
+        if let Some(length) = lengths.next()
+            && (lengths.next().is_some() || number(length).is_none())
+        {
+            return Err(LENGTHS);
+        }
+        let takes_trailers =
+            headers.get_all(TE).iter().any(|te| te.as_bytes().eq_ignore_ascii_case(b"trailers"));
+        remove_fields_of_connection(headers);
+        // RFC 9110 §10.1.1: the server in front of this answers it as soon as the body is read.
+        headers.remove(EXPECT);
+        if takes_trailers {
+            headers.insert(TE, HeaderValue::from_static("trailers"));
+            headers.insert(CONNECTION, HeaderValue::from_static("te"));
+        }
+        // HTTP/2 and 3 may split it (RFC 9114 §4.2.1).
+        if headers.get_all(COOKIE).iter().count() > 1 {
+            join(headers, COOKIE, b"; ", None);
+        }
+        if let Some(host) = &host {
+            headers.insert(HOST, host.clone());
+        }
+        if let Ok(via) = HeaderValue::from_str(&format!("{} {}", version(head.version), self.name)) {
+            headers.append(VIA, via);
+        }
+        let host = host.as_ref().and_then(|host| host.to_str().ok());
+        forwarded(headers, peer.to_canonical(), host, self.config.trust_forwarded);
+        Ok(())
+    }
+
+    /// An upstream's answer as clients get it.
+    fn returned(&self, answer: Response<Incoming>, asked: &Method, place: Place) -> Response<Body> {
+        let (head, inner) = answer.into_parts();
+        let mut headers = head.headers;
+        remove_fields_of_connection(&mut headers);
+        // It is about the upstream's own ports.
+        headers.remove(ALT_SVC);
+        let has_body = *asked != Method::HEAD
+            && !matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let length = match has_body {
+            true => inner.size_hint().exact(),
+            false => headers.get(CONTENT_LENGTH).and_then(number),
+        };
+        headers.remove(CONTENT_LENGTH);
+        if let Some(length) = length.filter(|_| head.status != StatusCode::NO_CONTENT) {
+            headers.insert(CONTENT_LENGTH, length.into());
+        }
+        let idle = self.config.idle;
+        let waits = Box::pin(tokio::time::sleep(idle));
+        let body = Download { inner, idle, waits, is_waiting: false, _place: place };
+        let mut answer = Response::new(body.boxed_unsync());
+        (*answer.status_mut(), *answer.headers_mut()) = (head.status, headers);
+        answer
+    }
+
+    /// Asks each upstream after its health, again and again, if that was wished.
+    pub async fn check(&self) {
+        let Some(path) = &self.config.check else { return };
+        let mut interval = tokio::time::interval(CHECK_INTERVAL);
+        loop {
+            interval.tick().await;
+            futures_util::future::join_all(self.upstreams.iter().map(|upstream| async move {
+                let mut request = Request::new(Upload::new(
+                    http_body_util::Empty::new().map_err(|never| match never {}).boxed_unsync(),
+                ));
+                *request.uri_mut() = upstream.uri(Some(path));
+                let answer = tokio::time::timeout(CHECK_INTERVAL, self.client.request(request)).await;
+                let status = answer.ok().and_then(Result::ok).map(|answer| answer.status());
+                upstream.checked(status.is_some_and(|it| it.is_success() || it.is_redirection()));
+            }))
+            .await;
+        }
+    }
+
+    /// Counters in Prometheus' text format.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut metrics = Exposition::default();
+        metrics.family("upstream_up", "gauge", "0 while requests go to other upstreams.");
+        let now = Instant::now();
+        for upstream in &self.upstreams {
+            let name = upstream.address.to_string();
+            metrics.sample(&[("upstream", &name)], u8::from(!upstream.pauses(now)));
+        }
+        metrics.family("upstream_requests_total", "counter", "Requests passed on, by their outcome.");
+        for upstream in &self.upstreams {
+            let name = upstream.address.to_string();
+            for (outcome, count) in OUTCOMES.iter().zip(&upstream.outcomes) {
+                let labels = [("upstream", name.as_str()), ("outcome", outcome)];
+                metrics.sample(&labels, count.load(Ordering::Relaxed));
+            }
+        }
+        metrics.take()
+    }
+}
+
+/// Cause of a request without an answer.
+#[derive(Clone, Copy, Debug)]
+enum Failure {
+    Unreachable,
+    /// The connection ended before the answer.
+    Closed,
+    Broken,
+    Late,
+    SlowClient,
+    /// The request's body ended early, or is not as long as it should be.
+    CutShort,
+}
+
+/// Names of outcomes in counters: an answer, then those of [`Failure`] in order.
+const OUTCOMES: [&str; 7] =
+    ["answered", "unreachable", "closed", "broken", "late", "slow_client", "cut_short"];
+
+impl Failure {
+    fn of(error: &Error, upload: &Upload) -> Self {
+        let cause = error.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
+        tracing::debug!(%error, ?cause, "an upstream gave no answer");
+        match cause {
+            _ if error.is_connect() => Self::Unreachable,
+            _ if upload.has_failed() => Self::CutShort,
+            Some(cause) if cause.is_parse() || cause.is_user() => Self::Broken,
+            _ => Self::Closed,
+        }
+    }
+}
+
+/// One upstream.
+#[derive(Debug)]
+struct Upstream {
+    address: Address,
+    host: HeaderValue,
+    health: Mutex<Health>,
+    outcomes: [AtomicU64; OUTCOMES.len()],
+}
+
+/// Health of an upstream.
+#[derive(Debug, Default)]
+struct Health {
+    /// Failures since the last answer.
+    failures: u32,
+    paused_until: Option<Instant>,
+    /// The last check failed.
+    is_ill: bool,
+}
+
+impl Upstream {
+    fn new(address: Address) -> Self {
+        let host = HeaderValue::from_str(address.authority.as_str());
+        let host = host.expect("an authority's characters may stand in a header");
+        Self { address, host, health: Mutex::default(), outcomes: Default::default() }
+    }
+
+    /// The path at this upstream.
+    fn uri(&self, path: Option<&PathAndQuery>) -> Uri {
+        let mut parts = http::uri::Parts::default();
+        parts.scheme = Some(self.address.scheme.clone());
+        parts.authority = Some(self.address.authority.clone());
+        parts.path_and_query = Some(path.cloned().unwrap_or_else(|| PathAndQuery::from_static("/")));
+        Uri::from_parts(parts).expect("it has a scheme, an authority and a path that begins with a slash")
+    }
+
+    fn pauses(&self, now: Instant) -> bool {
+        let health = locked(&self.health);
+        health.is_ill || health.paused_until.is_some_and(|until| until > now)
+    }
+
+    /// Passive health: an upstream that could not be reached, or was late, pauses.
+    fn note<T>(&self, answer: &Result<T, Failure>) {
+        let outcome = answer.as_ref().err().map_or(0, |failure| *failure as usize + 1);
+        self.outcomes[outcome].fetch_add(1, Ordering::Relaxed);
+        let mut health = locked(&self.health);
+        match answer {
+            Ok(_) if health.failures > 0 => {
+                *health = Health { is_ill: health.is_ill, ..Health::default() };
+                tracing::warn!(upstream = %self.address, "an upstream answers again");
+            }
+            Err(Failure::Unreachable | Failure::Late) => {
+                if health.failures == 0 {
+                    tracing::warn!(upstream = %self.address, "an upstream cannot be reached, or is late");
+                }
+                let pause = FIRST_PAUSE.saturating_mul(1 << health.failures.min(10)).min(LONGEST_PAUSE);
+                health.failures += 1;
+                health.paused_until = Some(Instant::now() + pause);
+            }
+            _ => {}
+        }
+    }
+
+    fn checked(&self, is_well: bool) {
+        let mut health = locked(&self.health);
+        if std::mem::replace(&mut health.is_ill, !is_well) == is_well {
+            let now = if is_well { "well" } else { "ill" };
+            tracing::warn!(upstream = %self.address, "an upstream is {now}, by its check");
+        }
+        if is_well {
+            health.paused_until = None;
+        }
+    }
+}
+
+/// The body of a request, which can be given to a second upstream as long as no first one has
+/// taken a part.
+#[derive(Clone)]
+struct Upload(Arc<Mutex<Taking>>);
+
+struct Taking {
+    body: RequestBody,
+    /// A frame that was read to see whether there is one.
+    peeked: Option<Frame<Bytes>>,
+    /// An upstream has taken a frame.
+    is_touched: bool,
+    /// An upstream waits for the client.
+    waits: bool,
+    has_failed: bool,
+    /// When the last frame was taken.
+    moved: Instant,
+}
+
+impl Upload {
+    fn new(body: RequestBody) -> Self {
+        let (is_touched, waits, has_failed) = (false, false, false);
+        let moved = Instant::now();
+        Self(Arc::new(Mutex::new(Taking { body, peeked: None, is_touched, waits, has_failed, moved })))
+    }
+
+    fn begin(&self) {
+        locked(&self.0).moved = Instant::now();
+    }
+
+    /// Waits until there is a frame, or none.
+    async fn peek(&self) {
+        std::future::poll_fn(|cx| {
+            let mut taking = locked(&self.0);
+            match ready!(Pin::new(&mut taking.body).poll_frame(cx)) {
+                Some(Ok(frame)) => taking.peeked = Some(frame),
+                Some(Err(_)) => taking.has_failed = true,
+                None => {}
+            }
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    fn is_touched(&self) -> bool {
+        locked(&self.0).is_touched
+    }
+
+    fn has_failed(&self) -> bool {
+        locked(&self.0).has_failed
+    }
+
+    fn progress(&self) -> (Instant, bool) {
+        let taking = locked(&self.0);
+        (taking.moved, taking.waits)
+    }
+}
+
+impl http_body::Body for Upload {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let taking = &mut *locked(&self.0);
+        let polled = match taking.peeked.take() {
+            Some(frame) => Poll::Ready(Some(Ok(frame))),
+            None if taking.has_failed => Poll::Ready(Some(Err("the request was cut short".into()))),
+            None => Pin::new(&mut taking.body).poll_frame(cx),
+        };
+        taking.waits = polled.is_pending();
+        let mut frame = ready!(polled);
+        taking.moved = Instant::now();
+        match &mut frame {
+            Some(Ok(frame)) => {
+                taking.is_touched = true;
+                if let Some(trailers) = frame.trailers_mut() {
+                    remove_fields_of_connection(trailers);
+                }
+            }
+            Some(Err(_)) => taking.has_failed = true,
+            None => {}
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let taking = locked(&self.0);
+        taking.peeked.is_none() && !taking.has_failed && taking.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let taking = locked(&self.0);
+        if taking.peeked.is_some() || taking.has_failed {
+            return SizeHint::default();
+        }
+        if taking.body.is_end_stream() { SizeHint::with_exact(0) } else { taking.body.size_hint() }
+    }
+}
+
+/// The body of an upstream's answer, with its place among the requests in progress.
+struct Download {
+    inner: Incoming,
+    idle: Duration,
+    waits: Pin<Box<Sleep>>,
+    is_waiting: bool,
+    _place: Place,
+}
+
+impl http_body::Body for Download {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    /// Time in which the client takes nothing does not count: then nothing is asked for.
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let Poll::Ready(mut frame) = Pin::new(&mut self.inner).poll_frame(cx) else {
+            if !std::mem::replace(&mut self.is_waiting, true) {
+                let limit = Instant::now() + self.idle;
+                self.waits.as_mut().reset(limit);
+            }
+            ready!(self.waits.as_mut().poll(cx));
+            return Poll::Ready(Some(Err(io::ErrorKind::TimedOut.into())));
+        };
+        self.is_waiting = false;
+        if let Some(Ok(frame)) = &mut frame
+            && let Some(trailers) = frame.trailers_mut()
+        {
+            remove_fields_of_connection(trailers);
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(io::Error::other)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+/// A request for a tunnel of WebSocket: by `Upgrade` over HTTP/1.1, or by CONNECT over HTTP/2 (RFC
+/// 8441). Upstreams get the former. No other protocol is passed on: h2c would carry requests that
+/// are not seen here.
+struct Tunnel {
+    client: OnUpgrade,
+    /// Over HTTP/2 there is none.
+    key: Option<HeaderValue>,
+}
+
+const WEBSOCKET: HeaderValue = HeaderValue::from_static("websocket");
+
+impl Tunnel {
+    fn wanted(head: &mut Parts) -> Option<Self> {
+        let client = head.extensions.remove::<OnUpgrade>()?;
+        let is_websocket = |name: &[u8]| name.eq_ignore_ascii_case(WEBSOCKET.as_bytes());
+        if head.method == Method::CONNECT {
+            let protocol = head.extensions.get::<hyper::ext::Protocol>()?;
+            is_websocket(protocol.as_str().as_bytes()).then_some(())?;
+            head.method = Method::GET;
+            return Some(Self { client, key: Some(key()?) });
+        }
+        let is_one = head.method == Method::GET && head.headers.get_all(UPGRADE).iter().count() == 1;
+        (is_one && is_websocket(head.headers[UPGRADE].as_bytes())).then_some(Self { client, key: None })
+    }
+
+    /// Fields of its connection to an upstream.
+    fn ask(&self, headers: &mut HeaderMap) {
+        headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        headers.insert(UPGRADE, WEBSOCKET);
+        if let Some(key) = &self.key {
+            headers.insert(SEC_WEBSOCKET_KEY, key.clone());
+        }
+    }
+
+    /// The answer to its client, after which bytes are passed on until one side ends or both are
+    /// idle.
+    fn open(self, mut answer: Response<Incoming>, idle: Duration, place: Place) -> Response<Body> {
+        let upstream = hyper::upgrade::on(&mut answer);
+        let mut headers = std::mem::take(answer.headers_mut());
+        remove_fields_of_connection(&mut headers);
+        let status = if self.key.is_some() {
+            headers.remove(SEC_WEBSOCKET_ACCEPT);
+            StatusCode::OK
+        } else {
+            headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+            headers.insert(UPGRADE, WEBSOCKET);
+            StatusCode::SWITCHING_PROTOCOLS
+        };
+        tokio::spawn(async move {
+            let _place = place;
+            let Ok((client, upstream)) = tokio::try_join!(self.client, upstream) else { return };
+            let (from_client, to_client) = tokio::io::split(TokioIo::new(client));
+            let (from_upstream, to_upstream) = tokio::io::split(TokioIo::new(upstream));
+            let moved = Mutex::new(Instant::now());
+            let up = pump(from_client, to_upstream, idle, &moved);
+            // Both are dropped, and their connections closed, when one has failed.
+            let _ = tokio::try_join!(up, pump(from_upstream, to_client, idle, &moved));
+        });
+        let mut told = Response::new(empty());
+        (*told.status_mut(), *told.headers_mut()) = (status, headers);
+        told
+    }
+}
+
+/// Bytes of a tunnel that wait, each way.
+const TUNNEL_BUFFER: usize = 16 * 1024;
+
+/// Passes bytes on until the end, or until none has `moved` either way for `idle`.
+async fn pump(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    idle: Duration,
+    moved: &Mutex<Instant>,
+) -> io::Result<()> {
+    let mut buffer = vec![0; TUNNEL_BUFFER];
+    loop {
+        let limit = *locked(moved) + idle;
+        let count = match tokio::time::timeout_at(limit, from.read(&mut buffer)).await {
+            Ok(count) => count?,
+            Err(_) if *locked(moved) + idle > Instant::now() => continue,
+            Err(late) => return Err(late.into()),
+        };
+        *locked(moved) = Instant::now();
+        if count == 0 {
+            return to.shutdown().await;
+        }
+        tokio::time::timeout(idle, to.write_all(&buffer[..count])).await??;
+    }
+}
+
+/// A key of RFC 6455 §4.1: 16 random bytes in Base64, of which the last four bits are 0.
+fn key() -> Option<HeaderValue> {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut random = [0; 21];
+    crate::provider().secure_random.fill(&mut random).ok()?;
+    let letters = random.map(|byte| LETTERS[usize::from(byte % 64)]);
+    HeaderValue::from_bytes(&[&letters, &b"A=="[..]].concat()).ok()
+}
+
+/// Removes the fields of one connection (RFC 9110 §7.6.1), and those that `Connection` names.
+fn remove_fields_of_connection(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        // It is the message's length, whatever a client wants.
+        .filter(|name| *name != CONTENT_LENGTH)
+        .collect();
+    for name in named {
+        headers.remove(name);
+    }
+    for name in [CONNECTION, TE, TRANSFER_ENCODING, UPGRADE, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION] {
+        headers.remove(name);
+    }
+    for name in ["keep-alive", "proxy-connection"] {
+        headers.remove(name);
+    }
+}
+
+/// Writes `Forwarded` (RFC 7239) and `X-Forwarded-*`. Those of a client are believed only if it is
+/// a proxy that is trusted.
+fn forwarded(headers: &mut HeaderMap, peer: IpAddr, host: Option<&str>, is_trusted: bool) {
+    // Many servers cannot tell `X_Forwarded_For` from `X-Forwarded-For`: both become variables.
+    let is_claim =
+        |name: &str| name.starts_with("x-forwarded-") || matches!(name, "forwarded" | "x-real-ip" | "proxy");
+    let wrong = |name: &str| name.contains('_') || name == "proxy" || (!is_trusted && is_claim(name));
+    let names: Vec<HeaderName> = headers.keys().filter(|name| wrong(name.as_str())).cloned().collect();
+    for name in names {
+        headers.remove(name);
+    }
+    let mut element = match peer {
+        IpAddr::V4(peer) => format!("for={peer}"),
+        IpAddr::V6(peer) => format!("for=\"[{peer}]\""),
+    };
+    if let Some(host) = host {
+        element.push_str(&format!(";host=\"{host}\""));
+    }
+    element.push_str(";proto=https");
+    join(headers, FORWARDED, b", ", Some(&element));
+    join(headers, HeaderName::from_static("x-forwarded-for"), b", ", Some(&peer.to_string()));
+    for (name, value) in [("x-forwarded-proto", Some("https")), ("x-forwarded-host", host)] {
+        if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
+            headers.entry(name).or_insert(value);
+        }
+    }
+}
+
+/// Makes one field of all of that name, and of another element.
+fn join(headers: &mut HeaderMap, name: HeaderName, comma: &[u8], element: Option<&str>) {
+    let before = headers.get_all(&name).iter().map(HeaderValue::as_bytes);
+    let all: Vec<&[u8]> = before.chain(element.map(str::as_bytes)).collect();
+    if let Ok(value) = HeaderValue::from_bytes(&all.join(comma)) {
+        headers.insert(name, value);
+    }
+}
+
+/// A length, which has digits alone (RFC 9110 §8.6).
+fn number(value: &HeaderValue) -> Option<u64> {
+    let digits = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
+    digits.parse().ok()
+}
+
+/// True if requests of that method have content as a rule. Others are passed on with a body only
+/// if there is one: some servers would read it as the next request.
+fn has_content(method: &Method) -> bool {
+    matches!(*method, Method::POST | Method::PUT | Method::PATCH)
+}
+
+fn version(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_10 => "1.0",
+        Version::HTTP_2 => "2",
+        Version::HTTP_3 => "3",
+        _ => "1.1",
+    }
+}
+
+fn pseudonym() -> Result<String, rustls::Error> {
+    let mut random = [0; 8];
+    let failed = |_| rustls::Error::General("the system has no random numbers".into());
+    crate::provider().secure_random.fill(&mut random).map_err(failed)?;
+    Ok(format!("headstart-{:016x}", u64::from_be_bytes(random)))
+}

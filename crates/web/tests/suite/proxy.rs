@@ -1,0 +1,660 @@
+//! Other servers behind this one.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::admissions::begin_early;
+use crate::common::{Running, TIMEOUT, start};
+use crate::hostile::{dial as dial_h3, request as get_h3, varint};
+use crate::tcp::{ask, dial};
+use headstart_web::proxy::{Proxy, ProxyConfig};
+use headstart_web::server::ServerConfig;
+use headstart_web::site::Site;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// An origin that does with each connection what `serve` says.
+async fn origin<F, S>(serve: F) -> SocketAddr
+where
+    F: Fn(TcpStream) -> S + Send + 'static,
+    S: Future<Output = ()> + Send + 'static,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(serve(stream));
+        }
+    });
+    address
+}
+
+/// One that answers each request with the same bytes, and tells the heads of requests.
+async fn answering(answer: &'static [u8]) -> (SocketAddr, UnboundedReceiver<String>) {
+    let (tell, heads) = unbounded_channel();
+    let address = origin(move |mut stream| {
+        let tell = tell.clone();
+        async move {
+            while let Some(head) = read_head(&mut stream).await {
+                let _ = tell.send(head);
+                let _ = stream.write_all(answer).await;
+                if !answer.starts_with(b"HTTP/1.1") || answer.ends_with(b"truncated") {
+                    break;
+                }
+            }
+        }
+    })
+    .await;
+    (address, heads)
+}
+
+/// The head of a message, or `None` at the end.
+async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
+    let mut head = vec![];
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.ok()?);
+    }
+    Some(String::from_utf8_lossy(&head).into_owned())
+}
+
+async fn in_front_of(upstreams: &[SocketAddr]) -> Running {
+    in_front_with(upstreams, ProxyConfig::default()).await
+}
+
+async fn in_front_with(upstreams: &[SocketAddr], config: ProxyConfig) -> Running {
+    let upstreams = upstreams.iter().map(|it| format!("http://{it}").parse().expect("a URL")).collect();
+    let proxy = Proxy::new(upstreams, config).expect("certificates");
+    start(ServerConfig::default(), |_| Site::Upstreams(Arc::new(proxy))).await
+}
+
+const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+
+fn get(fields: &str) -> String {
+    format!("GET /a?b=c HTTP/1.1\r\nHost: site.example\r\nConnection: close\r\n{fields}\r\n")
+}
+
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_reaches_the_upstream_over_every_version_of_http() {
+    let (address, mut heads) = answering(HELLO).await;
+    let server = in_front_of(&[address]).await;
+    let answer = ask(&server, &get("")).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nhello"), "{answer}");
+    assert!(answer.contains("content-length: 5\r\n") && answer.contains("alt-svc: h3"), "{answer}");
+    let head = heads.recv().await.expect("a request");
+    assert!(head.starts_with("GET /a?b=c HTTP/1.1\r\n") && head.contains("host: site.example\r\n"), "{head}");
+    assert!(head.contains("via: 1.1 headstart-"), "{head}");
+
+    let page = &server.fetch(&["/a?b=c"]).await.pages[0];
+    assert_eq!(page.body.as_deref(), Some(b"hello".as_slice()));
+    let head = heads.recv().await.expect("a request");
+    let host = format!("host: localhost:{}\r\n", server.address.port());
+    assert!(head.contains("via: 3 headstart-") && head.contains(&host), "{head}");
+    assert!(!head.contains("transfer-encoding") && !head.contains("content-length"), "no body: {head}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_of_a_connection_stay_on_it_and_claims_of_clients_are_replaced() {
+    let answer =
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: x-own\r\nX-Own: 1\r\nKeep-Alive: 1\r\n\
+        Upgrade: h2c\r\nAlt-Svc: h3=\":1\"\r\nX-Kept: 2\r\n\r\n";
+    let (address, mut heads) = answering(answer).await;
+    let server = in_front_of(&[address]).await;
+    let claims = "Connection: x-hop, content-length\r\nX-Hop: 1\r\nKeep-Alive: 2\r\nTE: trailers\r\nProxy-Connection: x\r\n\
+        X-Forwarded-For: 6.6.6.6\r\nX_Forwarded_For: 6.6.6.6\r\nForwarded: for=6.6.6.6\r\nX-Real-IP: 6.6.6.6\r\n\
+        X-Forwarded-Prefix: /x\r\nProxy: http://6.6.6.6\r\nX-Kept: 3\r\nCookie: a=1\r\nCookie: b=2\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n";
+    let mut stream = dial(&server, &[b"http/1.1"]).await;
+    stream.write_all(get(claims).as_bytes()).await.expect("sent");
+    let told = String::from_utf8_lossy(&read_until(&mut stream, b"\r\n\r\n").await).into_owned();
+    let head = heads.recv().await.expect("a request").to_lowercase();
+    for gone in ["x-hop", "keep-alive", "proxy", "6.6.6.6", "_", "prefix", "upgrade"] {
+        assert!(!head.contains(gone), "{gone}: {head}");
+    }
+    for there in [
+        "forwarded: for=127.0.0.1;host=\"site.example\";proto=https\r\n",
+        "x-forwarded-for: 127.0.0.1\r\n",
+        "x-forwarded-proto: https\r\n",
+        "x-forwarded-host: site.example\r\n",
+        "x-kept: 3\r\n",
+        "cookie: a=1; b=2\r\n",
+        "te: trailers\r\n",
+    ] {
+        assert!(head.contains(there), "{there}: {head}");
+    }
+    assert!(told.contains("x-kept: 2\r\n"), "{told}");
+    for gone in ["x-own", "keep-alive", "upgrade", "\":1\""] {
+        assert!(!told.contains(gone), "{gone}: {told}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn claims_of_a_proxy_that_is_trusted_are_added_to_and_the_host_may_be_the_upstreams() {
+    let (address, mut heads) = answering(HELLO).await;
+    let config = ProxyConfig { trust_forwarded: true, names_upstream: true, ..ProxyConfig::default() };
+    let server = in_front_with(&[address], config).await;
+    ask(
+        &server,
+        &get("Forwarded: for=192.0.2.1\r\nX-Forwarded-For: 192.0.2.1\r\nX-Forwarded-For: 192.0.2.2\r\nX-Forwarded-Proto: http\r\n"),
+    )
+    .await;
+    let head = heads.recv().await.expect("a request");
+    for there in [
+        "forwarded: for=192.0.2.1, for=127.0.0.1;host=\"site.example\";proto=https\r\n".to_owned(),
+        "x-forwarded-for: 192.0.2.1, 192.0.2.2, 127.0.0.1\r\n".to_owned(),
+        "x-forwarded-proto: http\r\n".to_owned(),
+        format!("host: {address}\r\n"),
+    ] {
+        assert!(head.contains(&there), "{there}: {head}");
+    }
+    server.stop().await;
+}
+
+/// Each half waits until the other side has the former.
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_are_passed_on_as_they_come_both_ways() {
+    let address = origin(|mut stream| async move {
+        let head = read_head(&mut stream).await.expect("a request");
+        assert!(head.contains("transfer-encoding: chunked\r\n"), "{head}");
+        let mut chunk = [0; 8];
+        stream.read_exact(&mut chunk).await.expect("a chunk");
+        assert_eq!(&chunk, b"3\r\none\r\n");
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n1st\r\n")
+            .await
+            .expect("sent");
+        stream.read_exact(&mut chunk).await.expect("a chunk");
+        assert_eq!(&chunk, b"3\r\ntwo\r\n");
+        stream.write_all(b"3\r\n2nd\r\n0\r\n\r\n").await.expect("sent");
+    })
+    .await;
+    let server = in_front_of(&[address]).await;
+    let mut stream = dial(&server, &[b"http/1.1"]).await;
+    let head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n";
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    read_until(&mut stream, b"1st\r\n").await;
+    stream.write_all(b"3\r\ntwo\r\n0\r\n\r\n").await.expect("sent");
+    read_until(&mut stream, b"0\r\n\r\n").await;
+
+    let (connection, _control) = dial_h3(&server).await;
+    let (mut request, mut answer) = connection.open_bi().await.expect("a stream");
+    request.write_all(&[post_h3("/", &[]), data(b"one")].concat()).await.expect("sent");
+    read_until(&mut answer, b"1st").await;
+    request.write_all(&data(b"two")).await.expect("sent");
+    request.finish().expect("open");
+    let rest = answer.read_to_end(1000).await.expect("an answer");
+    // A frame of a type that is not known may follow (RFC 9114 §7.2.8).
+    assert!(rest.starts_with(&data(b"2nd")), "{rest:?}");
+    server.stop().await;
+}
+
+async fn read_until(stream: &mut (impl AsyncRead + Unpin), end: &[u8]) -> Vec<u8> {
+    let mut read = vec![];
+    while !read.windows(end.len()).any(|bytes| bytes == end) {
+        let count = tokio::time::timeout(TIMEOUT, stream.read_buf(&mut read)).await.expect("in time");
+        assert!(count.expect("open") > 0, "{}", String::from_utf8_lossy(&read));
+    }
+    read
+}
+
+/// A request with a body, by static names (RFC 9204, Appendix A).
+fn post_h3(path: &str, length: &[u8]) -> Vec<u8> {
+    let mut request = get_h3(path);
+    // `:method: POST` in place of GET.
+    request[4] = 0xd4;
+    if !length.is_empty() {
+        request.extend([0x54, length.len() as u8]);
+        request.extend(length);
+        request[1] += 2 + length.len() as u8;
+    }
+    request
+}
+
+fn data(bytes: &[u8]) -> Vec<u8> {
+    [varint(0x00), varint(bytes.len() as u64), bytes.to_vec()].concat()
+}
+
+/// Of a request over HTTP/3 to an upstream.
+async fn over_h3(server: &Running, request: &[u8]) -> Result<Vec<u8>, noq::ReadToEndError> {
+    let (connection, _control) = dial_h3(server).await;
+    let (mut stream, mut answer) = connection.open_bi().await.expect("a stream");
+    stream.write_all(request).await.expect("sent");
+    let _ = stream.finish();
+    tokio::time::timeout(TIMEOUT, answer.read_to_end(100_000)).await.expect("in time")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_was_cut_short_does_not_look_whole() {
+    for cut in [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\ntruncated".as_slice(),
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\ntruncated",
+    ] {
+        let (address, _heads) = answering(cut).await;
+        let server = in_front_of(&[address]).await;
+        let mut stream = dial(&server, &[b"http/1.1"]).await;
+        stream.write_all(get("").as_bytes()).await.expect("sent");
+        let mut answer = vec![];
+        let ended = stream.read_to_end(&mut answer).await;
+        assert!(ended.is_err() || !answer.ends_with(b"0\r\n\r\n"), "{}", String::from_utf8_lossy(&answer));
+        let reset = over_h3(&server, &get_h3("/")).await;
+        assert!(matches!(reset, Err(noq::ReadToEndError::Read(noq::ReadError::Reset(_)))), "{reset:?}");
+        server.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_was_cut_short_does_not_look_whole_to_the_upstream() {
+    let (tell, mut bodies) = unbounded_channel();
+    let address = origin(move |mut stream| {
+        let tell = tell.clone();
+        async move {
+            let mut request = vec![];
+            let _ = stream.read_to_end(&mut request).await;
+            tell.send(String::from_utf8_lossy(&request).into_owned()).expect("a listener");
+        }
+    })
+    .await;
+    let server = in_front_of(&[address]).await;
+    // Shorter and longer than announced.
+    for body in [b"half".as_slice(), b"rather long"] {
+        let answer = over_h3(&server, &[post_h3("/", b"8"), data(body)].concat()).await;
+        let text = String::from_utf8_lossy(&answer.expect("an answer")).into_owned();
+        assert!(text.contains("another length than announced\n"), "{text}");
+        let passed = bodies.recv().await.expect("a connection");
+        let body = passed.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        assert!(body.len() < 8, "{passed}");
+    }
+    let mut stream = dial(&server, &[b"http/1.1"]).await;
+    let head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n";
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    drop(stream);
+    let passed = bodies.recv().await.expect("a request");
+    assert!(passed.ends_with("3\r\none\r\n"), "{passed}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_without_a_body_keep_their_fields_and_have_none() {
+    for (answer, request, expected) in [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 12345\r\n\r\n".as_slice(), "HEAD", "content-length: 12345\r\n"),
+        (b"HTTP/1.1 204 No Content\r\nX-Own: 1\r\n\r\n", "GET", "x-own: 1\r\n"),
+        (
+            b"HTTP/1.1 304 Not Modified\r\nContent-Length: 12345\r\nETag: \"a\"\r\n\r\n",
+            "GET",
+            "etag: \"a\"\r\n",
+        ),
+    ] {
+        let (address, _heads) = answering(answer).await;
+        let server = in_front_of(&[address]).await;
+        let told = ask(&server, &get("").replace("GET", request)).await;
+        assert!(told.contains(expected) && told.ends_with("\r\n\r\n"), "{told}");
+        assert!(!told.contains("content-length: 0"), "{told}");
+        if request == "GET" {
+            let over_h3 = over_h3(&server, &get_h3("/")).await.expect("an answer");
+            let behind = 2 + usize::from(over_h3[1]);
+            assert_ne!(over_h3.get(behind), Some(&0x00), "no DATA behind HEADERS: {over_h3:?}");
+        }
+        server.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trailers_are_passed_on_both_ways() {
+    let (tell, mut requests) = unbounded_channel();
+    let address = origin(move |mut stream| {
+        let tell = tell.clone();
+        async move {
+            let request = read_until(&mut stream, b"x-sum: 7\r\n\r\n").await;
+            tell.send(String::from_utf8_lossy(&request).into_owned()).expect("a listener");
+            let answer = b"HTTP/1.1 200 OK\r\nTrailer: x-end, connection\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n\
+                0\r\nX-End: 8\r\nConnection: x\r\n\r\n";
+            stream.write_all(answer).await.expect("sent");
+        }
+    })
+    .await;
+    let server = in_front_of(&[address]).await;
+    let request = "POST / HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nTrailer: X-Sum\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n\
+        2\r\nhi\r\n0\r\nX-Sum: 7\r\n\r\n";
+    let answer = ask(&server, request).await;
+    assert!(answer.ends_with("0\r\nx-end: 8\r\n\r\n"), "{answer}");
+    assert!(requests.recv().await.expect("a request").to_lowercase().contains("x-sum: 7"));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upstream_that_is_dead_or_late_or_talks_nonsense_has_one_clear_answer() {
+    let dead = TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("an address");
+    let silent = origin(|mut stream| async move {
+        let _ = stream.read_to_end(&mut vec![]).await;
+    })
+    .await;
+    let stuck = origin(|mut stream| async move {
+        read_head(&mut stream).await;
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbegun").await;
+        let _ = stream.read_to_end(&mut vec![]).await;
+    })
+    .await;
+    let (nonsense, _) = answering(b"220 smtp.example ESMTP\r\n").await;
+    let huge: &'static str = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(200_000)).leak();
+    let (huge, _) = answering(huge.as_bytes()).await;
+    let (switching, _) =
+        answering(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n").await;
+    let short = Duration::from_millis(300);
+    for (address, expected, text) in [
+        (dead, "502", "cannot be reached"),
+        (silent, "504", "did not answer in time"),
+        (nonsense, "502", "no valid answer"),
+        (huge, "502", "no valid answer"),
+        (switching, "502", "no valid answer"),
+        (stuck, "200", "begun"),
+    ] {
+        let config = ProxyConfig { first_byte: short, idle: short, ..ProxyConfig::default() };
+        let server = in_front_with(&[address], config).await;
+        let mut stream = dial(&server, &[b"http/1.1"]).await;
+        stream.write_all(get("").as_bytes()).await.expect("sent");
+        let mut answer = vec![];
+        let _ = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut answer)).await.expect("in time");
+        let answer = String::from_utf8_lossy(&answer);
+        assert_eq!(status(&answer), expected, "{answer}");
+        assert!(answer.trim_end().ends_with(text), "{answer}");
+        server.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_send_its_request_is_told_so() {
+    let (address, _heads) = answering(HELLO).await;
+    let late = origin(|mut stream| async move {
+        let _ = stream.read_to_end(&mut vec![]).await;
+    })
+    .await;
+    let config = ProxyConfig { first_byte: Duration::from_millis(300), ..ProxyConfig::default() };
+    for address in [late, address] {
+        let server = in_front_with(&[address], config.clone()).await;
+        let mut stream = dial(&server, &[b"http/1.1"]).await;
+        stream.write_all(b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhalf").await.expect("sent");
+        let answer = read_until(&mut stream, b"\r\n\r\n").await;
+        let expected = if address == late { "408" } else { "200" };
+        assert_eq!(status(&String::from_utf8_lossy(&answer)), expected);
+        server.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_comes_again_is_refused() {
+    // The port of a server that passes requests to itself is known after its upstream.
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let relay = listener.local_addr().expect("an address");
+    let server = Arc::new(in_front_of(&[relay]).await);
+    let own = Arc::clone(&server);
+    tokio::spawn(async move {
+        while let Ok((mut from, _)) = listener.accept().await {
+            let mut to = dial(&own, &[b"http/1.1"]).await;
+            tokio::spawn(async move { tokio::io::copy_bidirectional(&mut from, &mut to).await });
+        }
+    });
+    let answer = ask(&server, &get("")).await;
+    assert_eq!(status(&answer), "508", "{answer}");
+    let hops = "Via: 1.1 other\r\n".repeat(20);
+    let answer = ask(&server, &get(&hops)).await;
+    assert_eq!(status(&answer), "508", "a loop of others: {answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn upstreams_take_turns_and_one_that_is_dead_gets_nothing_for_a_while() {
+    let dead = TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("an address");
+    let (first, mut to_first) = answering(HELLO).await;
+    let (second, mut to_second) = answering(HELLO).await;
+    let upstreams = [first, dead, second].map(|it| format!("http://{it}").parse().expect("a URL"));
+    let proxy = Arc::new(Proxy::new(upstreams.into(), ProxyConfig::default()).expect("certificates"));
+    let site = Arc::clone(&proxy);
+    let server = start(ServerConfig::default(), |_| Site::Upstreams(site)).await;
+    for _ in 0..12 {
+        assert_eq!(status(&ask(&server, &get("")).await), "200");
+    }
+    let count = |heads: &mut UnboundedReceiver<String>| std::iter::from_fn(|| heads.try_recv().ok()).count();
+    let counts = [count(&mut to_first), count(&mut to_second)];
+    assert!(counts.iter().all(|count| *count >= 4) && counts.iter().sum::<usize>() == 12, "{counts:?}");
+    let counters = proxy.render();
+    let of_dead = format!("upstream=\"http://{dead}\"");
+    assert!(counters.contains(&format!("headstart_upstream_up{{{of_dead}}} 0\n")), "{counters}");
+    assert!(!counters.contains(&format!("{of_dead},outcome=\"unreachable\"}} 0\n")), "{counters}");
+    server.stop().await;
+}
+
+/// The first connection ends when the request is there: a body that was begun cannot be repeated.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_request_that_can_do_no_harm_is_repeated() {
+    for (request, expected) in [
+        (get(""), "200"),
+        ("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi".to_owned(), "502"),
+        ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned(), "502"),
+    ] {
+        let is_first = Arc::new(std::sync::atomic::AtomicBool::new(true));
+        let address = origin(move |mut stream| {
+            let ends = is_first.swap(false, std::sync::atomic::Ordering::Relaxed);
+            async move {
+                read_head(&mut stream).await;
+                if !ends {
+                    let _ = stream.write_all(HELLO).await;
+                }
+            }
+        })
+        .await;
+        let server = in_front_of(&[address]).await;
+        let answer = ask(&server, &request).await;
+        assert_eq!(status(&answer), expected, "{request}{answer}");
+        server.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_web_socket_is_a_tunnel_and_no_other_upgrade_is() {
+    let address = origin(|mut stream| async move {
+        let head = read_head(&mut stream).await.expect("a request");
+        if head.contains("upgrade: websocket\r\n") && head.contains("connection: upgrade\r\n") {
+            let answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n";
+            stream.write_all(answer.as_bytes()).await.expect("sent");
+            let mut word = [0; 4];
+            while stream.read_exact(&mut word).await.is_ok() {
+                stream.write_all(&word).await.expect("sent");
+            }
+        } else {
+            stream.write_all(HELLO).await.expect("sent");
+        }
+    })
+    .await;
+    let server = in_front_of(&[address]).await;
+    let asking = |protocol: &str| {
+        format!(
+            "GET /chat HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\nSec-WebSocket-Key: x\r\n\r\n"
+        )
+    };
+    let mut stream = dial(&server, &[b"http/1.1"]).await;
+    stream.write_all(asking("WebSocket").as_bytes()).await.expect("sent");
+    let head = String::from_utf8_lossy(&read_until(&mut stream, b"\r\n\r\n").await).into_owned();
+    assert!(head.starts_with("HTTP/1.1 101") && head.contains("sec-websocket-accept: x\r\n"), "{head}");
+    for word in [b"ping", b"pong"] {
+        stream.write_all(word).await.expect("sent");
+        read_until(&mut stream, word).await;
+    }
+    for protocol in ["h2c", "websocket, h2c", "websocket\r\nUpgrade: h2c"] {
+        let mut stream = dial(&server, &[b"http/1.1"]).await;
+        stream.write_all(asking(protocol).as_bytes()).await.expect("sent");
+        let answer = read_until(&mut stream, b"hello").await;
+        assert!(answer.starts_with(b"HTTP/1.1 200"), "{protocol}");
+    }
+    server.stop().await;
+}
+
+/// A request that could be read in two ways is refused, or reaches the upstream with one framing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_cannot_be_smuggled() {
+    let (address, mut heads) = answering(HELLO).await;
+    let server = in_front_of(&[address]).await;
+    for (request, expected) in [
+        ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx", "400"),
+        ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 1, 1\r\n\r\nx", "400"),
+        ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: +1\r\n\r\nx", "400"),
+        ("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, identity\r\n\r\n", "400"),
+        ("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", "400"),
+        ("GET / HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"),
+        ("GET / HTTP/1.1\r\nHost: h\r\nX: a\r\n folded\r\n\r\n", "400"),
+        ("GET / HTTP/1.1\r\nHost: h\r\nX : a\r\n\r\n", "400"),
+        ("GET / HTTP/1.1\r\nHost: h\r\nX: a\rb\r\n\r\n", "400"),
+        ("GET /\x01 HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
+        ("CONNECT other:443 HTTP/1.1\r\nHost: other:443\r\n\r\n", "400"),
+        ("CONNECT http://other/x HTTP/1.1\r\nHost: h\r\n\r\n", "405"),
+        ("TRACE / HTTP/1.1\r\nHost: h\r\n\r\n", "405"),
+        ("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
+    ] {
+        let mut stream = dial(&server, &[b"http/1.1"]).await;
+        stream.write_all(request.as_bytes()).await.expect("sent");
+        let answer = read_until(&mut stream, b"\r\n\r\n").await;
+        assert_eq!(status(&String::from_utf8_lossy(&answer)), expected, "{request:?}");
+        assert!(heads.try_recv().is_err(), "{request:?}");
+    }
+    // RFC 9112 §6.1: the encoding counts, and the connection ends behind it.
+    for lengths in [
+        "Content-Length: 30\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\r\nContent-Length: 30",
+    ] {
+        let both = format!(
+            "POST / HTTP/1.1\r\nHost: h\r\n{lengths}\r\n\r\n0\r\n\r\nGET /secret HTTP/1.1\r\nHost: h\r\n\r\n"
+        );
+        let mut stream = dial(&server, &[b"http/1.1"]).await;
+        stream.write_all(both.as_bytes()).await.expect("sent");
+        read_until(&mut stream, b"hello").await;
+        let head = heads.recv().await.expect("a request");
+        assert!(!head.contains("content-length: 30"), "{head}");
+    }
+    let answer =
+        ask(&server, "GET http://other.example/x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").await;
+    assert_eq!(status(&answer), "200");
+    while let Ok(head) = heads.try_recv() {
+        assert!(!head.starts_with("GET /x") || head.contains("host: other.example\r\n"), "{head}");
+    }
+    server.stop().await;
+}
+
+/// Bytes that the client does not read stay with the upstream, but for windows and buffers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_client_holds_up_a_fast_upstream() {
+    let sent = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = Arc::clone(&sent);
+    let address = origin(move |mut stream| {
+        let count = Arc::clone(&count);
+        async move {
+            read_head(&mut stream).await;
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
+            while stream.write_all(&[7; 10_000]).await.is_ok() {
+                count.fetch_add(10_000, std::sync::atomic::Ordering::Relaxed);
+            }
+        }
+    })
+    .await;
+    let server = in_front_of(&[address]).await;
+    let mut stream = dial(&server, &[b"http/1.1"]).await;
+    stream.write_all(get("").as_bytes()).await.expect("sent");
+    let (connection, _control) = dial_h3(&server).await;
+    let (mut request, _answer) = connection.open_bi().await.expect("a stream");
+    request.write_all(&get_h3("/")).await.expect("sent");
+    request.finish().expect("open");
+    let all = || sent.load(std::sync::atomic::Ordering::Relaxed);
+    let mut before = usize::MAX;
+    while all() != before {
+        before = all();
+        assert!(before < 60_000_000, "{before} bytes of an endless answer were taken");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert!(before > 0, "something was taken");
+    drop((stream, connection));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_requests_at_once_are_answered_and_more_than_the_limit_refused() {
+    let (address, _heads) = answering(HELLO).await;
+    let server = Arc::new(in_front_of(&[address]).await);
+    let paths = vec!["/a"; 50];
+    let visits = (0..20).map(|_| server.fetch(&paths));
+    for visit in futures_util::future::join_all(visits).await {
+        assert!(visit.pages.iter().all(|page| page.body.as_deref() == Some(b"hello")));
+    }
+    let silent = origin(|mut stream| async move {
+        let _ = stream.read_to_end(&mut vec![]).await;
+    })
+    .await;
+    let server = in_front_with(&[silent], ProxyConfig { most: 1, ..ProxyConfig::default() }).await;
+    let mut waits = dial(&server, &[b"http/1.1"]).await;
+    waits.write_all(get("").as_bytes()).await.expect("sent");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(status(&ask(&server, &get("")).await), "503");
+    drop(waits);
+    server.stop().await;
+}
+
+/// The client never ends its handshake, as an attacker who repeats its first datagrams cannot.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_in_0_rtt_is_marked_if_it_reads_and_waits_if_it_may_change_something() {
+    let (address, mut heads) = answering(HELLO).await;
+    let server = in_front_of(&[address]).await;
+    for (request, is_passed) in [(get_h3("/"), true), (post_h3("/", b"0"), false)] {
+        let config = server.client(None, true);
+        server.fetch_as(config.clone(), &["/"]).await;
+        let whole = heads.recv().await.expect("a request");
+        assert!(!whole.contains("early-data"), "{whole}");
+        begin_early(config, &server, &request).await;
+        let head = tokio::time::timeout(Duration::from_millis(500), heads.recv()).await;
+        let is_marked = head.is_ok_and(|head| head.is_some_and(|head| head.contains("early-data: 1\r\n")));
+        assert_eq!(is_marked, is_passed);
+        assert!(heads.try_recv().is_err(), "nothing else");
+    }
+    server.shutdown.cancel();
+}
+
+/// Servers that nobody here wrote, as they are.
+#[tokio::test(flavor = "multi_thread")]
+async fn foreign_servers_are_upstreams_as_they_are() {
+    let folder = crate::common::files();
+    let wsgi = "import sys\nfrom wsgiref.simple_server import make_server\ndef app(e, s):\n  \
+        b = e['wsgi.input'].read(int(e['CONTENT_LENGTH'] or 0)) + e['HTTP_X_FORWARDED_FOR'].encode()\n  \
+        s('200 OK', [('Content-Length', str(len(b)))])\n  return [b]\nmake_server('127.0.0.1', int(sys.argv[1]), app).serve_forever()";
+    let node = "require('http').createServer((q, s) => { q.pipe(s, { end: false }); \
+        q.on('end', () => s.end(q.headers['x-forwarded-for'])) }).listen(+process.argv[1], '127.0.0.1')";
+    for (program, arguments) in [("python3", ["-c", wsgi]), ("node", ["-e", node])] {
+        let port = TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("one").port();
+        let mut command = std::process::Command::new(program);
+        command.args(arguments).arg(port.to_string()).current_dir(folder.path());
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+        let Ok(mut child) = command.spawn() else {
+            headstart_host::not_run(&format!("{program} is not installed"));
+            continue;
+        };
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let begun = tokio::time::Instant::now();
+        while TcpStream::connect(address).await.is_err() && begun.elapsed() < TIMEOUT {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let server = in_front_of(&[address]).await;
+        let post = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
+        let answer = ask(&server, post).await;
+        assert!(answer.contains("hello") && answer.contains("127.0.0.1"), "{program}: {answer}");
+        let pages = server.fetch(&["/a", "/b", "/c"]).await.pages;
+        assert!(pages.iter().all(|page| page.body.as_deref() == Some(b"127.0.0.1")), "{program}");
+        let answer =
+            over_h3(&server, &[post_h3("/", b"5"), data(b"hello")].concat()).await.expect("an answer");
+        assert!(answer.windows(5).any(|bytes| bytes == b"hello"), "{program}");
+        server.stop().await;
+        child.kill().expect("it runs");
+        let _ = child.wait();
+    }
+}
