@@ -24,6 +24,8 @@ mod measure;
 mod not_built;
 mod paths;
 mod plan;
+#[cfg(feature = "network")]
+mod proxy;
 mod race;
 mod reproduce;
 mod sample;
@@ -72,9 +74,12 @@ use not_built::{NotBuilt as CompletionsArgs, NotBuilt as ManArgs};
 #[cfg(not(feature = "network"))]
 use not_built::{
     NotBuilt as AbArgs, NotBuilt as DemoArgs, NotBuilt as DownlinkArgs, NotBuilt as GetArgs,
-    NotBuilt as LinkArgs, NotBuilt as MeasureArgs, NotBuilt as ServeArgs, NotBuilt as ShowLinkArgs,
+    NotBuilt as LinkArgs, NotBuilt as MeasureArgs, NotBuilt as ProxyArgs, NotBuilt as ServeArgs,
+    NotBuilt as ShowLinkArgs,
 };
 use paths::PathsArgs;
+#[cfg(feature = "network")]
+use proxy::ProxyArgs;
 use race::RaceArgs;
 use reproduce::ReproduceArgs;
 use sample::ExamplesArgs;
@@ -172,6 +177,12 @@ enum Command {
     /// each connection its record of the peer, its decision and the round trips saved.
     #[command(after_long_help = examples::SERVE)]
     Serve(Box<ServeArgs>),
+    /// HTTP/3 and fast starts in front of any server
+    ///
+    /// As `serve`, and requests go to the servers of --upstream, over HTTP/1.1: nginx, Node,
+    /// Python, Java, unchanged. Bodies are passed on as they come.
+    #[command(after_long_help = examples::PROXY)]
+    Proxy(Box<ProxyArgs>),
     /// Records of peers: show, export, merge, prune
     ///
     /// Of a file (`serve --history FILE`, while no server uses it) or of a fleet's server
@@ -359,8 +370,13 @@ pub fn main() -> u8 {
         }
         #[cfg(feature = "network")]
         Command::Serve(args) => {
-            idle::print_notes(&asked, &idle::of_serve(&args));
+            idle::print_notes(&asked, &idle::of_server(&args.server));
             serve::serve(*args)
+        }
+        #[cfg(feature = "network")]
+        Command::Proxy(args) => {
+            idle::print_notes(&asked, &idle::of_server(&args.server));
+            proxy::proxy(*args)
         }
         #[cfg(feature = "fleet")]
         Command::History(args) => history::run(&args),
@@ -399,7 +415,9 @@ pub fn main() -> u8 {
         | Command::Demo(args)
         | Command::Ab(args) => args.refuse(),
         #[cfg(not(feature = "network"))]
-        Command::Link(args) | Command::Serve(args) | Command::Get(args) => args.refuse(),
+        Command::Link(args) | Command::Proxy(args) | Command::Serve(args) | Command::Get(args) => {
+            args.refuse()
+        }
     })
 }
 

@@ -590,7 +590,8 @@ fn measured(place: &Place) -> Outcome {
     let mut last = String::new();
     for _ in 0..3 {
         let file = |end| place.folder.join(format!("{end}.pcap"));
-        let capture = |file: &Path| format!("tcpdump --immediate-mode -i any -s 100 -w {} {filter}", file.display());
+        let capture =
+            |file: &Path| format!("tcpdump --immediate-mode -i any -s 100 -w {} {filter}", file.display());
         let (inside, outside) = (file("inside"), file("outside"));
         let script = format!(
             "{} 2>ready & until grep -q listening ready; do sleep 0.05; done

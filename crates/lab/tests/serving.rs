@@ -41,7 +41,7 @@ struct Server {
     url: String,
     /// Address of its counters, if requested.
     counters: Option<String>,
-    _home: tempfile::TempDir,
+    home: tempfile::TempDir,
     /// Kept open for its later messages: it would not survive a closed pipe.
     told: BufReader<ChildStderr>,
 }
@@ -62,7 +62,7 @@ impl Server {
     fn start_as(mut command: Command, options: &[&str]) -> Self {
         let home = tempfile::tempdir().expect("a folder");
         let mut child = command
-            .args(["serve", "--generate"])
+            .args(if options.contains(&"--upstream") { &["proxy"][..] } else { &["serve", "--generate"] })
             .args(if options.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .args(options)
             .env("XDG_DATA_HOME", home.path())
@@ -76,12 +76,12 @@ impl Server {
         let is_address = |line: &String| {
             let found = line.split_once("http://").and_then(|(_, rest)| rest.strip_suffix("/metrics"));
             counters = found.map(str::to_owned).or_else(|| counters.take());
-            line.contains("https://")
+            line.contains(" at https://")
         };
         let line = lines.find(is_address).expect("it says where it listens");
-        let begin = line.find("https://").expect("an address");
-        let url = line[begin..].split(',').next().expect("an address").to_owned();
-        Self { child, url, counters, _home: home, told }
+        let (_, behind) = line.rsplit_once(" at ").expect("an address");
+        let url = behind.split(',').next().expect("an address").to_owned();
+        Self { child, url, counters, home, told }
     }
 
     fn page(&self, path: &str) -> String {
@@ -106,6 +106,20 @@ fn a_page_is_served_and_its_fetch_is_timed() {
     assert_eq!(lines.len(), 3, "{lines:?}");
     assert!(lines[0].starts_with("scheme,round,url,status,bytes,handshake_ms"), "{lines:?}");
     assert!(lines[1..].iter().all(|line| line.contains(",200,120000,")), "{lines:?}");
+}
+
+/// One headstart in front of another, over TLS.
+#[test]
+fn a_proxy_stands_in_front_of_another_server() {
+    let upstream = Server::start(&[]);
+    let certificate = upstream.home.path().join("headstart/identity.pem").display().to_string();
+    let url = upstream.url.trim_end_matches('/').replace("127.0.0.1", "localhost");
+    let options = ["--upstream", &url, "--upstream-trust", &certificate, "--metrics", "127.0.0.1:0"];
+    let server = Server::start(&options);
+    let got = headstart(&["get", &server.page("bytes/120000"), "--insecure", "--format", "csv"]);
+    assert!(words(&got.stdout).contains(",200,120000,"), "{}", words(&got.stderr));
+    let answered = format!("headstart_upstream_requests_total{{upstream=\"{url}\",outcome=\"answered\"}}");
+    assert_eq!(count(&server, &answered), 1);
 }
 
 /// Answers that are not read hold files: the usual soft limit would be used up by ten connections.
@@ -772,6 +786,14 @@ fn invalid_combinations_are_refused_with_one_message() {
         (&["serve", ".", "--hint-cap", "50"], &["--hint-cap", "found `50`", "Mbit/s"]),
         (&["serve", ".", "--history", garbage], &["history", garbage, "expected a history"]),
         (&["serve", ".", "--history", "http://localhost/"], &["--history", "valkey://localhost:6379/"]),
+        (&["proxy"], &["--upstream"]),
+        (&["proxy", "--upstream", "ftp://x"], &["found `ftp://x`", "expected http://HOST:PORT"]),
+        (&["proxy", "--upstream", "http://x/path"], &["found `http://x/path`", "without a path"]),
+        (&["proxy", "--upstream", "http://x", "--check", "health"], &["found `health`", "expected a path"]),
+        (
+            &["proxy", "--upstream", "https://x", "--upstream-trust", garbage],
+            &["--upstream-trust", garbage, "found no certificate"],
+        ),
         (&["history", "show", absent], &[absent, "found none"]),
         (&["history", "show", garbage], &[garbage, "expected a history"]),
         (&["serve", ".", "--qlog", garbage], &["--qlog", garbage, "found a file, expected a folder"]),

@@ -131,6 +131,14 @@ Examples:
   headstart serve site --history peers.history --metrics 127.0.0.1:9100 --rollout 10%
   headstart serve --generate --allow-scheme-choice                  for `headstart get --compare`";
 
+/// Of `proxy`.
+pub const PROXY: &str = "\
+Examples:
+  headstart proxy --upstream http://127.0.0.1:8080                  https://localhost:4433/, for this machine only
+  headstart proxy --upstream http://a:8080 --upstream http://b:8080 --check /health
+  headstart proxy --upstream http://127.0.0.1:8080 --listen 0.0.0.0:443 --certificate chain.pem --key key.pem \\
+    --history peers.history --metrics 127.0.0.1:9100 --rollout 10%";
+
 /// Of `get`.
 pub const GET: &str = "\
 Examples:

@@ -6,7 +6,7 @@ use headstart_startup::catalogue::Needs;
 
 use super::demo::DemoArgs;
 use super::get::GetArgs;
-use super::serve::ServeArgs;
+use super::serve::ServerArgs;
 use crate::link::LinkArgs;
 use crate::options::RouterName;
 
@@ -64,9 +64,9 @@ pub fn of_demo(args: &DemoArgs) -> Vec<Rule> {
     vec![("visit", "without a scheme that draws on a history", remembers)]
 }
 
-/// Of `serve`.
+/// Of `serve` and `proxy`.
 #[must_use]
-pub fn of_serve(args: &ServeArgs) -> Vec<Rule> {
+pub fn of_server(args: &ServerArgs) -> Vec<Rule> {
     let is_chosen = args.operation.allow_scheme_choice;
     let share = args.operation.rollout.as_f64();
     let has_control = share > 0.0 && share < 1.0;

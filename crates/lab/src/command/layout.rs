@@ -136,6 +136,24 @@ const LAYOUTS: &[Layout] = &[
         ],
         unused: &[],
     },
+    Layout {
+        name: "proxy",
+        common: &[
+            ("upstream", ""),
+            ("check", ""),
+            ("listen", ""),
+            ("scheme", ""),
+            ("history", ""),
+            ("certificate", ""),
+            ("key", ""),
+            ("name", ""),
+            ("rollout", ""),
+            ("kill-switch", ""),
+            ("metrics", ""),
+            ("qlog", ""),
+        ],
+        unused: &[],
+    },
 ];
 
 /// The layout of a command, if it has one.

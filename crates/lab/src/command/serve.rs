@@ -1,4 +1,5 @@
-//! `headstart serve`: a folder over HTTP/3, with connections that start fast.
+//! `headstart serve`: a folder over HTTP/3, with connections that start fast. The server is that of
+//! `headstart proxy` too.
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
@@ -47,6 +48,14 @@ pub struct ServeArgs {
     /// Serve no files: /bytes/N answers with N bytes, for measurements
     #[arg(long, conflicts_with = "folder")]
     pub generate: bool,
+    /// The server.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// Options of a server, whatever its contents are.
+#[derive(Args, Clone, Debug)]
+pub struct ServerArgs {
     /// Address and port; UDP for HTTP/3, TCP for HTTP/1.1 and 2. Sockets that a service manager
     /// passes take its place
     #[arg(long, default_value = "127.0.0.1:4433", value_name = "ADDRESS:PORT", value_parser = address)]
@@ -160,7 +169,8 @@ pub struct OperationOptions {
     /// Validate every address by a Retry packet before anything is kept for it; costs a round trip
     #[arg(long)]
     pub retry: bool,
-    /// Connections at once, for QUIC and for TCP apart; and files that their answers hold
+    /// Connections at once, for QUIC and for TCP apart; and files that their answers
+    /// hold, or requests that are passed on
     #[arg(long, default_value_t = ServerConfig::default().most_connections, value_name = "COUNT", value_parser = crate::options::whole(1..=u32::MAX as usize))]
     pub most_connections: usize,
     /// Connections of one address (of IPv6 a /64) at once, for QUIC and for TCP apart; behind a
@@ -198,16 +208,34 @@ impl FromStr for Choices {
     }
 }
 
-/// Serves until Ctrl-C.
+/// Serves a folder, or made-up bytes, until Ctrl-C.
 ///
 /// # Errors
 ///
 /// If an address, a certificate or a file cannot be had.
 pub fn serve(args: ServeArgs) -> Result<()> {
+    let ServeArgs { folder, server, .. } = args;
+    let what = folder.as_ref().map_or_else(|| "made-up bytes".into(), |folder| folder.display().to_string());
+    let (all, one) = (server.operation.most_connections, server.operation.most_per_address);
+    start(server, &what, |connections| match &folder {
+        Some(folder) => {
+            let opened = Folder::open(folder).with_context(|| format!("folder {}", folder.display()))?;
+            Ok(Site::Folder(opened.with_limits(all, one, connections.clone())))
+        }
+        None => Ok(Site::Generated),
+    })
+}
+
+/// Serves the site that `open` makes, which is called `what`, until Ctrl-C.
+pub(super) fn start(
+    args: ServerArgs,
+    what: &str,
+    open: impl FnOnce(&ConnectionCounters) -> Result<Site>,
+) -> Result<()> {
     #[cfg(target_os = "linux")]
     raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let done = runtime.block_on(run(args));
+    let done = runtime.block_on(run(args, what, open));
     // A file system that does not answer must not keep the process.
     runtime.shutdown_background();
     done
@@ -226,11 +254,17 @@ fn raise_open_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-async fn run(args: ServeArgs) -> Result<()> {
+async fn run(
+    args: ServerArgs,
+    what: &str,
+    open: impl FnOnce(&ConnectionCounters) -> Result<Site>,
+) -> Result<()> {
     log_connections(args.operation.quiet);
     let connections = ConnectionCounters::default();
-    let CheckedOptions { site, identity, history, history_counters, access_log, token_keys, percent } =
-        checked(&args, &connections).or_refuse()?;
+    // First: what follows writes files.
+    let site = Arc::new(open(&connections).or_refuse()?);
+    let CheckedOptions { identity, history, history_counters, access_log, token_keys, percent } =
+        checked(&args).or_refuse()?;
     let (rollout, choice_rollout) = (Arc::new(Rollout::new(percent)), Arc::new(Rollout::default()));
 
     let has_control = percent > 0.0 && percent < 100.0;
@@ -282,6 +316,7 @@ async fn run(args: ServeArgs) -> Result<()> {
                 history_counters,
                 access_log.clone(),
                 guard.clone(),
+                Arc::clone(&site),
             ),
             shutdown.clone(),
         ));
@@ -308,8 +343,14 @@ async fn run(args: ServeArgs) -> Result<()> {
         );
         tasks.spawn(over_tcp);
     }
+    if let Site::Upstreams(proxy) = &*site {
+        let (proxy, shutdown) = (Arc::clone(proxy), shutdown.clone());
+        tasks.spawn(async move {
+            let _ = shutdown.run_until_cancelled(proxy.check()).await;
+        });
+    }
     tasks.spawn(starts.serve(endpoint, site, server_config, shutdown.clone()));
-    eprintln!("headstart: {} at https://{address}/, {}. Ctrl-C ends it.", what(&args), args.scheme.name());
+    eprintln!("headstart: {what} at https://{address}/, {}. Ctrl-C ends it.", args.scheme.name());
     std::io::stderr().flush()?;
 
     #[cfg(unix)]
@@ -331,7 +372,6 @@ async fn run(args: ServeArgs) -> Result<()> {
 }
 
 struct CheckedOptions {
-    site: Arc<Site>,
     identity: Arc<CurrentIdentity>,
     history: Arc<dyn Store>,
     history_counters: RenderHistory,
@@ -343,8 +383,8 @@ struct CheckedOptions {
 /// Counters of the history, in Prometheus' text format.
 type RenderHistory = Box<dyn Fn() -> String + Send + Sync>;
 
-/// Checks the options: site, identity, history and percentage of the rollout.
-fn checked(args: &ServeArgs, connections: &ConnectionCounters) -> Result<CheckedOptions> {
+/// Checks the options: identity, history and percentage of the rollout.
+fn checked(args: &ServerArgs) -> Result<CheckedOptions> {
     let percent = percent(args.operation.rollout)?;
     if args.operation.allow_scheme_choice && percent < 100.0 {
         bail!(
@@ -366,17 +406,8 @@ fn checked(args: &ServeArgs, connections: &ConnectionCounters) -> Result<Checked
         }
         std::fs::create_dir_all(folder).with_context(name)?;
     }
-    let site = match &args.folder {
-        Some(folder) => {
-            let opened = Folder::open(folder).with_context(|| format!("folder {}", folder.display()))?;
-            let (all, one) = (args.operation.most_connections, args.operation.most_per_address);
-            Site::Folder(opened.with_limits(all, one, connections.clone()))
-        }
-        None => Site::Generated,
-    };
     let (history, history_counters) = history_of(args)?;
     Ok(CheckedOptions {
-        site: Arc::new(site),
         identity: open_identity(args)?.current().with_context(|| no_pair(args))?,
         history,
         history_counters,
@@ -421,11 +452,7 @@ impl EndSignals {
     }
 }
 
-fn what(args: &ServeArgs) -> String {
-    args.folder.as_ref().map_or_else(|| "made-up bytes".to_owned(), |folder| folder.display().to_string())
-}
-
-fn open_identity(args: &ServeArgs) -> Result<Identity> {
+fn open_identity(args: &ServerArgs) -> Result<Identity> {
     if let (Some(certificate), Some(key)) = (&args.certificate, &args.key) {
         return Ok(Identity::from_pem(certificate, key)?);
     }
@@ -436,7 +463,7 @@ fn open_identity(args: &ServeArgs) -> Result<Identity> {
 }
 
 /// The fault of a certificate that was read.
-fn no_pair(args: &ServeArgs) -> String {
+fn no_pair(args: &ServerArgs) -> String {
     match (&args.certificate, &args.key) {
         (Some(chain), Some(key)) => {
             format!(
@@ -462,7 +489,7 @@ fn notify_manager(states: &[NotifyState<'_>]) {
 #[cfg(unix)]
 async fn reload(
     mut hang_up: Signal,
-    args: ServeArgs,
+    args: ServerArgs,
     current: Arc<CurrentIdentity>,
     shutdown: CancellationToken,
 ) {
@@ -485,7 +512,7 @@ async fn reload(
     }
 }
 
-fn history_of(args: &ServeArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
+fn history_of(args: &ServerArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
     let none: RenderHistory = Box::new(String::new);
     let file = match &args.history {
         None => return Ok((Arc::new(Sharded::default()), none)),
@@ -581,6 +608,7 @@ fn render(
     history: RenderHistory,
     access_log: Option<AccessLog>,
     guard: Option<Arc<Guard>>,
+    site: Arc<Site>,
 ) -> metrics::Render {
     Arc::new(move || {
         let starts = metrics::merged(starts.counted().map(|(scheme, counted)| counted.render(&scheme)));
@@ -589,6 +617,7 @@ fn render(
             history(),
             access_log.as_ref().map(AccessLog::render).unwrap_or_default(),
             guard.as_ref().map(|guard| guard.render()).unwrap_or_default(),
+            if let Site::Upstreams(proxy) = &*site { proxy.render() } else { String::new() },
         ];
         starts + &others.concat()
     })

@@ -9,7 +9,7 @@ use headstart_web::start::FastStartAdmission;
 use noq::Endpoint;
 use tokio::net::TcpListener;
 
-use super::ServeArgs;
+use super::ServerArgs;
 use crate::errors::Refuse as _;
 
 /// Ports that are tried where any is wanted.
@@ -17,7 +17,7 @@ const MAX_PORTS: usize = 32;
 
 /// TCP first: with port 0 it finds one, and UDP takes the same. If that is in use, another.
 pub async fn listen(
-    args: &ServeArgs,
+    args: &ServerArgs,
     plan: &ServerSettings<'_>,
 ) -> Result<(Option<TcpListener>, Endpoint, FastStartAdmission)> {
     #[cfg(unix)]
