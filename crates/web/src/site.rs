@@ -113,6 +113,7 @@ impl Site {
     where
         B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
+        #[cfg_attr(not(feature = "tcp"), expect(unused_variables, reason = "no other server takes it"))]
         let (head, body) = request.into_parts();
         let is_head = head.method == Method::HEAD;
         let path = head.uri.path().to_owned();

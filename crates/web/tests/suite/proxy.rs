@@ -495,6 +495,35 @@ async fn a_web_socket_is_a_tunnel_and_no_other_upgrade_is() {
     server.stop().await;
 }
 
+/// By a client that nobody here wrote (RFC 8441).
+#[tokio::test(flavor = "multi_thread")]
+async fn a_web_socket_over_http_2_is_a_tunnel() {
+    let address = origin(|mut stream| async move {
+        let head = read_head(&mut stream).await.expect("a request");
+        assert!(head.starts_with("GET /chat HTTP/1.1\r\n") && head.contains("sec-websocket-key: "), "{head}");
+        let answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
+        stream.write_all(answer.as_bytes()).await.expect("sent");
+        let mut word = [0; 4];
+        stream.read_exact(&mut word).await.expect("a word");
+        stream.write_all(&word).await.expect("sent");
+    })
+    .await;
+    let server = in_front_of(&[address]).await;
+    let client = "const c = require('http2').connect(process.argv[1], { rejectUnauthorized: false });
+        c.on('remoteSettings', () => {
+            const r = c.request({ ':method': 'CONNECT', ':protocol': 'websocket', ':path': '/chat',
+                ':scheme': 'https', ':authority': 'h' });
+            r.on('response', h => { process.stdout.write(h[':status'] + ' '); r.write('ping') });
+            r.on('data', d => { process.stdout.write(d); process.exit() }) });";
+    let url = format!("https://{}", server.address);
+    let run = move || std::process::Command::new("node").args(["-e", client, &url]).output();
+    match tokio::task::spawn_blocking(run).await.expect("no panic") {
+        Ok(told) => assert_eq!(String::from_utf8_lossy(&told.stdout), "200 ping", "{told:?}"),
+        Err(_) => headstart_host::not_run("node is not installed"),
+    }
+    server.shutdown.cancel();
+}
+
 /// A request that could be read in two ways is refused, or reaches the upstream with one framing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_cannot_be_smuggled() {
