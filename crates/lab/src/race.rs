@@ -414,6 +414,15 @@ impl SchemeResult {
     pub fn limited_percent(&self, by: LimitedBy) -> Option<f64> {
         self.known(&format!("{}_percent", by.as_str())).map(|share| share.value)
     }
+
+    /// Mean completion time of flows under each limit, in milliseconds, in the order of
+    /// [`LimitedBy::ALL`]: its share of the time of all finished ones. `None` where senders do not
+    /// report it.
+    #[must_use]
+    pub fn limited_ms(&self) -> Option<Vec<f64>> {
+        let mean = self.totals.completion.mean()?.as_millis_f64();
+        LimitedBy::ALL.into_iter().map(|by| Some(self.limited_percent(by)? / 100.0 * mean)).collect()
+    }
 }
 
 impl Race {

@@ -174,6 +174,24 @@ impl FlowReport {
         self.completed_at.map(|at| at.since(self.opened_at))
     }
 
+    /// Turns a sender's own account of its limits into the flow's. The former begins with the first
+    /// packet and ends with the last ack. The handshake comes before, and the last bytes are on the
+    /// path until they arrive; time beyond that is cut. Without an account, or before completion,
+    /// nothing changes.
+    pub fn close_account(&mut self) {
+        let (Some(established), Some(all)) = (self.established_at, self.completion_time()) else { return };
+        if self.limited.iter().all(|span| span.is_zero()) {
+            return;
+        }
+        self.limited[LimitedBy::Handshake as usize] = established.since(self.opened_at);
+        self.limited[LimitedBy::Path as usize] = all;
+        let mut left = all;
+        for span in &mut self.limited {
+            *span = left.min(*span);
+            left = left.saturating_sub(*span);
+        }
+    }
+
     /// Completion time without the handshake: from establishment at the sender.
     #[must_use]
     pub fn transfer_time(&self) -> Option<Span> {

@@ -14,6 +14,8 @@ use headstart_sim::packet::FlowId;
 use headstart_sim::record::Counts;
 use headstart_sim::record::{Grant, MessageReport};
 use headstart_sim::workload::{FlowSpec, Order, Workload};
+use headstart_startup::SlowStartEnd;
+use headstart_startup::sending::LimitedBy;
 use headstart_units::{Bytes, Span, Time};
 
 use super::EmulatedRun;
@@ -78,6 +80,10 @@ pub struct ConnectionCounters {
     pub delivered: Bytes,
     /// The sender's counters.
     pub counts: Counts,
+    /// The sender's account of its limits; all zero where it keeps none.
+    pub limited: [Span; LimitedBy::ALL.len()],
+    /// The end of slow start; `None` if that lasts, or is not reported.
+    pub slow_start_end: Option<SlowStartEnd>,
     /// Its last phase.
     pub phase: &'static str,
 }
@@ -102,7 +108,7 @@ impl Flow {
         let counters = self.counters.unwrap_or_default();
         // Without an RTT sample, the path's own RTT.
         let min_rtt = if counters.min_rtt.is_zero() { rtt } else { counters.min_rtt };
-        FlowReport {
+        let mut report = FlowReport {
             serial,
             group: self.spec.group,
             peer: self.spec.peer,
@@ -121,10 +127,12 @@ impl Flow {
             later_requests: (0, 0),
             first_flight: counters.first_flight,
             counts: counters.counts,
-            limited: Default::default(),
-            slow_start_end: None,
+            limited: counters.limited,
+            slow_start_end: counters.slow_start_end,
             phase: counters.phase,
-        }
+        };
+        report.close_account();
+        report
     }
 }
 

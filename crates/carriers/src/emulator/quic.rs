@@ -196,6 +196,8 @@ fn counters(report: &StartReport, established_at: Time) -> ConnectionCounters {
             ahead: u64::from(tally.is_ahead),
             ..Counts::default()
         },
+        limited: report.limited,
+        slow_start_end: report.slow_start_end,
         phase: report.decision(),
     }
 }

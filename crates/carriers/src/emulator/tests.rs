@@ -6,6 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use headstart_emu::clock::Clock;
 use headstart_sim::workload::FlowSpec;
 use headstart_sim::workload::long::{Listed, Start};
+use headstart_startup::sending::LimitedBy;
 use headstart_units::{Bytes, Span};
 
 use super::driver::{FlowEvent, Transport, WorkloadRun, run_workload};
@@ -162,4 +163,11 @@ fn real_quic_takes_at_least_the_minimum_rtt_and_delivers_all_requested_bytes() {
     let took = flow.completion_time().expect("it completes");
     assert!(took >= least, "{took}");
     assert!(flow.established_at.is_some() && flow.counts.bytes_sent >= 200_000, "{flow:?}");
+    // JumpStart paces all of it over a round trip; the rest of its time waits on the path.
+    assert_eq!(flow.limited.iter().fold(Span::ZERO, |sum, span| sum + *span), took, "{flow:?}");
+    let of = |by: LimitedBy| flow.limited[by as usize];
+    assert!(
+        of(LimitedBy::Handshake) >= Span::from_millis(30) && of(LimitedBy::Path) >= Span::from_millis(15)
+    );
+    assert!(of(LimitedBy::Pacer) >= Span::from_millis(20), "{flow:?}");
 }

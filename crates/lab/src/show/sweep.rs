@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use headstart_paper::claim::digits;
+use headstart_startup::sending::LimitedBy;
 
 use crate::conditions::ConditionColumns;
 use crate::crossing::{Crossing, crossings};
-use crate::figure::{Axis, Figure, Guide, HeatMap, HeatPanel, Point as Mark, Series, Style};
+use crate::figure::{Axis, Figure, Guide, HeatMap, HeatPanel, Point as Mark, Series, StackedBars, Style};
 use crate::measures;
 use crate::race::{Measured, Race};
 use crate::report::{Provenance, Report, Section};
@@ -19,6 +20,10 @@ use crate::table::{Better, Cell, Column, Table};
 
 /// Most drawings of a kind; the number left out is printed.
 const MAX_DRAWINGS: usize = 8;
+/// Schemes of the bars beside the reference, those with the largest gains; and most bars of one
+/// drawing.
+const MOST_BESIDE: usize = 3;
+const MOST_BARS: usize = 60;
 /// Most panels of a heat map.
 const MAX_PANELS: usize = 60;
 /// A gain or a loss that is counted, in per cent.
@@ -45,6 +50,8 @@ pub struct PointResult {
 struct Row {
     scheme: String,
     measured: BTreeMap<&'static str, Measured>,
+    /// Mean completion time of flows by what held them back, in milliseconds.
+    limited: Option<Vec<f64>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,6 +149,7 @@ impl Sweep {
         let row = |scheme_result: &crate::race::SchemeResult| Row {
             scheme: scheme_result.entry.name.to_string(),
             measured: scheme_result.measured.clone(),
+            limited: scheme_result.limited_ms(),
         };
         let typed = point.varied.iter().map(|(_, value)| value.clone()).collect();
         self.points.push(PointResult { typed, numbers, rows: race.scheme_results.iter().map(row).collect() });
@@ -440,6 +448,62 @@ impl Sweep {
         sections
     }
 
+    /// Where the time of flows goes, in drawings by the first option of three and more that vary.
+    /// Their groups are by the further ones but the last. A group has the values of that one for
+    /// each of a few schemes.
+    fn limits(&self) -> Vec<Section> {
+        let count = self.axes.len();
+        let (drawings, groups) = (usize::from(count >= 3), count.saturating_sub(1).max(count.min(1)));
+        let beside: Vec<String> =
+            self.gains().into_iter().take(MOST_BESIDE).map(|gain| gain.scheme).collect();
+        let words = |point: &PointResult, axes: std::ops::Range<usize>| {
+            let words = axes.map(|axis| format!("{} {}", self.axes[axis].words(), point.typed[axis]));
+            words.collect::<Vec<_>>().join(", ")
+        };
+        let (mut drawn, mut left) = (vec![], 0);
+        for point in &self.points {
+            let (title, group) = (words(point, 0..drawings), words(point, drawings..groups));
+            let is_shown = |row: &&Row| row.scheme == self.base() || beside.contains(&row.scheme);
+            for row in point.rows.iter().filter(is_shown) {
+                let Some(limited) = row.limited.clone() else { continue };
+                if drawn.last().is_none_or(|(known, _)| *known != title) {
+                    let with = if title.is_empty() { String::new() } else { format!(", with {title}") };
+                    let bars = StackedBars {
+                        parts: LimitedBy::ALL.map(|by| by.as_str().to_owned()).to_vec(),
+                        rows: vec![],
+                        groups: vec![],
+                        unit: "ms".into(),
+                        says: format!(
+                            "Mean completion time of flows by what held back the next packet{with}"
+                        ),
+                    };
+                    drawn.push((title.clone(), bars));
+                }
+                let Some((_, StackedBars { rows: bars, groups: known, .. })) = drawn.last_mut() else {
+                    continue;
+                };
+                if bars.len() == MOST_BARS {
+                    left += 1;
+                    continue;
+                }
+                let name = [&point.typed[groups..], std::slice::from_ref(&row.scheme)].concat().join(", ");
+                bars.push((name, limited));
+                match known.last_mut().filter(|(name, _)| *name == group) {
+                    Some((_, count)) => *count += 1,
+                    None => known.push((group.clone(), 1)),
+                }
+            }
+        }
+        let figure = |(_, bars): &(String, StackedBars)| Section::Figure {
+            svg: bars.svg(),
+            caption: format!("{}. Each group has a scale of its own.", bars.says),
+        };
+        let mut sections: Vec<Section> = drawn.iter().take(MAX_DRAWINGS).map(figure).collect();
+        sections.extend(left_out(drawn.len(), MAX_DRAWINGS, "combinations of the other options"));
+        sections.extend(left_out(left, 0, "bars"));
+        sections
+    }
+
     /// The whole report.
     #[must_use]
     pub fn report(&self, command: &str) -> Report {
@@ -480,6 +544,11 @@ impl Sweep {
             } else {
                 sections.extend(lines);
             }
+        }
+        let limits = self.limits();
+        if !limits.is_empty() {
+            sections.push(Section::Heading("Where the time goes".into()));
+            sections.push(folded("Mean completion times by what held flows back".into(), limits));
         }
         sections.push(Section::Heading("All points".into()));
         sections.push(folded(
@@ -545,7 +614,12 @@ mod tests {
     fn point(typed: &[&str], numbers: &[f64], means: [[f64; 3]; 2]) -> PointResult {
         let row = |(scheme, by_seed): (&str, [f64; 3])| {
             let mean = Measured::positive(by_seed.into());
-            Row { scheme: scheme.to_owned(), measured: SHOWN.map(|name| (name, mean.clone())).into() }
+            let limited = Some(vec![mean.value / 2.0; 2]);
+            Row {
+                scheme: scheme.to_owned(),
+                measured: SHOWN.map(|name| (name, mean.clone())).into(),
+                limited,
+            }
         };
         PointResult {
             typed: typed.iter().map(|text| (*text).to_owned()).collect(),
@@ -591,14 +665,17 @@ mod tests {
             "Gain over iw10",
             ">19<",
             ">\u{2212}38<",
+            ">load 10%<",
+            ">60ms, jump-start<",
+            ">85 ms<",
             "jump-start loses 9.52 % against iw10 in the median; it gains more than 5 % on 2 of 4 and loses more than that on 2.",
         ] {
             assert!(html.contains(part), "{part}");
         }
         assert_eq!(
             html.matches("<figure").count(),
-            2 * 2 + 2 * 2 + 1,
-            "two measures along each axis, and one heat map"
+            2 * 2 + 2 * 2 + 1 + 1,
+            "two measures along each axis, one heat map, and where the time goes"
         );
     }
 

@@ -12,7 +12,6 @@ use headstart_sim::record::Counts;
 use headstart_sim::record::{Grant, SenderEvent};
 use headstart_sim::workload::FlowSpec;
 use headstart_startup::Transmission;
-use headstart_startup::sending::LimitedBy;
 use headstart_units::{Bytes, Span, Time};
 use noq_proto::{Endpoint, PathId};
 
@@ -131,15 +130,7 @@ impl Flow {
         let share = data.0.saturating_sub(lost);
         let delivered = if has_tally { report.tally.delivered.get() } else { data.1 * share / data.0.max(1) };
         let is_read = self.request_side.is_idle();
-        let mut limited = report.limited;
-        if has_tally && let (Some(established), Some(completed)) = (self.established_at, self.completed_at) {
-            // The sender's account ends with the last acknowledgement, half a round too late.
-            limited[LimitedBy::Handshake as usize] = established.since(self.opened_at);
-            limited[LimitedBy::Path as usize] = Span::ZERO;
-            let others = limited.iter().fold(Span::ZERO, |sum, span| sum + *span);
-            limited[LimitedBy::Path as usize] = completed.since(self.opened_at).saturating_sub(others);
-        }
-        FlowReport {
+        let mut report = FlowReport {
             serial: self.serial,
             group: self.spec.group,
             peer: self.spec.peer,
@@ -168,10 +159,12 @@ impl Flow {
                 first_flight_lost: report.tally.first_flight_lost.get(),
                 ahead: u64::from(report.tally.is_ahead),
             },
-            limited,
+            limited: report.limited,
             slow_start_end: report.slow_start_end,
             phase: report.decision(),
-        }
+        };
+        report.close_account();
+        report
     }
 }
 

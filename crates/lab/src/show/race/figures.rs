@@ -48,12 +48,7 @@ pub fn plane(race: &Race) -> Figure {
 /// The mean completion time of each scheme, by what held its flows back; `None` where no scheme's
 /// senders report it.
 pub fn limits(race: &Race) -> Option<Section> {
-    let row = |result: &SchemeResult| -> Option<(String, Vec<f64>)> {
-        let mean = result.totals.completion.mean()?.as_millis_f64();
-        let parts: Option<Vec<f64>> =
-            LimitedBy::ALL.into_iter().map(|by| result.limited_percent(by)).collect();
-        Some((result.entry.name.to_string(), parts?.iter().map(|share| share / 100.0 * mean).collect()))
-    };
+    let row = |result: &SchemeResult| Some((result.entry.name.to_string(), result.limited_ms()?));
     let mut rows: Vec<_> = race.scheme_results.iter().filter_map(row).collect();
     if rows.is_empty() {
         return None;
@@ -63,6 +58,7 @@ pub fn limits(race: &Race) -> Option<Section> {
         parts: LimitedBy::ALL.map(|by| by.as_str().to_owned()).to_vec(),
         says: format!("Mean completion times of {} schemes by what held flows back", rows.len()),
         rows,
+        groups: vec![],
         unit: "ms".into(),
     };
     let caption = "Mean completion time of flows by what held back the next packet, the fastest first. The time of a part is its share of all \
