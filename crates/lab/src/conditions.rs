@@ -58,6 +58,8 @@ const ROWS: &[Row] = &[
     ("arrivals", "arrivals", "file of the arrivals; empty where they are drawn", |it| text(it.workload.arrivals.as_ref().map_or("", |file| &file.name))),
     ("har", "pages", "different pages that are fetched; 0 where flows are", |it| Value::Count(it.pages.len() as u64)),
     ("fetch", "fetch", "how pages are fetched; of several HAR files that were fetched differently, `multiplexed+persistent:6`", |it| text(fetch(it))),
+    ("answers", "answers", "answers or pages that a client asks for one after the other", |it| Value::Count(u64::from(it.workload.answers))),
+    ("think", "think_s", "its pause before each but the first", |it| seconds(it.workload.think)),
     ("background", "background_flows", "long flows from the beginning to the end", |it| Value::Count(u64::from(it.workload.background))),
     ("long-share", "long_share", "share of the load that arriving long flows bring", |it| share(it.workload.long_share)),
     ("long-scheme", "long_scheme", "what long flows run", |it| text(it.workload.long_scheme.0.name)),

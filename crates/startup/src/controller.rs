@@ -175,6 +175,16 @@ impl Controller {
         }
     }
 
+    /// The window is at most this, as a base controller or slow start has it: what was used of it
+    /// before a loss (RFC 7661 §4.4.2).
+    pub fn cap_window(&mut self, window: Bytes) {
+        if self.handed_over {
+            self.base.on_idle(window, Bytes::ZERO);
+        } else if let Scheme::SlowStart(slow_start) = &mut self.scheme {
+            slow_start.on_idle(window);
+        }
+    }
+
     /// The connection has ended: no call follows.
     pub fn end(&mut self) {
         self.scheme.end();

@@ -78,8 +78,12 @@ pub static DEPENDENCIES: &[Dependency] = &[
     row("no-prr", MODEL, is_model, "--no-prr", ["--transport quic", "--schemes iw10"]),
     row("recovery-period", MODEL, is_model, "--recovery-period", ["--transport quic", "--schemes iw10"]),
     row("prr-slow-start", MODEL, is_model, "--prr-slow-start", ["--transport quic", "--schemes iw10"]),
-    row("no-idle-restart", "in a race: no request comes after an idle time", |_| false, "--no-idle-restart", ["--pages archive2014 --schemes iw10", NONE]),
-    row("idle-decay", "in a race: no request comes after an idle time", |_| false, "--idle-decay", ["--pages archive2014 --schemes iw10", NONE]),
+    row("no-idle-restart", NO_IDLE_TIME, has_idle_times, "--no-idle-restart", ["--pages archive2014 --schemes iw10", IDLE_TIMES]),
+    row("idle-decay", NO_IDLE_TIME, has_idle_times, "--idle-decay", ["--pages archive2014 --schemes iw10", IDLE_TIMES]),
+    row("pipe-ack", MODEL, is_model, "--pipe-ack", ["--transport quic", IDLE_TIMES]),
+    row("rate-limited-increase", MODEL, is_model, "--rate-limited-increase",
+        ["--transport quic", "--pages archive2014 --schemes iw10"]),
+    row("think", "without --answers", |setup| setup.workload.answers > 1, "--think 3s", ["", "--answers 3 --schemes iw10"]),
     row("no-window-validation", MODEL, is_model, "--no-window-validation",
         ["--transport quic", "--pages archive2014 --schemes iw10"]),
     row("as-linux", MODEL, is_model, "--as-linux", ["--transport quic", ""]),
@@ -89,7 +93,7 @@ pub static DEPENDENCIES: &[Dependency] = &[
     row("history", "without a scheme that draws on a history", |setup| runs(setup, draws_on_history), "--history 1",
         ["--schemes halfback", "--schemes s-cubic --peers 5"]),
     row("ecn", "with --queue drop-tail", |setup| setup.path.queue != QueueDiscipline::DropTail, "--ecn", ["", "--queue codel"]),
-    row("size", "with --har or --pages", |setup| setup.pages.is_empty(), "--size 20kB", ["--pages archive2014", ""]),
+    row("size", "with --har or --pages", |setup| setup.workload.har.is_empty() && setup.workload.pages.is_none(), "--size 20kB", ["--pages archive2014", ""]),
     row("media", MODEL, is_model, "--media 1mbit", ["--transport quic", ""]),
     row("attack", MODEL, is_model, "--attack framing", ["--transport quic", "--routers target --schemes quick-start"]),
     row("attack-requests", "without --attack in the simulator's TCP model", |setup| is_model(setup) && setup.workload.attack != AttackName::None,
@@ -117,6 +121,11 @@ const RECORDS: &str = "--schemes s-cubic --rate 90mbit --rtt 60ms --load 20% --p
 /// Note for options that only the simulator's TCP model implements.
 const MODEL: &str = "outside of the simulator's TCP model";
 
+/// Note for options of the time after a pause, and a race that has some.
+const NO_IDLE_TIME: &str =
+    "without --answers in the simulator's TCP model: no request comes after an idle time";
+const IDLE_TIMES: &str = "--answers 4 --think 500ms --size 300kB --loss 0% --duration 15s --schemes iw10";
+
 /// Note for options of routers that approve Quick-Start requests.
 const QUICK_START: &str = "without --routers share, target or extreme and a scheme that asks them";
 
@@ -132,6 +141,8 @@ const UNUSED_IN_TRACE: &[&str] = &[
     "attack",
     "attack-requests",
     "fetch",
+    "answers",
+    "think",
     "peers",
     "history",
 ];
@@ -153,6 +164,10 @@ pub fn idle(setup: &Setup, asked: &[String], is_alone: bool) -> Vec<String> {
 
 fn is_model(setup: &Setup) -> bool {
     setup.carrier().selection() == (Environment::Simulator, TransportName::Tcp)
+}
+
+fn has_idle_times(setup: &Setup) -> bool {
+    is_model(setup) && setup.workload.answers > 1
 }
 
 fn has_distribution(setup: &Setup) -> bool {

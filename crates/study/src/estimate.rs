@@ -203,7 +203,8 @@ fn connections(setup: &Setup) -> f64 {
         objects.values().map(each).sum()
     };
     let all: usize = setup.pages.iter().enumerate().map(of).sum();
-    if setup.pages.is_empty() { 1.0 } else { all as f64 / setup.pages.len() as f64 }
+    let answers = f64::from(setup.workload.answers);
+    if setup.pages.is_empty() { 1.0 } else { all as f64 / setup.pages.len() as f64 / answers }
 }
 
 /// A large number in words.

@@ -242,6 +242,10 @@ pub struct TransportOptions {
     /// Halve the window for each retransmission timeout of an idle time, as Linux does (RFC 2861)
     #[arg(long, conflicts_with = "no_idle_restart")]
     pub idle_decay: bool,
+    /// Keep the window for five minutes in which less than half of it was used, and let a loss then
+    /// cut what was used (RFC 7661)
+    #[arg(long, conflicts_with_all = ["no_idle_restart", "idle_decay", "no_window_validation"])]
+    pub pipe_ack: bool,
     /// In the TCP model: what schemes that send a flow at once make of the later responses of
     /// a page's connection
     #[arg(long, default_value = "flights", value_name = "HOW")]
@@ -250,6 +254,10 @@ pub struct TransportOptions {
     /// do; RFC 9002 does not
     #[arg(long)]
     pub no_window_validation: bool,
+    /// Let the window grow to twice the most that was in flight since it was last cut, to a segment
+    /// more than that in congestion avoidance (draft-ietf-ccwg-ratelimited-increase)
+    #[arg(long, conflicts_with = "no_window_validation")]
+    pub rate_limited_increase: bool,
     /// Let proportional rate reduction send one segment more with every ack while it is below its
     /// goal, as RFC 6937 had it in 2013
     #[arg(long, conflicts_with = "no_prr")]
@@ -322,6 +330,13 @@ pub struct WorkloadOptions {
     /// multiplexed for HTTP/2 and 3; else persistent:6]
     #[arg(long, value_name = "HOW")]
     pub fetch: Option<FetchName>,
+    /// Answers of --size that a client asks for one after the other over one connection, or pages
+    /// over its connections; times are of each
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = whole(1..=1_000_u32), conflicts_with = "arrivals")]
+    pub answers: u32,
+    /// Pause of the client before each of them but the first
+    #[arg(long, default_value = "1 s", value_name = "TIME")]
+    pub think: Span,
     /// Different peers, equally likely: each has one record in a sender's history
     #[arg(long, default_value_t = 20, value_name = "COUNT", value_parser = whole(1..=10_000_000_u32))]
     pub peers: u32,

@@ -185,6 +185,13 @@ impl Setup {
             notes.push(note);
             pages.push(page.objects);
         }
+        if workload.answers > 1 && pages.is_empty() {
+            let SizeName::Fixed(bytes) = workload.size else {
+                bail!("--answers: found {}, expected 1 with a distribution of sizes", workload.answers);
+            };
+            pages.push(vec![Object { bytes, ..Object::default() }]);
+            fetches.push(asked.unwrap_or(Fetch::Multiplexed));
+        }
         if let (Some(file), None) = (&path.trace, path.trace_offset) {
             notes.push(format!(
                 "each seed begins at another place of {}, and load is a share of what it carries from there on while flows arrive; \
@@ -352,7 +359,9 @@ impl Setup {
             prr: !options.no_prr,
             recovery_period: options.recovery_period,
             idle_restart: !options.no_idle_restart,
-            idle_decay: options.idle_decay,
+            idle_decay: options.idle_decay || options.as_linux,
+            pipe_ack: options.pipe_ack,
+            rate_limited_increase: options.rate_limited_increase,
             window_validation: !options.no_window_validation,
             prr_slow_start: options.prr_slow_start,
             as_linux: options.as_linux,
@@ -508,10 +517,11 @@ impl Setup {
                 PageSpec {
                     pages: self.pages.clone(),
                     fetches: self.fetches.clone(),
-                    gap: bytes / self.pages.len() as u64 / payload,
+                    gap: bytes * u64::from(options.answers) / self.pages.len() as u64 / payload,
                     until,
                     groups,
                     peers: options.peers,
+                    again: (options.answers - 1, options.think),
                 },
                 seed,
             ))

@@ -134,6 +134,7 @@ impl Case {
                     until: LAST_START,
                     groups: vec![(0, 1)],
                     peers: self.peers,
+                    again: (objects.len() as u32 % 3, Span::from_millis(*gap)),
                 };
                 Box::new(Pages::new(spec, seed))
             }

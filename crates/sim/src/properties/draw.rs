@@ -190,6 +190,10 @@ fn tcp() -> impl Strategy<Value = TcpConfig> {
                 ecn,
                 idle_restart,
                 window_validation,
+                // Each goes with some draws of the others.
+                pipe_ack: !idle_restart && window_validation,
+                rate_limited_increase: !prr && window_validation,
+                idle_decay: idle_restart && as_linux,
                 as_linux,
                 ..TcpConfig::default()
             }

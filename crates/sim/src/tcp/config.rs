@@ -161,6 +161,9 @@ pub struct TcpConfig {
     /// With it the window halves for each such timeout instead, down to the initial one (RFC 2861
     /// §3, as Linux does). Slow start goes up to three quarters of it.
     pub idle_decay: bool,
+    /// Instead of both, the window stays for five minutes in which less than half of it was used,
+    /// and then halves. A loss in that time cuts the data that was used (RFC 7661 §4).
+    pub pipe_ack: bool,
     /// Segments of that window. 10: RFC 6928 §2.
     pub restart_window: u64,
     /// Connections carry several answers: schemes get the initial window, of
@@ -171,6 +174,9 @@ pub struct TcpConfig {
     /// The window grows only for acks of data that left while the window was the limit (RFC 9002
     /// §7.8, RFC 9438 §5.8); else for every ack.
     pub window_validation: bool,
+    /// Instead the window grows up to what slow start or congestion avoidance makes of the most
+    /// that was in flight since it was last cut (draft-ietf-ccwg-ratelimited-increase §3).
+    pub rate_limited_increase: bool,
     /// Rules of Linux's sender that differ from the RFCs, or that these leave open. No; for
     /// comparisons with the kernel.
     ///
@@ -226,7 +232,9 @@ impl Default for TcpConfig {
             ecn: false,
             idle_restart: true,
             idle_decay: false,
+            pipe_ack: false,
             window_validation: true,
+            rate_limited_increase: false,
             restart_window: 10,
             several_responses: false,
             as_linux: false,

@@ -16,6 +16,7 @@
 //! | `recovery` | loss detection: by time, by count, by report |
 //! | `sending` | the next packet, within window and pace |
 //! | `timers` | retransmission timeout |
+//! | `validation` | windows of which less is used than may be |
 //!
 //! # Deviations
 //!
@@ -231,6 +232,7 @@ pub struct Sender {
 
     /// Time by what held back the next packet.
     limits: LimitClock,
+    usage: validation::Usage,
     peer_window: ReceiveWindow,
     /// The round-trip time is a record's: the first sample takes its place.
     is_rtt_assumed: bool,
@@ -297,6 +299,7 @@ impl Default for Sender {
             buffer: Buffer::default(),
             limited_below: 0,
             limits: LimitClock::default(),
+            usage: validation::Usage::default(),
             peer_window: ReceiveWindow::default(),
             is_rtt_assumed: false,
             counts: Counts::default(),
@@ -360,6 +363,7 @@ mod receive_window;
 mod recovery;
 mod sending;
 mod timers;
+mod validation;
 
 impl Sender {
     /// The connection has ended.
@@ -425,7 +429,11 @@ impl Sender {
         self.ends.push_back(self.written);
         let idle = now.since(self.last_sent_at);
         let was_idle = self.sent > 0 && self.in_flight.is_zero() && idle > self.rto(config);
-        if config.idle_restart && was_idle {
+        if config.pipe_ack {
+            if self.sent > 0 {
+                self.validate(now, config);
+            }
+        } else if config.idle_restart && was_idle {
             let (restart, window) = (config.mss * config.restart_window, self.controller.allowance().window);
             let timeouts = idle.as_nanos() / self.rto(config).as_nanos().max(1);
             match config.idle_decay {

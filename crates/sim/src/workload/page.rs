@@ -5,14 +5,16 @@
 //! whether connections are kept and their number for each origin, or one connection for everything
 //! at once. A redirect ([`Object::leads`]) delays its target, the document too, until it is read.
 //!
-//! The page's response time runs from the first SYN to the last byte of the last object.
+//! The page's response time runs from the first SYN to the last byte of the last object. A client
+//! may fetch it again ([`PageSpec::again`]), after a pause and over the connections that it kept;
+//! such a page's time runs from its first request.
 //!
 //! # Limits
 //!
 //! Objects other than redirects do not discover further objects, and neither parsing nor scripts
 //! take time: a page is as fast as its network.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use headstart_units::{Bytes, Span, Time};
 
@@ -53,8 +55,11 @@ pub struct Pages {
     until: Time,
     groups: Vec<(u16, u32)>,
     peers: u32,
+    again: (u32, Span),
     random: Random,
     live: BTreeMap<u32, Visit>,
+    /// Visits between two pages, with the time of the next one's request.
+    pausing: BTreeSet<(Time, u32)>,
     opened: u32,
 }
 
@@ -73,6 +78,8 @@ pub struct PageSpec {
     pub groups: Vec<(u16, u32)>,
     /// Different peers, equally likely.
     pub peers: u32,
+    /// Times that a client fetches its page again, and the pause before each of them.
+    pub again: (u32, Span),
 }
 
 /// A page being fetched.
@@ -83,6 +90,8 @@ struct Visit {
     peer: u32,
     bytes: Bytes,
     page: usize,
+    /// Times that it will be fetched again.
+    left: u32,
     fetch: Fetch,
     document_read: bool,
     /// Objects not requested yet, by origin, as places in the page.
@@ -140,8 +149,10 @@ impl Pages {
             until: spec.until,
             groups: spec.groups,
             peers: spec.peers.max(1),
+            again: spec.again,
             random: Random::new(seed.child("pages")),
             live: BTreeMap::new(),
+            pausing: BTreeSet::new(),
             opened: 0,
         };
         pages.step();
@@ -153,6 +164,15 @@ impl Pages {
         if self.next_at >= self.until {
             self.next_at = Time::NEVER;
         }
+    }
+
+    /// The objects of a page that no redirect leads to, by origin.
+    fn independent(page: &[Object]) -> BTreeMap<u16, VecDeque<usize>> {
+        let mut waiting: BTreeMap<u16, VecDeque<usize>> = BTreeMap::new();
+        for (object, pair) in (1..).zip(page.windows(2)).filter(|(_, pair)| !pair[0].leads) {
+            waiting.entry(pair[1].origin).or_default().push_back(object);
+        }
+        waiting
     }
 
     fn open(visit: &mut Visit, number: u32, page: &[Object], object: usize, orders: &mut Vec<Order>) {
@@ -242,10 +262,18 @@ impl Visit {
 
 impl Workload for Pages {
     fn next_at(&self) -> Time {
-        self.next_at
+        self.pausing.first().map_or(self.next_at, |(at, _)| self.next_at.min(*at))
     }
 
     fn on_time(&mut self, now: Time, orders: &mut Vec<Order>) {
+        if let Some((_, number)) = self.pausing.first().copied().filter(|(at, _)| *at <= now) {
+            self.pausing.pop_first();
+            let Some(visit) = self.live.get_mut(&number) else { return };
+            let page = &self.pages[visit.page];
+            (visit.began_at, visit.document_read, visit.unread) = (now, false, page.len());
+            visit.waiting = Self::independent(page);
+            return Self::follow(visit, number, page, 0, orders);
+        }
         let place = self.random.below(self.pages.len() as u64) as usize;
         let page = &self.pages[place];
         let total: u64 = self.groups.iter().map(|(_, weight)| u64::from(*weight)).sum();
@@ -258,19 +286,16 @@ impl Workload for Pages {
             }
             ticket -= u64::from(*weight);
         }
-        let mut waiting: BTreeMap<u16, VecDeque<usize>> = BTreeMap::new();
-        for (object, pair) in (1..).zip(page.windows(2)).filter(|(_, pair)| !pair[0].leads) {
-            waiting.entry(pair[1].origin).or_default().push_back(object);
-        }
         let mut visit = Visit {
             began_at: now,
             group,
             peer: self.random.below(u64::from(self.peers)) as u32,
             bytes: page.iter().map(|object| object.bytes).sum(),
             page: place,
+            left: self.again.0,
             fetch: self.fetches[place.min(self.fetches.len() - 1)],
             document_read: false,
-            waiting,
+            waiting: Self::independent(page),
             unread: page.len(),
             connections: BTreeMap::new(),
             opened: BTreeMap::new(),
@@ -321,6 +346,12 @@ impl Workload for Pages {
                 ended_at: now,
                 bytes: visit.bytes,
             }));
+            let at = now + self.again.1;
+            if visit.left > 0 && at < self.until {
+                visit.left -= 1;
+                self.pausing.insert((at, number));
+                return;
+            }
             orders.extend(visit.connections.keys().map(|flow| Order::Close(*flow)));
             self.live.remove(&number);
         }
@@ -342,18 +373,22 @@ mod tests {
         Object { leads: true, ..object(origin, bytes) }
     }
 
-    /// Fetches one page; after each step the first requested and unread object is read. Returns the
-    /// requests of each step, by size.
-    fn steps(page: &[Object], fetch: Fetch) -> Vec<Vec<u64>> {
-        let spec = PageSpec {
+    fn spec(page: &[Object]) -> PageSpec {
+        PageSpec {
             pages: vec![page.to_vec()],
-            fetches: vec![fetch],
+            fetches: vec![Fetch::Multiplexed],
             gap: Span::from_secs(1),
             until: Time::NEVER,
             groups: vec![(0, 1)],
             peers: 1,
-        };
-        let mut pages = Pages::new(spec, Seed(1));
+            again: (0, Span::ZERO),
+        }
+    }
+
+    /// Fetches one page; after each step the first requested and unread object is read. Returns the
+    /// requests of each step, by size.
+    fn steps(page: &[Object], fetch: Fetch) -> Vec<Vec<u64>> {
+        let mut pages = Pages::new(PageSpec { fetches: vec![fetch], ..spec(page) }, Seed(1));
         let (mut orders, mut flows, mut asked, mut steps) = (vec![], 0, VecDeque::new(), vec![]);
         let mut tags = BTreeMap::new();
         pages.on_time(pages.next_at(), &mut orders);
@@ -384,6 +419,36 @@ mod tests {
             let flow = asked.pop_front().expect("a page is read to its end");
             pages.on_message(Time::from_millis(1), flow, tags[&flow], &mut orders);
         }
+    }
+
+    #[test]
+    fn a_page_is_fetched_again_over_its_connection_after_a_pause() {
+        let mut pages =
+            Pages::new(PageSpec { again: (2, Span::from_secs(3)), ..spec(&[object(SITE, 7)]) }, Seed(1));
+        pages.until = pages.next_at() + Span::from_secs(5);
+        let (mut orders, flow) = (vec![], FlowId { slot: 0, generation: 0 });
+        pages.on_time(pages.next_at(), &mut orders);
+        let [Order::Open(opened)] = &orders[..] else { panic!("{orders:?}") };
+        let (mut now, tag) = (Time::from_millis(100), opened.tag);
+        for again in [true, false] {
+            orders.clear();
+            pages.next_at = Time::NEVER;
+            pages.on_message(now, flow, tag, &mut orders);
+            assert!(matches!(orders[0], Order::PageDone(_)));
+            // The third request would come after the end.
+            assert_eq!((orders.len() == 1, pages.next_at() != Time::NEVER), (again, again), "{orders:?}");
+            if again {
+                now += Span::from_secs(3);
+                assert_eq!(pages.next_at(), now);
+                orders.clear();
+                pages.on_time(now, &mut orders);
+                assert!(
+                    matches!(orders[..], [Order::Ask { bytes, .. }] if bytes == Bytes::new(7)),
+                    "{orders:?}"
+                );
+            }
+        }
+        assert!(matches!(orders[1], Order::Close(_)), "{orders:?}");
     }
 
     #[test]

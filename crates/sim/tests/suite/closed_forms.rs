@@ -250,8 +250,14 @@ fn the_window_after_an_idle_time_is_the_one_that_its_rule_leaves() {
             self.0.push((took.as_millis_f64() / 100.0).round() as u64);
         }
     }
-    let rounds = |idle_decay, idle: u64| {
-        let tcp = TcpConfig { idle_decay, receive_window: Bytes::new(100_000_000), ..TcpConfig::default() };
+    let rounds = |rule, idle: u64| {
+        let (idle_decay, pipe_ack) = (rule == "decay", rule == "RFC 7661");
+        let tcp = TcpConfig {
+            idle_decay,
+            pipe_ack,
+            receive_window: Bytes::new(100_000_000),
+            ..TcpConfig::default()
+        };
         let plan =
             PathPlan::dumbbell(Rate::from_mbit_per_sec(10_000_000), Span::from_millis(100), Limit::NONE);
         let exchange = Exchange { think: Span::from_millis(idle), bytes: tcp.mss * 310 };
@@ -266,15 +272,21 @@ fn the_window_after_an_idle_time_is_the_one_that_its_rule_leaves() {
             path: headstart_sim::Path::new(&plan, headstart_sim::Seed(1)),
             groups: vec![group(slow_start(10), base::Kind::Cubic, tcp)],
             workload: Box::new(Sessions::new(spec, headstart_sim::Seed(2))),
-            until: Time::from_millis(60_000),
+            until: Time::from_millis(2_000_000),
         };
         let answers = headstart_sim::Simulation::new(scenario, Answers::default()).run().recorder.0;
         // Of each session the first takes the handshake too.
         let second = answers.iter().copied().find(|rounds| *rounds != answers[0]).unwrap_or(answers[0]);
         (answers[0], second)
     };
-    assert_eq!(rounds(false, 1_000), (6, 1), "slow start that goes on keeps its window");
+    assert_eq!(rounds("restart", 1_000), (6, 1), "slow start that goes on keeps its window");
     // From the last packet to the request there are 100 ms more; the timeout is 200 ms.
-    let decayed = [50, 250, 450, 650, 10_000].map(|idle| rounds(true, idle));
+    let decayed = [50, 250, 450, 650, 10_000].map(|idle| rounds("decay", idle));
     assert_eq!(decayed, [(6, 1), (6, 2), (6, 3), (6, 4), (6, 5)], "320, 160, 80, 40 and 10 segments");
+    // Its timeout is 300 ms.
+    let linux = [50, 250, 450, 650, 950, 10_000].map(|idle| rounds("Linux", idle).1);
+    assert_eq!(linux, [1, 2, 2, 3, 4, 5], "320, 160, 160, 80, 40 and 10 segments");
+    // Five minutes and ten.
+    let kept = [50, 10_000, 299_000, 301_000, 601_000].map(|idle| rounds("RFC 7661", idle));
+    assert_eq!(kept, [(6, 1), (6, 1), (6, 1), (6, 2), (6, 3)], "320, and then 160 and 80 segments");
 }

@@ -1,4 +1,5 @@
-//! Rules of Linux's sender that differ from the RFCs ([`TcpConfig::as_linux`] names their sources).
+//! Rules of Linux's sender that differ from the RFCs ([`TcpConfig::as_linux`] names their sources),
+//! and those for windows of which less is used than may be.
 
 use headstart_sim::NullRecorder;
 use headstart_sim::packet::{Acknowledgement, Block};
@@ -140,5 +141,81 @@ fn application_limits_are_detected() {
         sender.on_ack(now + RTT, &last, Echoed::default(), &config, &mut NullRecorder);
         assert_ne!(before, sender.rate().maximum());
         assert_eq!(sender.rate().maximum().is_app_limited, expected, "as Linux: {as_linux}");
+    }
+}
+
+/// Rounds of so many segments from `first` on, a round trip apart from `at`; each is acknowledged.
+/// Returns the window after each, in whole segments, and the next segment.
+fn rounds(
+    sender: &mut Sender,
+    sizes: &[u32],
+    mut at: Time,
+    first: u32,
+    config: &TcpConfig,
+) -> (Vec<u64>, u32) {
+    let mut next = first;
+    let windows = sizes.iter().map(|size| {
+        if next > 0 {
+            sender.write(at, Bytes::new(u64::from(*size) * MSS), config);
+        }
+        assert_eq!(departures(sender, at, config).len(), *size as usize, "no more than the window");
+        at += RTT;
+        for _ in 0..*size {
+            next += 1;
+            ack(sender, at, next, next..next, config);
+        }
+        sender.controller().allowance().window.get() / MSS
+    });
+    (windows.collect(), next)
+}
+
+/// The example of draft-ietf-ccwg-ratelimited-increase, Appendix A; and the same rounds where
+/// the window grows only while it is the limit, or always.
+#[test]
+fn a_window_grows_to_twice_the_most_that_was_in_flight() {
+    for (rate_limited_increase, window_validation, expected) in
+        [(true, true, [14, 20, 20, 40]), (false, true, [10, 10, 10, 10]), (false, false, [14, 22, 26, 46])]
+    {
+        let config = TcpConfig { rate_limited_increase, window_validation, ..config(false) };
+        let sizes = if expected[3] == 10 { [4, 8, 4, 9] } else { [4, 8, 4, 20] };
+        let mut sender = sender(4, &config);
+        assert_eq!(rounds(&mut sender, &sizes, Time::ZERO, 0, &config).0, expected);
+    }
+}
+
+/// Twenty segments, of which the first is lost: Reno's window is ten. It does not grow while four
+/// at a time are sent, as five are the most that may follow.
+#[test]
+fn in_congestion_avoidance_it_grows_to_a_segment_more() {
+    for (rate_limited_increase, window_validation, grows) in [(true, true, false), (false, false, true)] {
+        let config = TcpConfig { rate_limited_increase, window_validation, prr: false, ..config(false) };
+        let mut sender = sender(10, &config);
+        let (_, next) = rounds(&mut sender, &[10], Time::ZERO, 0, &config);
+        sender.write(Time::ZERO + RTT, Bytes::new(20 * MSS), &config);
+        assert_eq!(departures(&mut sender, Time::ZERO + RTT, &config).len(), 20);
+        ack(&mut sender, Time::ZERO + RTT * 2, next, next + 1..next + 20, &config);
+        assert_eq!(departures(&mut sender, Time::ZERO + RTT * 2, &config).len(), 1, "it is sent again");
+        ack(&mut sender, Time::ZERO + RTT * 3, next + 20, next + 20..next + 20, &config);
+        let cut = sender.controller().allowance().window.get() / MSS;
+        let (windows, _) = rounds(&mut sender, &[4; 20], Time::ZERO + RTT * 3, next + 20, &config);
+        assert_eq!(windows[19] > cut, grows, "{cut}, {windows:?}");
+    }
+}
+
+/// Forty segments of window, of which eight are used after ten idle seconds; the first of these is
+/// lost. Half of what was used is left, or half of the window.
+#[test]
+fn a_loss_after_an_idle_time_cuts_what_was_used_of_the_window() {
+    for (pipe_ack, expected) in [(true, 4), (false, 20)] {
+        let config = TcpConfig { pipe_ack, idle_restart: false, window_validation: false, ..config(false) };
+        let mut sender = sender(10, &config);
+        let (windows, next) = rounds(&mut sender, &[10, 20], Time::ZERO, 0, &config);
+        assert_eq!(windows, [20, 40]);
+        let at = Time::from_millis(10_000);
+        sender.write(at, Bytes::new(8 * MSS), &config);
+        assert_eq!(departures(&mut sender, at, &config).len(), 8);
+        assert_eq!(sender.controller().allowance().window.get() / MSS, 40, "it was kept");
+        ack(&mut sender, at + RTT, next, next + 1..next + 8, &config);
+        assert_eq!(sender.controller().allowance().window.get() / MSS, expected, "RFC 7661: {pipe_ack}");
     }
 }

@@ -247,7 +247,8 @@ impl DrawnPath {
                 let bytes: Bytes = pages.iter().flatten().map(|object| object.bytes).sum();
                 let gap = bytes / pages.len() as u64 / load;
                 let (pages, peers) = (pages.clone(), self.peers);
-                let spec = PageSpec { pages, fetches: vec![*fetch], gap, until, groups, peers };
+                let again = (0, Span::ZERO);
+                let spec = PageSpec { pages, fetches: vec![*fetch], gap, until, groups, peers, again };
                 Box::new(Pages::new(spec, seed))
             }
             None => Box::new(Arrivals::new(

@@ -72,6 +72,9 @@ impl Sender {
             self.peer_window.on_ack(now, self.acknowledged, self.rtt.min, config);
         }
         let rate = self.rate.sample(now, self.rtt.min);
+        if config.pipe_ack {
+            self.validate(now, config);
+        }
         self.backoff = 0;
         self.tail_probe_out = false;
         match self.state {
@@ -86,6 +89,9 @@ impl Sender {
         self.detect_after(now, prior_in_flight, config, recorder);
         if echo.is_marked && self.segments.base() >= self.cwr_until {
             self.cwr_until = self.segments.end();
+            if config.pipe_ack {
+                self.cap_unused(prior_in_flight);
+            }
             let mark = self.moment(now).mark(prior_in_flight, self.state == State::Open);
             self.train.end();
             self.repair.on_congestion();
@@ -93,7 +99,11 @@ impl Sender {
         }
         let is_advance = self.segments.base() > prior_base;
         let may_grow = is_advance || config.probe.grows_without_advance();
-        let was_limit = !config.window_validation || self.newest_delivered <= self.limited_below;
+        let was_limit = if config.rate_limited_increase {
+            self.may_increase(config)
+        } else {
+            !config.window_validation || self.newest_delivered <= self.limited_below
+        };
         let marked = if echo.marks == self.marks {
             Bytes::ZERO
         } else {

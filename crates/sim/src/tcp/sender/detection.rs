@@ -27,6 +27,9 @@ impl Sender {
         } else {
             self.state == State::Open
         };
+        if config.pipe_ack && opens_episode {
+            self.cap_unused(prior_in_flight);
+        }
         let congestion = self.moment(now).loss(&losses, prior_in_flight, opens_episode);
         self.train.end();
         self.controller.on_congestion(&congestion);

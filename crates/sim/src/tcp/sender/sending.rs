@@ -123,6 +123,9 @@ impl Sender {
             self.prr.on_sent(bytes);
         }
         self.counted(now, departure.payload);
+        if config.rate_limited_increase {
+            self.note_flight();
+        }
         let transmission = if is_new { Transmission::Original } else { Transmission::Retransmission };
         self.report_sent(now, departure.segment, bytes, transmission, recorder);
         if is_new || self.rto_at == Time::NEVER {
