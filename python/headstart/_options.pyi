@@ -198,6 +198,15 @@ class SharedOptions(TypedDict, total=False):
     fetch: str | None
     """Connections that fetch pages: persistent:6, parallel:6, multiplexed [default: as a
     HAR says, multiplexed for HTTP/2 and 3; else persistent:6]"""
+    answers: int | None
+    """Answers of --size that a client asks for one after the other over one connection, or
+    pages over its connections; times are of each [default: 1]"""
+    think: str | None
+    """Pause of the client before each of them but the first [default: 1 s]"""
+    think_s: float | None
+    """`think` as a number, in seconds"""
+    think_ms: float | None
+    """`think` as a number, in milliseconds"""
     peers: int | None
     """Different peers, equally likely: each has one record in a sender's history [default:
     20]"""
@@ -289,12 +298,18 @@ class SharedOptions(TypedDict, total=False):
     idle_decay: bool | None
     """Halve the window for each retransmission timeout of an idle time, as Linux does (RFC
     2861)"""
+    pipe_ack: bool | None
+    """Keep the window for five minutes in which less than half of it was used, and let a
+    loss then cut what was used (RFC 7661)"""
     later_responses: str | None
     """In the TCP model: what schemes that send a flow at once make of the later responses
     of a page's connection [default: flights] (one of flights, window)"""
     no_window_validation: bool | None
     """Let the window grow for every ack, even where the application was the limit, as some
     stacks do; RFC 9002 does not"""
+    rate_limited_increase: bool | None
+    """Let the window grow to twice the most that was in flight since it was last cut, to a
+    segment more than that in congestion avoidance (draft-ietf-ccwg-ratelimited-increase)"""
     prr_slow_start: bool | None
     """Let proportional rate reduction send one segment more with every ack while it is
     below its goal, as RFC 6937 had it in 2013"""
@@ -534,6 +549,15 @@ class SweepOptions(TypedDict, total=False):
     fetch: str | Iterable[str] | None
     """Connections that fetch pages: persistent:6, parallel:6, multiplexed [default: as a
     HAR says, multiplexed for HTTP/2 and 3; else persistent:6]"""
+    answers: str | int | Iterable[str | int] | None
+    """Answers of --size that a client asks for one after the other over one connection, or
+    pages over its connections; times are of each [default: 1]"""
+    think: str | Iterable[str] | None
+    """Pause of the client before each of them but the first [default: 1 s]"""
+    think_s: float | Iterable[float] | None
+    """`think` as a number, in seconds"""
+    think_ms: float | Iterable[float] | None
+    """`think` as a number, in milliseconds"""
     peers: str | int | Iterable[str | int] | None
     """Different peers, equally likely: each has one record in a sender's history [default:
     20]"""
@@ -633,12 +657,18 @@ class SweepOptions(TypedDict, total=False):
     idle_decay: bool | None
     """Halve the window for each retransmission timeout of an idle time, as Linux does (RFC
     2861)"""
+    pipe_ack: bool | None
+    """Keep the window for five minutes in which less than half of it was used, and let a
+    loss then cut what was used (RFC 7661)"""
     later_responses: str | Iterable[str] | None
     """In the TCP model: what schemes that send a flow at once make of the later responses
     of a page's connection [default: flights] (one of flights, window)"""
     no_window_validation: bool | None
     """Let the window grow for every ack, even where the application was the limit, as some
     stacks do; RFC 9002 does not"""
+    rate_limited_increase: bool | None
+    """Let the window grow to twice the most that was in flight since it was last cut, to a
+    segment more than that in congestion avoidance (draft-ietf-ccwg-ratelimited-increase)"""
     prr_slow_start: bool | None
     """Let proportional rate reduction send one segment more with every ack while it is
     below its goal, as RFC 6937 had it in 2013"""
