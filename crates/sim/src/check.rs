@@ -232,8 +232,11 @@ mod tests {
     use crate::record::NullRecorder;
     use headstart_net::DropReason;
 
+    /// Time in milliseconds, event, number of the packet.
+    type Seen = (u64, ElementEvent, u32);
+
     /// Packets of 1500 bytes take 1 ms on the link, which holds two more; one travels 5 ms.
-    fn faults(events: &[(u64, ElementEvent, u32)]) -> Vec<String> {
+    fn faults(events: &[Seen]) -> Vec<String> {
         let limit = Limit { packets: 2, bytes: Bytes::MAX };
         let model =
             ElementModel::Link { rate: Rate::from_mbit_per_sec(12), delay: Span::from_millis(5), limit };
@@ -275,7 +278,7 @@ mod tests {
 
     #[test]
     fn each_broken_rule_is_a_fault() {
-        let broken: [(&str, &[(u64, ElementEvent, u32)]); 6] = [
+        let broken: [(&str, &[Seen]); 6] = [
             ("3 packets", &[(0, Accepted, 0), (0, Accepted, 1), (0, Accepted, 2), (0, Accepted, 3)]),
             ("fitted", &[(0, Accepted, 0), (0, Accepted, 1), (0, Accepted, 2), (1, FULL, 3)]),
             ("before", &[(0, Accepted, 0), (0, Accepted, 1), (6, Delivered, 1)]),
