@@ -7,7 +7,6 @@ Begin with:
   headstart demo                            see it work: half a minute
   headstart race --rate 50mbit --rtt 30ms   which fast start is best on my path
   headstart serve site --history h          serve with it
-  headstart get https://localhost:4433/     and fetch
 
 Each command explains itself with -h and --help. Exit codes: 0 done, 1 failed on
 the way, 2 refused, 3 (`link --strict`) the machine did not keep real time.";
