@@ -251,10 +251,11 @@ fn the_window_after_an_idle_time_is_the_one_that_its_rule_leaves() {
         }
     }
     let rounds = |rule, idle: u64| {
-        let (idle_decay, pipe_ack) = (rule == "decay", rule == "RFC 7661");
+        let as_linux = rule == "Linux";
         let tcp = TcpConfig {
-            idle_decay,
-            pipe_ack,
+            as_linux,
+            idle_decay: rule == "decay" || as_linux,
+            pipe_ack: rule == "RFC 7661",
             receive_window: Bytes::new(100_000_000),
             ..TcpConfig::default()
         };
