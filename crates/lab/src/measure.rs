@@ -9,7 +9,7 @@
 pub mod capture;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use headstart_units::{Rate, Span, Time};
 
@@ -43,6 +43,9 @@ pub struct Measured {
     pub losses: (u64, u64),
     /// Packets of data.
     pub packets: u64,
+    /// A handshake was captured: otherwise a queue may have stood all the time, and the round trip
+    /// is an upper bound, the buffer a lower one.
+    pub has_handshake: bool,
 }
 
 /// One end of the path as seen from the place of the capture.
@@ -53,6 +56,17 @@ struct Part {
 }
 
 impl Part {
+    /// The queueing delays that all of `parts` met, in order: each over its own least.
+    fn over_least<'a>(parts: impl Iterator<Item = &'a Self>) -> Self {
+        let samples = parts.flat_map(|part| {
+            let least = part.least().unwrap_or(Span::ZERO);
+            part.samples.iter().map(move |(at, took)| (*at, took.saturating_sub(least)))
+        });
+        let mut samples: Vec<_> = samples.collect();
+        samples.sort_unstable();
+        Self { samples }
+    }
+
     fn least(&self) -> Option<Span> {
         self.samples.iter().map(|(_, took)| *took).min()
     }
@@ -84,21 +98,28 @@ impl Part {
     }
 }
 
-/// Measures the connection with the most data, and the losses and handshakes of all.
+/// Measures the connections that share a receiver with that of the most data: their packets share
+/// the bottleneck's rate, and the delays of the largest show its queue.
 #[must_use]
 pub fn measure(segments: &[Segment]) -> Measured {
     let mut connections: BTreeMap<(SocketAddr, SocketAddr), Vec<&Segment>> = BTreeMap::new();
     for segment in segments {
         let ends = (segment.from.min(segment.to), segment.from.max(segment.to));
-        connections.entry(ends).or_default().push(segment);
+        let of_pair = connections.entry(ends).or_default();
+        // A router's or bridge's interfaces have each packet once more.
+        if of_pair.first().is_none_or(|first| first.interface == segment.interface) {
+            of_pair.push(segment);
+        }
     }
     let mut connections: Vec<_> =
         connections.into_values().map(|segments| Connection::new(&segments)).collect();
     connections.sort_by_key(|connection| (std::cmp::Reverse(connection.bytes), connection.first_at));
-    let Some(largest) = connections.first() else { return Measured::default() };
-    let mut measured = largest.measure();
-    let handshakes = connections.iter().filter_map(|connection| connection.handshake);
+    let Some((largest, others)) = connections.split_first() else { return Measured::default() };
+    let others: Vec<_> = others.iter().filter(|it| it.receiver_at == largest.receiver_at).collect();
+    let mut measured = largest.measure(&others);
+    let handshakes = others.iter().filter_map(|connection| connection.handshake).chain(largest.handshake);
     if let Some(least) = handshakes.min().map(Span::as_secs_f64) {
+        measured.has_handshake = true;
         // Timestamps tick once in a millisecond: by so much the delays of data may be too short.
         let data = measured.rtt.map_or(least, |rtt| rtt.value);
         let value = least.min(data + TICK);
@@ -111,6 +132,8 @@ pub fn measure(segments: &[Segment]) -> Measured {
 #[derive(Default)]
 struct Connection {
     first_at: Time,
+    /// Address to which the data went.
+    receiver_at: Option<IpAddr>,
     bytes: u64,
     packets: u64,
     /// From SYN to the acknowledgement of the SYN-ACK, if neither was repeated.
@@ -149,7 +172,9 @@ impl Connection {
         let Some((&sender, &bytes)) = sent.iter().max_by_key(|(from, bytes)| (**bytes, **from)) else {
             return Self::default();
         };
-        let mut it = Self { first_at: segments[0].at, bytes, ..Self::default() };
+        let receiver_at = if segments[0].from == sender { segments[0].to } else { segments[0].from }.ip();
+        let receiver_at = Some(receiver_at);
+        let mut it = Self { first_at: segments[0].at, receiver_at, bytes, ..Self::default() };
         if let Some([syn, answer, last]) = handshake(segments) {
             it.handshake = Some(last.at.since(syn.at));
             // A first flight may fill the queue: only the handshake has the delays without it.
@@ -172,7 +197,7 @@ impl Connection {
         let mut unechoed: std::collections::VecDeque<(u32, Time)> = Default::default();
         let (mut last_data_at, mut last_ack_at) = (Time::ZERO, Time::ZERO);
         let pause = pause(segments.iter().filter(|it| it.from == sender && it.payload > 0).map(|it| it.at));
-        let mut has_hole = false;
+        let (mut has_hole, mut newest_behind) = (false, i64::MIN);
         for segment in segments {
             let at = segment.at;
             if segment.from == sender && segment.payload > 0 {
@@ -194,13 +219,16 @@ impl Connection {
                                 open_holes.extend(rest.map(|(from, to)| (from, to, since)).take(2));
                             }
                             None => {
-                                let first = unacknowledged.iter().find(|(end, ..)| *end > begins);
+                                let first = unacknowledged.partition_point(|(end, ..)| *end <= begins);
+                                let first = unacknowledged.get(first);
                                 it.repeats.push((first.map_or(at, |(_, sent_at, _)| *sent_at), packets));
                             }
                         }
-                        for (end, _, is_repeated) in &mut unacknowledged {
-                            *is_repeated |= *end > begins && *end <= ends;
-                        }
+                        let first = unacknowledged.partition_point(|(end, ..)| *end <= begins);
+                        let last = unacknowledged.partition_point(|(end, ..)| *end <= ends);
+                        unacknowledged
+                            .range_mut(first..last)
+                            .for_each(|(.., is_repeated)| *is_repeated = true);
                     }
                     Some(high) if begins > high && open_holes.len() < MAX_HOLES => {
                         open_holes.push((high, begins, at))
@@ -209,15 +237,19 @@ impl Connection {
                 }
                 if highest.is_none_or(|high| ends > high) {
                     unacknowledged.push_back((ends, at, false));
+                    if unacknowledged.len() > MAX_REMEMBERED {
+                        unacknowledged.pop_front();
+                    }
                 }
                 highest = highest.max(Some(ends));
                 // Behind a pause the sender had nothing to send, and its echo is late for that.
                 let is_paced = at.since(last_data_at) < pause;
                 last_data_at = at;
                 if let Some((_, echo)) = segment.timestamps
-                    && let Some(place) = unechoed.iter().position(|(value, _)| *value == echo)
+                    && let place = unechoed.partition_point(|(value, _)| echo.wrapping_sub(*value) as i32 > 0)
+                    && let Some((value, acknowledged_at)) = unechoed.get(place).copied()
+                    && value == echo
                 {
-                    let (_, acknowledged_at) = unechoed[place];
                     unechoed.drain(..=place);
                     if is_paced {
                         it.sender.samples.push((at, at.since(acknowledged_at)));
@@ -238,13 +270,25 @@ impl Connection {
                         Some((last, latest)) if *last == value => *latest = at,
                         _ => unechoed.push_back((value, at)),
                     }
-                    if unechoed.len() > MAX_UNECHOED {
+                    if unechoed.len() > MAX_REMEMBERED {
                         unechoed.pop_front();
                     }
                 }
                 let before = lowest.unwrap_or(place);
-                let is_behind_hole = std::mem::take(&mut has_hole) || segment.is_selective;
-                has_hole = segment.is_selective || place == before && segment.payload == 0 && !segment.is_syn;
+                let is_selective = segment.behind_hole.is_some();
+                let is_behind_hole = std::mem::take(&mut has_hole) || is_selective;
+                has_hole = is_selective || place == before && segment.payload == 0 && !segment.is_syn;
+                // Data behind a hole that arrives is answered at once.
+                if let Some(end) = segment.behind_hole {
+                    let end = place + i64::from(end.wrapping_sub(number));
+                    let arrived = unacknowledged.partition_point(|(ends, ..)| *ends < end);
+                    if let Some((_, sent_at, false)) = unacknowledged.get(arrived)
+                        && end > newest_behind
+                    {
+                        it.receiver.samples.push((*sent_at, at.since(*sent_at)));
+                        newest_behind = end;
+                    }
+                }
                 if place > before {
                     let bytes = (place - before) as u64;
                     let headers = u64::from(segment.headers);
@@ -272,42 +316,51 @@ impl Connection {
         it
     }
 
-    fn measure(&self) -> Measured {
+    fn measure(&self, others: &[&Self]) -> Measured {
         let (behind, before) = (self.receiver.growth(), self.sender.growth());
         let is_before = match before == behind {
             true => self.sender.least() > self.receiver.least(),
             false => before > behind,
         };
-        let (part, deliveries, lost) = match is_before {
-            true => (&self.sender, &self.arrivals, &self.holes),
-            false => (&self.receiver, &self.acknowledged, &self.repeats),
-        };
-        let rate = busy_rate(deliveries);
-        let growth = part.growth();
-        let longest = growth.as_secs_f64();
-        let mut measured = Measured { rate, queue: longest, packets: self.packets, ..Measured::default() };
-        let serialised = rate.map_or(Span::MAX, |rate| {
-            headstart_units::Bytes::new(4 * 1500) / Rate::from_bits_per_sec((rate.value as u64).max(1))
-        });
-        measured.was_busy = growth > serialised.max(Span::from_millis(1));
+        let all = || others.iter().copied().chain([self]);
+        let deliveries = all().flat_map(|it| if is_before { &it.arrivals } else { &it.acknowledged });
+        let mut deliveries: Vec<_> = deliveries.copied().collect();
+        deliveries.sort_unstable();
+        let parts = all().map(|it| if is_before { &it.sender } else { &it.receiver });
+        let part = &Part::over_least(parts);
+        let rate = busy_rate(&deliveries);
+        let packets = all().map(|it| it.packets).sum();
+        let mut measured = Measured { rate, packets, ..Measured::default() };
         if let (Some(sender), Some(receiver)) = (self.sender.least(), self.receiver.least()) {
             let least = sender.as_secs_f64() + receiver.as_secs_f64();
             measured.rtt = Some(Estimate { value: least, low: least, high: least });
         }
-        let long = growth * NEAR.0 / NEAR.1;
-        for (at, packets) in lost {
-            let is_long = measured.was_busy && part.until(*at).is_some_and(|queue| queue >= long);
-            let count = if is_long { &mut measured.losses.0 } else { &mut measured.losses.1 };
-            *count += packets;
-        }
+        let serialised = rate.map_or(Span::MAX, |rate| {
+            headstart_units::Bytes::new(4 * 1500) / Rate::from_bits_per_sec((rate.value as u64).max(1))
+        });
+        let growth = part.growth();
+        let least = serialised.max(Span::from_millis(1));
+        measured.was_busy = growth > least && part.share(least) > BUSY;
+        // The queue as each packet was lost. Where it overflows these delays crowd at its limit,
+        // whatever else, as a stall of the path, was longer.
+        let lost: Vec<_> = all().flat_map(|it| it.holes.iter().chain(&it.repeats)).copied().collect();
+        let mut queues: Vec<_> =
+            lost.iter().map(|(at, packets)| (part.until(*at).unwrap_or(Span::ZERO), *packets)).collect();
+        queues.sort_unstable();
+        let crowded: Vec<_> = queues.iter().map(|(queue, _)| queue.as_secs_f64().max(1e-6)).collect();
+        let limit = crowd(&crowded).map_or(growth, |crowd| Span::from_micros((crowd.value * 1e6) as u64));
+        let long = limit * NEAR.0 / NEAR.1;
+        let total: u64 = queues.iter().map(|(_, packets)| packets).sum();
+        let full: u64 = queues.iter().filter(|(queue, _)| *queue >= long).map(|(_, packets)| packets).sum();
         // Losses that a long queue does not make much more likely are not those of its overflow.
-        let (full, short) = measured.losses;
         let share = part.share(long).clamp(0.001, 0.999);
-        let is_chance = (full as f64 / share) < OVERFLOW * (short as f64 / (1.0 - share));
-        if is_chance || short > FEW * full {
-            measured.losses = (0, full + short);
-        }
-        if let (Some(rate), true, 1..) = (rate, measured.was_busy, measured.losses.0) {
+        let is_chance = (full as f64 / share) < OVERFLOW * ((total - full) as f64 / (1.0 - share));
+        let overflows =
+            measured.was_busy && limit > serialised && full > 0 && !is_chance && total - full <= FEW * full;
+        measured.losses = if overflows { (full, total - full) } else { (0, total) };
+        let longest = if overflows { limit } else { growth }.as_secs_f64();
+        measured.queue = longest;
+        if let (Some(rate), true) = (rate, overflows) {
             let bytes = |rate: f64| rate / 8.0 * longest;
             // Delays that end with an echo are known to a tick.
             let tick = if is_before { TICK * rate.value / 8.0 } else { 0.0 };
@@ -324,6 +377,9 @@ impl Connection {
 /// Half of what receivers wait before they acknowledge a single packet.
 const DELAYED: Span = Span::from_millis(20);
 
+/// Share of delays that are longer than those of an empty queue, at least, if one stood.
+const BUSY: f64 = 0.05;
+
 /// A queue is long from this share of the longest on.
 const NEAR: (u64, u64) = (3, 5);
 
@@ -336,9 +392,9 @@ const FEW: u64 = 10;
 /// A tick of most senders' timestamps (s).
 const TICK: f64 = 0.001;
 
-/// Holes and timestamps remembered at most.
-const MAX_HOLES: usize = 10_000;
-const MAX_UNECHOED: usize = 10_000;
+/// Holes of a connection at most, and packets and timestamps that wait for their answer.
+const MAX_HOLES: usize = 1000;
+const MAX_REMEMBERED: usize = 1 << 17;
 
 /// Silence after which data does not follow from the acknowledgement that it echoes: four times
 /// the usual distance.
@@ -361,29 +417,31 @@ fn handshake<'a>(segments: &[&'a Segment]) -> Option<[&'a Segment; 3]> {
 /// Deliveries in a window.
 const WINDOW: usize = 16;
 
-/// The rate at which deliveries crowd: the densest half of the rates of windows, halved until it
-/// is one number (half-sample mode).
+/// The rate at which deliveries crowd, of windows without a pause.
 fn busy_rate(deliveries: &[(Time, u64)]) -> Option<Estimate> {
     let windows = deliveries.windows(WINDOW + 1).step_by(WINDOW / 4);
     let mut rates: Vec<f64> = windows
         .filter_map(|window| {
             let bytes: u64 = window[1..].iter().map(|(_, bytes)| bytes).sum();
-            let took = window[WINDOW].0.since(window[0].0).as_secs_f64();
-            (took > 0.0).then(|| bytes as f64 * 8.0 / took)
+            let took = window[WINDOW].0.since(window[0].0);
+            let longest = window.windows(2).map(|pair| pair[1].0.since(pair[0].0)).max()?;
+            (longest * 5 <= took * 2 && !took.is_zero()).then(|| bytes as f64 * 8.0 / took.as_secs_f64())
         })
         .collect();
     rates.sort_by(f64::total_cmp);
-    let densest = |rates: &[f64]| {
-        let half = rates.len().div_ceil(2);
-        let starts = 0..=rates.len() - half;
-        let start = starts
-            .min_by(|a, b| (rates[a + half - 1] / rates[*a]).total_cmp(&(rates[b + half - 1] / rates[*b])));
+    crowd(&rates).filter(|_| rates.len() >= 3)
+}
+
+/// The value at which positive, sorted numbers crowd: the densest half of them, halved until it is
+/// one (half-sample mode). The range is the first half's.
+fn crowd(sorted: &[f64]) -> Option<Estimate> {
+    let densest = |numbers: &[f64]| {
+        let half = numbers.len().div_ceil(2);
+        let ratio = |start: usize| numbers[start + half - 1] / numbers[start];
+        let start = (0..=numbers.len() - half).min_by(|a, b| ratio(*a).total_cmp(&ratio(*b)));
         start.unwrap_or(0)..start.unwrap_or(0) + half
     };
-    if rates.len() < 3 {
-        return None;
-    }
-    let mut crowd = &rates[densest(&rates)];
+    let mut crowd = sorted.get(densest(sorted)).filter(|half| !half.is_empty())?;
     let (low, high) = (crowd[0], crowd[crowd.len() - 1]);
     while crowd.len() > 2 {
         crowd = &crowd[densest(crowd)];

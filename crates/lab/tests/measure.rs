@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use headstart::measure::capture::{Segment, read};
-use headstart::measure::{Measured, measure};
+use headstart::measure::{Estimate, Measured, measure};
 use headstart_net::{ElementPlan, Limit, PathPlan, Seed};
 use headstart_sim::packet::{Body, Packet};
 use headstart_sim::record::ElementEvent;
@@ -24,12 +24,12 @@ struct Taps {
     has_loss: bool,
     at_sender: Vec<Segment>,
     at_receiver: Vec<Segment>,
-    /// Timestamp of the latest acknowledgement that reached the sender.
-    latest: u32,
+    /// Timestamp of the latest acknowledgement that reached the sender, by connection.
+    latest: BTreeMap<u32, u32>,
     /// Timestamps of packets on their way: data by its transmission, acknowledgements by the
     /// packet that caused them.
-    echoes: BTreeMap<u32, u32>,
-    values: BTreeMap<(u32, u32), u32>,
+    echoes: BTreeMap<(u32, u32), u32>,
+    values: BTreeMap<(u32, u32, u32), u32>,
 }
 
 const PAYLOAD: u32 = 1448;
@@ -42,7 +42,8 @@ impl Recorder for Taps {
         if !has_left && !has_come {
             return;
         }
-        let ends: [SocketAddr; 2] = [([192, 0, 2, 1], 443).into(), ([192, 0, 2, 2], 50_000).into()];
+        let ends: [SocketAddr; 2] =
+            [([192, 0, 2, 1], 443).into(), ([192, 0, 2, 2], 50_000 + packet.slot as u16).into()];
         let is_forward = matches!(packet.body, Body::Syn { .. } | Body::Data { .. });
         let [from, to] = if is_forward { ends } else { [ends[1], ends[0]] };
         // Sequence numbers wrap around within the first megabyte.
@@ -59,8 +60,10 @@ impl Recorder for Taps {
             is_syn: false,
             maximum_segment: None,
             timestamps: None,
-            is_selective: false,
+            behind_hole: None,
+            interface: 1,
         };
+        let latest = self.latest.get(&packet.slot).copied().unwrap_or_default();
         match packet.body {
             Body::Syn { .. } => (segment.is_syn, segment.acknowledges) = (true, None),
             Body::SynAck { .. } => {
@@ -68,18 +71,19 @@ impl Recorder for Taps {
                     (true, Some(1460), Some(place(0)));
             }
             Body::Data { segment: number, transmission, .. } => {
-                let echo = *self.echoes.entry(transmission).or_insert(self.latest);
+                let echo = *self.echoes.entry((packet.slot, transmission)).or_insert(latest);
                 (segment.sequence, segment.payload, segment.timestamps) =
                     (place(number), PAYLOAD, Some((stamp, echo)));
             }
             Body::Ack(ack, ..) => {
-                let value = *self.values.entry((ack.trigger, ack.transmission)).or_insert(stamp);
+                let value = *self.values.entry((packet.slot, ack.trigger, ack.transmission)).or_insert(stamp);
                 if !has_left {
-                    self.latest = self.latest.max(value);
+                    self.latest.insert(packet.slot, latest.max(value));
                 }
                 segment.acknowledges = Some(place(ack.cumulative));
                 segment.timestamps = Some((value, 0));
-                segment.is_selective = ack.blocks.iter().any(|block| block.end > block.start);
+                let newest = ack.blocks.iter().find(|block| block.end > block.start);
+                segment.behind_hole = newest.map(|block| place(block.end));
             }
             _ => return,
         }
@@ -88,8 +92,8 @@ impl Recorder for Taps {
     }
 }
 
-/// Measured at the sender and at the receiver of a flow of `bytes`.
-fn captured(plan: &PathPlan, bytes: u64) -> [Measured; 2] {
+/// Captures at the sender and at the receiver of `flows` at once, of `bytes` each.
+fn captures(plan: &PathPlan, flows: usize, bytes: u64) -> [Vec<Segment>; 2] {
     let scheme = catalogue::find("iw10").expect("it is in the catalogue").scheme();
     let tcp = TcpConfig { receive_window: Bytes::new(1 << 28), ..TcpConfig::default() };
     let group = Group { scheme, base: base::Kind::Cubic, tcp, hint: None, history_capacity: 0 };
@@ -97,12 +101,56 @@ fn captured(plan: &PathPlan, bytes: u64) -> [Measured; 2] {
     let scenario = Scenario {
         path: Path::new(plan, Seed(1)),
         groups: vec![group],
-        workload: Box::new(Listed::new(vec![start], Opener::Sender)),
+        workload: Box::new(Listed::new(vec![start; flows], Opener::Sender)),
         until: Time::from_millis(4_000_000),
     };
-    let taps =
-        Simulation::new(scenario, Taps { has_loss: plan.down.len() > 1, ..Taps::default() }).run().recorder;
-    [measure(&taps.at_sender), measure(&taps.at_receiver)]
+    let taps = Taps { has_loss: plan.down.len() > 1, ..Taps::default() };
+    let taps = Simulation::new(scenario, taps).run().recorder;
+    [taps.at_sender, taps.at_receiver]
+}
+
+fn captured(plan: &PathPlan, bytes: u64) -> [Measured; 2] {
+    captures(plan, 1, bytes).map(|segments| measure(&segments))
+}
+
+/// 20 Mbit/s, 40 ms and 150 kB.
+fn usual() -> PathPlan {
+    PathPlan::dumbbell(Rate::from_mbit_per_sec(20), Span::from_millis(40), Limit::bytes(Bytes::new(150_000)))
+}
+
+fn is_usual(measured: &Measured) -> bool {
+    let near = |found: Option<Estimate>, expected: f64, share: f64| {
+        found.is_some_and(|found| (found.value / expected - 1.0).abs() <= share)
+    };
+    near(measured.rate, 2e7, 0.05) && near(measured.rtt, 0.04, 0.05) && near(measured.buffer, 150e3, 0.2)
+}
+
+#[test]
+fn connections_that_share_the_path_are_measured_together() {
+    for measured in captures(&usual(), 5, 4_000_000).map(|segments| measure(&segments)) {
+        assert!(is_usual(&measured) && measured.losses.1 == 0, "{measured:?}");
+    }
+}
+
+#[test]
+fn packets_that_two_interfaces_captured_count_once() {
+    for segments in captures(&usual(), 1, 8_000_000) {
+        let again = |it: &Segment| Segment { at: it.at + Span::from_micros(200), interface: 2, ..it.clone() };
+        let mut both: Vec<_> = segments.iter().flat_map(|it| [it.clone(), again(it)]).collect();
+        both.sort_by_key(|it| it.at);
+        assert_eq!(format!("{:?}", measure(&both)), format!("{:?}", measure(&segments)));
+    }
+}
+
+#[test]
+fn a_capture_without_the_beginning_says_that_its_round_trip_is_a_bound() {
+    for segments in captures(&usual(), 1, 20_000_000) {
+        let whole = measure(&segments);
+        let rest = measure(&segments[segments.len() / 3..]);
+        assert!(whole.has_handshake && is_usual(&whole), "{whole:?}");
+        let rtt = |measured: &Measured| measured.rtt.map_or(0.0, |rtt| rtt.value);
+        assert!(!rest.has_handshake && rtt(&rest) > rtt(&whole), "{rest:?}");
+    }
 }
 
 #[test]
@@ -120,7 +168,7 @@ fn both_ends_find_rate_round_trip_and_buffer_of_paths_that_were_filled() {
         let limit = Limit::bytes(Bytes::new(buffer));
         let plan = PathPlan::dumbbell(Rate::from_bits_per_sec(rate), Span::from_millis(rtt_ms), limit);
         for (place, measured) in ["sender", "receiver"].iter().zip(captured(&plan, bytes)) {
-            let found = |estimate: Option<headstart::measure::Estimate>| estimate.map_or(0.0, |it| it.value);
+            let found = |estimate: Option<Estimate>| estimate.map_or(0.0, |it| it.value);
             let near = |found: f64, expected: f64, share: f64| (found / expected - 1.0).abs() <= share;
             let case = format!("{rate} bit/s, {rtt_ms} ms, {buffer} bytes, at the {place}: {measured:?}");
             assert!(measured.was_busy && near(found(measured.rate), rate as f64, 0.05), "{case}");

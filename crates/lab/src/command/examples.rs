@@ -99,7 +99,7 @@ Examples:
 /// Of `measure`.
 pub const MEASURE: &str = "\
 Examples:
-  tcpdump -s 100 -w download.pcap tcp                   while a large file is downloaded
+  tcpdump -s 128 -w download.pcap tcp                   while a large file is downloaded
   headstart measure download.pcap
   headstart race $(headstart measure download.pcap)";
 

@@ -82,19 +82,25 @@ fn found(measured: &Measured) -> Vec<Found> {
     };
     let rtt = match measured.rtt {
         None => unknown("rtt", "no handshake and no timestamps"),
+        Some(rtt) if !measured.has_handshake => {
+            let basis = "at most: without a handshake in the capture, a queue may have stood all the time";
+            known("rtt", time_text(rtt.value), basis.into())
+        }
         Some(rtt) => {
             known("rtt", time_text(rtt.value), range(rtt, &time_text) + "handshakes and least delays of data")
         }
     };
     let buffer = match measured.buffer {
         Some(buffer) => {
-            let basis = format!("queueing delay of {} as packets were lost", time_text(measured.queue));
+            let bound = if measured.has_handshake { "" } else { "at least, without a handshake; " };
+            let basis =
+                format!("{bound}queueing delay of {} as packets were lost", time_text(measured.queue));
             known("buffer", bytes_text(buffer.value), range(buffer, &bytes_text) + &basis)
         }
-        None if !measured.was_busy => unknown("buffer", "no queue ever stood"),
+        None if !measured.was_busy => unknown("buffer", "no queue was seen"),
         None => {
             let held = measured.rate.map_or(0.0, |rate| rate.value / 8.0 * measured.queue);
-            unknown("buffer", &format!("at least {}, for it never overflowed", bytes_text(held)))
+            known("buffer", bytes_text(held), "at least: it never overflowed, as far as can be seen".into())
         }
     };
     let (full, short) = measured.losses;

@@ -33,8 +33,10 @@ pub struct Segment {
     pub maximum_segment: Option<u16>,
     /// Value and echo (RFC 7323 §3.2).
     pub timestamps: Option<(u32, u32)>,
-    /// It acknowledges data behind a hole (RFC 2018 §3).
-    pub is_selective: bool,
+    /// End of the data behind a hole that arrived last (RFC 2018 §4: the first block has it).
+    pub behind_hole: Option<u32>,
+    /// The interface on which it was captured: where several are, each may have every packet.
+    pub interface: u32,
 }
 
 /// Segments that are read at most: some 7 GB of full packets.
@@ -90,7 +92,10 @@ pub fn read(file: &Path) -> Result<(Vec<Segment>, bool)> {
             PcapBlockOwned::NG(Block::InterfaceDescription(described)) => {
                 interfaces.push(Interface {
                     link: described.linktype,
-                    ticks_per_second: described.ts_resolution().unwrap_or(1_000_000).max(1),
+                    ticks_per_second: described
+                        .ts_resolution()
+                        .filter(|ticks| *ticks > 0)
+                        .context("found timestamps of another resolution than powers of ten")?,
                     offset: described.if_tsoffset,
                 });
                 None
@@ -102,12 +107,13 @@ pub fn read(file: &Path) -> Result<(Vec<Segment>, bool)> {
             PcapBlockOwned::NG(_) => None,
         };
         if let Some((interface, ticks, data)) = frame {
+            let number = interface as u32;
             let interface =
                 interfaces.get(interface).context("a packet of an interface that was not described")?;
             if segments.len() == MAX_SEGMENTS {
                 return Ok((segments, true));
             }
-            segments.extend(segment(interface, ticks, data)?);
+            segments.extend(segment(interface, number, ticks, data)?);
         }
         reader.consume(length);
     }
@@ -131,7 +137,7 @@ impl Interface {
 /// Bytes of the header of Linux's "any" device, second version; the IP packet follows.
 const COOKED: usize = 20;
 
-fn segment(interface: &Interface, ticks: u64, data: &[u8]) -> Result<Option<Segment>> {
+fn segment(interface: &Interface, number: u32, ticks: u64, data: &[u8]) -> Result<Option<Segment>> {
     let sliced = match interface.link {
         Linktype::ETHERNET => LaxSlicedPacket::from_ethernet(data).ok(),
         Linktype::RAW | Linktype::IPV4 | Linktype::IPV6 | Linktype(12) => LaxSlicedPacket::from_ip(data).ok(),
@@ -143,6 +149,11 @@ fn segment(interface: &Interface, ticks: u64, data: &[u8]) -> Result<Option<Segm
         Linktype(other) => {
             bail!("found link layer {other}, expected Ethernet (1), raw IP (101) or Linux's (113, 276)")
         }
+    };
+    // The "any" device's header names the true interface, in network order (bytes 4 to 8).
+    let number = match (interface.link, data.get(4..8)) {
+        (Linktype::LINUX_SLL2, Some(index)) => index.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte)),
+        _ => number,
     };
     let Some(LaxSlicedPacket { net: Some(net), transport: Some(TransportSlice::Tcp(tcp)), .. }) = sliced
     else {
@@ -166,12 +177,12 @@ fn segment(interface: &Interface, ticks: u64, data: &[u8]) -> Result<Option<Segm
         _ => 40,
     };
     let headers = ip + tcp.header_len() as u32;
-    let (mut maximum_segment, mut timestamps, mut is_selective) = (None, None, false);
+    let (mut maximum_segment, mut timestamps, mut behind_hole) = (None, None, None);
     for option in tcp.options_iterator().map_while(Result::ok) {
         match option {
             TcpOptionElement::MaximumSegmentSize(size) => maximum_segment = Some(size),
             TcpOptionElement::Timestamp(value, echo) => timestamps = Some((value, echo)),
-            TcpOptionElement::SelectiveAcknowledgement(..) => is_selective = true,
+            TcpOptionElement::SelectiveAcknowledgement((_, end), _) => behind_hole = Some(end),
             _ => {}
         }
     }
@@ -186,6 +197,7 @@ fn segment(interface: &Interface, ticks: u64, data: &[u8]) -> Result<Option<Segm
         is_syn: tcp.syn(),
         maximum_segment,
         timestamps,
-        is_selective,
+        behind_hole,
+        interface: number,
     }))
 }
