@@ -222,6 +222,13 @@ impl Proxy {
         if upload.size_hint().exact().is_none() && !has_content(&head.method) {
             let first = tokio::time::timeout(self.config.first_byte, upload.peek()).await;
             first.map_err(|_| SLOW_CLIENT)?;
+            if upload.has_failed() {
+                return Err(CUT_SHORT);
+            }
+            if upload.size_hint().exact().is_none() {
+                // hyper takes the body of a GET or HEAD of unknown length for none.
+                head.headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+            }
         }
         let answer = self.ask_all(&head, &upload).await?;
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -378,9 +385,7 @@ impl Proxy {
         loop {
             interval.tick().await;
             futures_util::future::join_all(self.upstreams.iter().map(|upstream| async move {
-                let mut request = Request::new(Upload::new(
-                    http_body_util::Empty::new().map_err(|never| match never {}).boxed_unsync(),
-                ));
+                let mut request = Request::new(Upload::new(no_body()));
                 *request.uri_mut() = upstream.uri(Some(path));
                 let answer = tokio::time::timeout(CHECK_INTERVAL, self.client.request(request)).await;
                 let status = answer.ok().and_then(Result::ok).map(|answer| answer.status());
@@ -516,6 +521,10 @@ impl Upstream {
     }
 }
 
+fn no_body() -> RequestBody {
+    http_body_util::Empty::new().map_err(|never| match never {}).boxed_unsync()
+}
+
 /// The body of a request, which can be given to a second upstream as long as no first one has
 /// taken a part.
 #[derive(Clone)]
@@ -552,7 +561,8 @@ impl Upload {
             match ready!(Pin::new(&mut taking.body).poll_frame(cx)) {
                 Some(Ok(frame)) => taking.peeked = Some(frame),
                 Some(Err(_)) => taking.has_failed = true,
-                None => {}
+                // One of chunks does not know itself that it is at its end.
+                None => taking.body = no_body(),
             }
             Poll::Ready(())
         })
@@ -584,7 +594,6 @@ impl http_body::Body for Upload {
         let taking = &mut *locked(&self.0);
         let polled = match taking.peeked.take() {
             Some(frame) => Poll::Ready(Some(Ok(frame))),
-            None if taking.has_failed => Poll::Ready(Some(Err("the request was cut short".into()))),
             None => Pin::new(&mut taking.body).poll_frame(cx),
         };
         taking.waits = polled.is_pending();
@@ -605,12 +614,12 @@ impl http_body::Body for Upload {
 
     fn is_end_stream(&self) -> bool {
         let taking = locked(&self.0);
-        taking.peeked.is_none() && !taking.has_failed && taking.body.is_end_stream()
+        taking.peeked.is_none() && taking.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
         let taking = locked(&self.0);
-        if taking.peeked.is_some() || taking.has_failed {
+        if taking.peeked.is_some() {
             return SizeHint::default();
         }
         if taking.body.is_end_stream() { SizeHint::with_exact(0) } else { taking.body.size_hint() }

@@ -574,6 +574,39 @@ async fn a_request_cannot_be_smuggled() {
     server.stop().await;
 }
 
+/// hyper would write none for GET and HEAD of unknown length.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_of_unknown_length_is_passed_on_with_every_method() {
+    let (tell, mut requests) = unbounded_channel();
+    let address = origin(move |mut stream| {
+        let tell = tell.clone();
+        async move {
+            let head = read_head(&mut stream).await.expect("a request");
+            let mut body = vec![];
+            while head.contains("transfer-encoding: chunked\r\n") && !body.ends_with(b"0\r\n\r\n") {
+                let Ok(byte) = stream.read_u8().await else { return };
+                body.push(byte);
+            }
+            tell.send(String::from_utf8_lossy(&body).into_owned()).expect("a listener");
+            let _ = stream.write_all(HELLO).await;
+        }
+    })
+    .await;
+    let server = in_front_of(&[address]).await;
+    for method in ["GET", "HEAD", "OPTIONS", "DELETE", "POST"] {
+        let chunked = get("Transfer-Encoding: chunked\r\n").replace("GET", method);
+        let answer = ask(&server, &format!("{chunked}2\r\nhi\r\n0\r\n\r\n")).await;
+        assert_eq!(status(&answer), "200", "{method}: {answer}");
+        assert_eq!(requests.recv().await.expect("a request"), "2\r\nhi\r\n0\r\n\r\n", "{method}");
+        let answer = ask(&server, &format!("{chunked}zz\r\n")).await;
+        assert_eq!(status(&answer), "400", "{method}: {answer}");
+    }
+    while requests.try_recv().is_ok() {}
+    over_h3(&server, &[get_h3("/"), data(b"hi")].concat()).await.expect("an answer");
+    assert_eq!(requests.recv().await.expect("a request"), "2\r\nhi\r\n0\r\n\r\n");
+    server.stop().await;
+}
+
 /// Bytes that the client does not read stay with the upstream, but for windows and buffers.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_client_holds_up_a_fast_upstream() {
