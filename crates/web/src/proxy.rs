@@ -230,6 +230,11 @@ impl Proxy {
                 head.headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
             }
         }
+        if !has_content(&head.method) && upload.size_hint().exact() != Some(0) {
+            // Some servers ignore such a body, and read it as the next request of the connection,
+            // which would be another client's.
+            head.headers.append(CONNECTION, HeaderValue::from_static("close"));
+        }
         let answer = self.ask_all(&head, &upload).await?;
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
             return tunnel.map(|tunnel| tunnel.open(answer, self.config.idle, place)).ok_or(BROKEN);

@@ -607,6 +607,23 @@ async fn a_body_of_unknown_length_is_passed_on_with_every_method() {
     server.stop().await;
 }
 
+/// As `http.server` of Python does: its next request begins where the body does.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upstream_that_ignores_bodies_does_not_mix_up_clients() {
+    let (address, mut heads) = answering(HELLO).await;
+    let server = in_front_of(&[address]).await;
+    for method in ["GET", "DELETE", "OPTIONS"] {
+        let evil = "GET /evil HTTP/1.1\r\nX-Ignore: ";
+        let length = format!("Content-Length: {}\r\n", evil.len());
+        ask(&server, &format!("{}{evil}", get(&length).replace("GET", method))).await;
+        assert!(heads.recv().await.expect("a request").contains("connection: close\r\n"), "{method}");
+        assert_eq!(status(&ask(&server, &get("")).await), "200");
+        let next = heads.recv().await.expect("a request");
+        assert!(next.starts_with("GET /a?b=c HTTP/1.1\r\n"), "{method}: {next}");
+    }
+    server.stop().await;
+}
+
 /// Bytes that the client does not read stay with the upstream, but for windows and buffers.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_client_holds_up_a_fast_upstream() {
