@@ -4,13 +4,15 @@
 
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
+use futures_util::FutureExt as _;
 use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
+use headstart_host::locked;
 use noq::{ConnectionError, ReadError, VarInt, WriteError};
 
 use crate::frames::{FrameLimit, HEADERS, Refusal};
@@ -56,8 +58,25 @@ impl UnfinishedOfConnection {
 
 type Waiting<T> = Option<Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>>;
 
+type Gone = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Ends of the interest in answers, of streams that have been split, until they are taken.
+#[derive(Clone, Default)]
+pub struct Stops(Arc<Mutex<Vec<(StreamId, Gone)>>>);
+
+impl Stops {
+    /// Ends when the client wants no answer on that stream any more, or its connection has ended.
+    pub fn take(&self, stream: StreamId) -> Option<Gone> {
+        let mut stops = locked(&self.0);
+        let at = stops.iter().position(|(id, _)| *id == stream)?;
+        Some(stops.swap_remove(at).1)
+    }
+}
+
 /// A QUIC connection that HTTP/3 can run on.
 pub struct Connection {
+    /// Where requests are noted when their streams are split, if that is wished.
+    pub stops: Option<Stops>,
     inner: noq::Connection,
     next_bidi: Waiting<(noq::SendStream, noq::RecvStream)>,
     next_uni: Waiting<noq::RecvStream>,
@@ -70,7 +89,7 @@ impl Connection {
     pub fn new(inner: noq::Connection, all: &Unfinished) -> Self {
         let unfinished = UnfinishedOfConnection { all: all.clone(), own: Arc::default() };
         let opener = Opener::new(inner.clone(), unfinished.clone());
-        Self { opener, inner, next_bidi: None, next_uni: None, unfinished }
+        Self { stops: None, opener, inner, next_bidi: None, next_uni: None, unfinished }
     }
 }
 
@@ -138,8 +157,9 @@ impl<B: Buf> quic::Connection<B> for Connection {
             let inner = inner.clone();
             async move { inner.accept_bi().await }
         });
-        let unfinished = &self.unfinished;
-        next.map(|stream| stream.map(|it| BidiStream::of_request(it, unfinished)).map_err(connection_error))
+        let (unfinished, stops) = (&self.unfinished, &self.stops);
+        let of_request = |it| BidiStream { stops: stops.clone(), ..BidiStream::of_request(it, unfinished) };
+        next.map(|stream| stream.map(of_request).map_err(connection_error))
     }
 
     fn opener(&self) -> Opener {
@@ -316,12 +336,13 @@ pub struct BidiStream<B: Buf> {
     receive: RecvStream,
     /// The connection is a client's, to a server.
     is_request: bool,
+    stops: Option<Stops>,
 }
 
 impl<B: Buf> BidiStream<B> {
     fn new((send, receive): (noq::SendStream, noq::RecvStream), unfinished: &UnfinishedOfConnection) -> Self {
         let receive = RecvStream::of_message(receive, unfinished);
-        Self { send: SendStream::new(send), receive, is_request: false }
+        Self { send: SendStream::new(send), receive, is_request: false, stops: None }
     }
 
     /// Of a connection to a server.
@@ -358,6 +379,10 @@ impl<B: Buf> quic::BidiStream<B> for BidiStream<B> {
     type RecvStream = RecvStream;
 
     fn split(self) -> (SendStream<B>, RecvStream) {
+        if let Some(stops) = &self.stops {
+            let (id, gone) = (stream_id(self.send.inner.id()), self.send.inner.stopped().map(|_| ()));
+            locked(&stops.0).push((id, Box::pin(gone)));
+        }
         (self.send, self.receive)
     }
 }
@@ -416,7 +441,7 @@ fn closing(reason: String) -> StreamErrorIncoming {
 }
 
 /// h3's codes are all below 2^62; a larger one could only be a bug of h3, and would be truncated.
-fn error_code(code: u64) -> VarInt {
+pub fn error_code(code: u64) -> VarInt {
     VarInt::from_u64(code).unwrap_or(VarInt::MAX)
 }
 

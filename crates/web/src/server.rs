@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -23,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::access_log::{self, AccessLog};
-use crate::adapter::{self, RecvStream, SendStream, Unfinished};
+use crate::adapter::{self, RecvStream, SendStream, Stops, Unfinished};
 use crate::admission::{Admission, Session};
 use crate::choice;
 use crate::identity::CurrentIdentity;
@@ -261,10 +262,12 @@ impl<A: Admission> ConnectionTask<A> {
         remote: SocketAddr,
         session: &Arc<A::Session>,
     ) -> Result<(), h3::error::ConnectionError> {
-        let mut http = h3::server::builder()
-            .max_field_section_size(MAX_FIELD_SECTION.into())
-            .build(adapter::Connection::new(connection.clone(), &self.unfinished))
-            .await?;
+        let stops = self.site.passes_on().then(Stops::default);
+        let given_up = Arc::default();
+        let mut quic = adapter::Connection::new(connection.clone(), &self.unfinished);
+        quic.stops.clone_from(&stops);
+        let mut http =
+            h3::server::builder().max_field_section_size(MAX_FIELD_SECTION.into()).build(quic).await?;
         let mut is_leaving = false;
         loop {
             let next = tokio::select! {
@@ -290,6 +293,8 @@ impl<A: Admission> ConnectionTask<A> {
                 access_log: self.server_config.access_log.clone(),
                 remote,
                 time_for_fields: self.server_config.handshake,
+                stops: stops.clone(),
+                given_up: Arc::clone(&given_up),
             };
             tokio::spawn(async move {
                 if let Err(error) = exchange.run(resolver).await {
@@ -325,7 +330,14 @@ struct Exchange<S> {
     access_log: Option<AccessLog>,
     remote: SocketAddr,
     time_for_fields: Duration,
+    stops: Option<Stops>,
+    /// Requests of the connection that its client did not want any more.
+    given_up: Arc<AtomicU64>,
 }
+
+/// Requests that a client may give up before their answers, on one connection: for some of them
+/// the stack keeps about 100 bytes until the connection ends.
+const MOST_GIVEN_UP: u64 = 10_000;
 
 #[derive(Debug, thiserror::Error)]
 enum ExchangeError {
@@ -335,6 +347,8 @@ enum ExchangeError {
     Body(#[from] std::io::Error),
     #[error("the request's fields did not come in time")]
     Late,
+    #[error("the client gave the request up")]
+    GivenUp,
     #[error("found `{0}`, a field of HTTP/1.1")]
     Malformed(&'static str),
 }
@@ -354,9 +368,23 @@ impl<S: Session> Exchange<S> {
         }
         let is_head = request.method() == Method::HEAD;
         let (log, peer) = (self.access_log.as_ref(), self.remote);
+        let id = stream.id();
         let (mut stream, receive) = stream.split();
+        let gone = self.stops.as_ref().and_then(|stops| stops.take(id));
         let (body, returned) = RequestBody::new(receive, content_length(request.headers()));
-        let answer = access_log::answer(&self.site, log, peer, Version::HTTP_3, request.map(|()| body)).await;
+        let answer = access_log::answer(&self.site, log, peer, Version::HTTP_3, request.map(|()| body));
+        // The work of other servers ends with the wish for it.
+        let answer = tokio::select! {
+            answer = answer => answer,
+            () = gone.unwrap_or_else(|| Box::pin(std::future::pending())) => {
+                stream.stop_stream(Code::H3_REQUEST_CANCELLED);
+                if self.given_up.fetch_add(1, Ordering::Relaxed) >= MOST_GIVEN_UP {
+                    let load = adapter::error_code(Code::H3_EXCESSIVE_LOAD.value());
+                    self.connection.close(load, b"too many requests were given up");
+                }
+                return Err(ExchangeError::GivenUp);
+            }
+        };
         if let Err(error) = self.send(&mut stream, answer, is_head).await {
             // The client must not take a truncated answer for the whole.
             stream.stop_stream(Code::H3_INTERNAL_ERROR);

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::admissions::begin_early;
-use crate::common::{Running, TIMEOUT, start};
+use crate::common::{Running, TIMEOUT, start, until};
 use crate::hostile::{dial as dial_h3, request as get_h3, varint};
 use crate::tcp::{ask, dial};
+use headstart_web::places::ConnectionCounters;
 use headstart_web::proxy::{Proxy, ProxyConfig};
 use headstart_web::server::ServerConfig;
 use headstart_web::site::Site;
@@ -620,6 +621,50 @@ async fn an_upstream_that_ignores_bodies_does_not_mix_up_clients() {
         assert_eq!(status(&ask(&server, &get("")).await), "200");
         let next = heads.recv().await.expect("a request");
         assert!(next.starts_with("GET /a?b=c HTTP/1.1\r\n"), "{method}: {next}");
+    }
+    server.stop().await;
+}
+
+/// Until then the upstream's work and the place among all would be the client's for a minute.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_its_client_gives_up_over_http_3_ends_at_the_upstream_and_frees_its_place() {
+    let (tell, mut told) = unbounded_channel();
+    let address = origin(move |mut stream| {
+        let tell = tell.clone();
+        async move {
+            read_head(&mut stream).await;
+            tell.send("begun").expect("a listener");
+            let _ = stream.read_to_end(&mut vec![]).await;
+            tell.send("ended").expect("a listener");
+        }
+    })
+    .await;
+    let counters = ConnectionCounters::default();
+    let config = ProxyConfig { counters: counters.clone(), ..ProxyConfig::default() };
+    let server = in_front_with(&[address], config).await;
+    for (request, is_whole) in [(get_h3("/"), true), (post_h3("/", b"8"), false)] {
+        for closes in [false, true] {
+            let (connection, _control) = dial_h3(&server).await;
+            let (mut stream, mut answer) = connection.open_bi().await.expect("a stream");
+            stream.write_all(&request).await.expect("sent");
+            if is_whole {
+                stream.finish().expect("open");
+            }
+            assert_eq!(told.recv().await, Some("begun"));
+            assert!(
+                counters.render().contains("headstart_open_passed_requests 1\n"),
+                "{}",
+                counters.render()
+            );
+            if closes {
+                connection.close(0x100u32.into(), b"");
+            } else {
+                answer.stop(0x10cu32.into()).expect("open");
+            }
+            let ended = tokio::time::timeout(Duration::from_secs(5), told.recv()).await;
+            assert_eq!(ended, Ok(Some("ended")), "whole: {is_whole}, closes: {closes}");
+            until("the place is free", || counters.render().contains("open_passed_requests 0\n")).await;
+        }
     }
     server.stop().await;
 }
