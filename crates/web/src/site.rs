@@ -329,8 +329,11 @@ impl http_body::Body for Measured {
 
 /// True if the request has one valid `Host` (RFC 9112 §3.2), or none and may do without: HTTP/1.0,
 /// and HTTP/2 and 3 with `:authority`. If these have both, they must agree (RFC 9113 §8.3.1, RFC
-/// 9114 §4.3.1).
+/// 9114 §4.3.1). The target's host must be as valid as that of the field, whose place it takes.
 fn names_one_host(head: &Parts) -> bool {
+    if head.uri.authority().is_some_and(|it| !is_authority(it)) {
+        return false;
+    }
     let mut hosts = head.headers.get_all(HOST).iter();
     let authority = head.uri.authority().filter(|_| head.version > Version::HTTP_11);
     match (hosts.next(), hosts.next()) {
@@ -342,7 +345,10 @@ fn names_one_host(head: &Parts) -> bool {
 }
 
 fn is_host(value: &HeaderValue) -> bool {
-    let Ok(authority) = Authority::try_from(value.as_bytes()) else { return false };
+    Authority::try_from(value.as_bytes()).is_ok_and(|authority| is_authority(&authority))
+}
+
+fn is_authority(authority: &Authority) -> bool {
     // The type also allows the name of a user before the host, and any text as port.
     let Some(port) = authority.as_str().strip_prefix(authority.host()) else { return false };
     let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

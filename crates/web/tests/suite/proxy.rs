@@ -545,12 +545,21 @@ async fn a_request_cannot_be_smuggled() {
         ("CONNECT http://other/x HTTP/1.1\r\nHost: h\r\n\r\n", "405"),
         ("TRACE / HTTP/1.1\r\nHost: h\r\n\r\n", "405"),
         ("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
+        ("GET http://u:p@localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
+        ("GET http://localhost:abc/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
     ] {
         let mut stream = dial(&server, &[b"http/1.1"]).await;
         stream.write_all(request.as_bytes()).await.expect("sent");
         let answer = read_until(&mut stream, b"\r\n\r\n").await;
         assert_eq!(status(&String::from_utf8_lossy(&answer)), expected, "{request:?}");
         assert!(heads.try_recv().is_err(), "{request:?}");
+    }
+    for authority in [&b"u:p@local"[..], b"local:abc"] {
+        let mut request = get_h3("/");
+        request[8..17].copy_from_slice(authority);
+        let answer = over_h3(&server, &request).await.expect("an answer");
+        assert!(String::from_utf8_lossy(&answer).contains("no valid host"), "{answer:?}");
+        assert!(heads.try_recv().is_err(), "{authority:?}");
     }
     // RFC 9112 §6.1: the encoding counts, and the connection ends behind it.
     for lengths in [
