@@ -18,7 +18,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use headstart_host::{Exposition, locked};
 use http::header::{
-    ALT_SVC, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE,
+    ALT_SVC, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::request::Parts;
@@ -41,7 +41,7 @@ use tower::util::BoxCloneSyncService;
 
 use crate::client::{self, FetchError, Trust};
 use crate::places::{ConnectionCounters, Kind, Place, Places};
-use crate::server::MAX_FIELD_SECTION;
+use crate::server::{EARLY_DATA, MAX_FIELD_SECTION};
 use crate::site::{Body, BoxError, empty, plain};
 
 /// The body of a request.
@@ -608,7 +608,7 @@ impl http_body::Body for Upload {
             Some(Ok(frame)) => {
                 taking.is_touched = true;
                 if let Some(trailers) = frame.trailers_mut() {
-                    remove_fields_of_connection(trailers);
+                    remove_fields_of_head(trailers);
                 }
             }
             Some(Err(_)) => taking.has_failed = true,
@@ -796,9 +796,18 @@ fn remove_fields_of_connection(headers: &mut HeaderMap) {
     }
 }
 
-/// Writes `Forwarded` (RFC 7239) and `X-Forwarded-*`. Those of a client are believed only if it is
-/// a proxy that is trusted.
-fn forwarded(headers: &mut HeaderMap, peer: IpAddr, host: Option<&str>, is_trusted: bool) {
+/// Removes fields from a request's trailers that would say something else than its head did about
+/// its origin, its length or its rights. Some servers make one set of both (RFC 9110 §6.5.1).
+fn remove_fields_of_head(trailers: &mut HeaderMap) {
+    remove_fields_of_connection(trailers);
+    remove_claims(trailers, false);
+    for name in [AUTHORIZATION, CONTENT_LENGTH, COOKIE, EARLY_DATA, EXPECT, HOST, VIA] {
+        trailers.remove(name);
+    }
+}
+
+/// Removes what a client says about its origin, unless it is a proxy that is trusted.
+fn remove_claims(headers: &mut HeaderMap, is_trusted: bool) {
     // Many servers cannot tell `X_Forwarded_For` from `X-Forwarded-For`: both become variables.
     let is_claim =
         |name: &str| name.starts_with("x-forwarded-") || matches!(name, "forwarded" | "x-real-ip" | "proxy");
@@ -807,6 +816,12 @@ fn forwarded(headers: &mut HeaderMap, peer: IpAddr, host: Option<&str>, is_trust
     for name in names {
         headers.remove(name);
     }
+}
+
+/// Writes `Forwarded` (RFC 7239) and `X-Forwarded-*`. Those of a client are believed only if it is
+/// a proxy that is trusted.
+fn forwarded(headers: &mut HeaderMap, peer: IpAddr, host: Option<&str>, is_trusted: bool) {
+    remove_claims(headers, is_trusted);
     let mut element = match peer {
         IpAddr::V4(peer) => format!("for={peer}"),
         IpAddr::V6(peer) => format!("for=\"[{peer}]\""),

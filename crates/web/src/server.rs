@@ -455,7 +455,7 @@ impl<S: Session> Exchange<S> {
 }
 
 /// RFC 8470 §5.1.
-const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
+pub(crate) const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
 
 type Receive = RequestStream<RecvStream, Bytes>;
 
