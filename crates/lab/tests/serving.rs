@@ -122,6 +122,42 @@ fn a_proxy_stands_in_front_of_another_server() {
     assert_eq!(count(&server, &answered), 1);
 }
 
+/// A line for each change, however many requests there are.
+#[test]
+fn a_proxy_says_why_an_upstream_gives_no_answer() {
+    let own_certificate = Server::start(&[]);
+    let own_certificate = own_certificate.url.trim_end_matches('/');
+    let nonsense = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let talks_nonsense = format!("http://{}", nonsense.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        for stream in nonsense.incoming().map_while(Result::ok) {
+            let _ = (&stream).read(&mut [0; 1000]);
+            let _ = (&stream).write_all(b"220 smtp.example ESMTP\r\n");
+        }
+    });
+    let closed = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let closed = format!("http://{closed}");
+    for (upstream, cause) in [
+        (own_certificate, "certificate"),
+        (&closed, "refused"),
+        ("http://nowhere.invalid", "lookup"),
+        (&talks_nonsense, "invalid HTTP version"),
+    ] {
+        let mut server = Server::start(&["--upstream", upstream]);
+        for _ in 0..3 {
+            headstart(&["get", &server.page(""), "--insecure"]);
+        }
+        server.child.kill().expect("it runs");
+        let mut told = String::new();
+        server.told.read_to_string(&mut told).expect("text");
+        let lines: Vec<&str> = told.lines().filter(|line| line.contains("WARN")).collect();
+        assert!(
+            lines.len() == 1 && lines[0].contains(cause) && lines[0].contains(upstream),
+            "{cause}: {told}"
+        );
+    }
+}
+
 /// Answers that are not read hold files: the usual soft limit would be used up by ten connections.
 #[cfg(target_os = "linux")]
 #[test]
@@ -823,6 +859,15 @@ fn invalid_combinations_are_refused_with_one_message() {
         (&["proxy", "--upstream", "ftp://x"], &["found `ftp://x`", "expected http://HOST:PORT"]),
         (&["proxy", "--upstream", "http://x/path"], &["found `http://x/path`", "without a path"]),
         (&["proxy", "--upstream", "http://x", "--check", "health"], &["found `health`", "expected a path"]),
+        (
+            &["proxy", "--upstream", "http://x", "--connect-timeout", "0 s"],
+            &["--connect-timeout", "1 ms at least"],
+        ),
+        (
+            &["proxy", "--upstream", "http://x", "--answer-timeout", "0 s"],
+            &["--answer-timeout", "1 ms at least"],
+        ),
+        (&["proxy", "--upstream", "http://x", "--idle-timeout", "0 s"], &["--idle-timeout", "1 ms at least"]),
         (
             &["proxy", "--upstream", "https://x", "--upstream-trust", garbage],
             &["--upstream-trust", garbage, "found no certificate"],

@@ -297,7 +297,11 @@ impl Proxy {
         }
         upload.begin();
         tokio::select! {
-            answer = self.client.request(request) => answer.map_err(|error| Failure::of(&error, upload)),
+            answer = self.client.request(request) => answer.map_err(|error| {
+                let failure = Failure::of(&error, upload);
+                upstream.explain(failure, &error);
+                failure
+            }),
             failure = self.is_late(upload) => Err(failure),
         }
     }
@@ -442,7 +446,6 @@ const OUTCOMES: [&str; 7] =
 impl Failure {
     fn of(error: &Error, upload: &Upload) -> Self {
         let cause = error.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
-        tracing::debug!(%error, ?cause, "an upstream gave no answer");
         match cause {
             _ if error.is_connect() => Self::Unreachable,
             _ if upload.has_failed() => Self::CutShort,
@@ -469,6 +472,8 @@ struct Health {
     paused_until: Option<Instant>,
     /// The last check failed.
     is_ill: bool,
+    /// When the cause of a failure was last logged.
+    explained_at: Option<Instant>,
 }
 
 impl Upstream {
@@ -502,9 +507,9 @@ impl Upstream {
                 *health = Health { is_ill: health.is_ill, ..Health::default() };
                 tracing::warn!(upstream = %self.address, "an upstream answers again");
             }
-            Err(Failure::Unreachable | Failure::Late) => {
-                if health.failures == 0 {
-                    tracing::warn!(upstream = %self.address, "an upstream cannot be reached, or is late");
+            Err(failure @ (Failure::Unreachable | Failure::Late)) => {
+                if health.failures == 0 && matches!(failure, Failure::Late) {
+                    tracing::warn!(upstream = %self.address, "an upstream is late");
                 }
                 let pause = FIRST_PAUSE.saturating_mul(1 << health.failures.min(10)).min(LONGEST_PAUSE);
                 health.failures += 1;
@@ -512,6 +517,21 @@ impl Upstream {
             }
             _ => {}
         }
+    }
+
+    /// Logs the cause of a failure, once in a while.
+    fn explain(&self, failure: Failure, error: &Error) {
+        if !matches!(failure, Failure::Unreachable | Failure::Broken) {
+            return;
+        }
+        let (mut health, now) = (locked(&self.health), Instant::now());
+        if health.explained_at.is_some_and(|at| now - at < LONGEST_PAUSE) {
+            return;
+        }
+        health.explained_at = Some(now);
+        let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+        let cause = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
+        tracing::warn!(upstream = %self.address, cause, "an upstream gave no answer");
     }
 
     fn checked(&self, is_well: bool) {

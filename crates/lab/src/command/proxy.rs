@@ -33,13 +33,13 @@ pub struct ProxyArgs {
     #[arg(long)]
     pub trust_forwarded: bool,
     /// Time limit of a connection to an upstream
-    #[arg(long, default_value = "5 s", value_name = "TIME")]
+    #[arg(long, default_value = "5 s", value_name = "TIME", value_parser = limit)]
     pub connect_timeout: Span,
     /// Time limit from the end of a request to the beginning of its answer
-    #[arg(long, default_value = "60 s", value_name = "TIME")]
+    #[arg(long, default_value = "60 s", value_name = "TIME", value_parser = limit)]
     pub answer_timeout: Span,
     /// Longest pause in an answer
-    #[arg(long, default_value = "60 s", value_name = "TIME")]
+    #[arg(long, default_value = "60 s", value_name = "TIME", value_parser = limit)]
     pub idle_timeout: Span,
     /// The server.
     #[command(flatten)]
@@ -49,6 +49,12 @@ pub struct ProxyArgs {
 fn path(text: &str) -> Result<PathAndQuery, String> {
     let refused = || format!("found `{text}`, expected a path, such as /health");
     text.parse().ok().filter(|_| text.starts_with('/')).ok_or_else(refused)
+}
+
+fn limit(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|error: headstart_units::ParseError| error.to_string())?;
+    let is_long = span >= Span::from_millis(1);
+    is_long.then_some(span).ok_or_else(|| format!("found `{text}`, expected 1 ms at least"))
 }
 
 /// Passes requests on until Ctrl-C.
