@@ -8,7 +8,7 @@
 
 pub mod capture;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use headstart_units::{Rate, Span, Time};
@@ -187,130 +187,19 @@ impl Connection {
         }
         let stamps = if segments.iter().any(|it| it.payload > 0 && it.timestamps.is_some()) { 12 } else { 0 };
         let offered = segments.iter().filter_map(|it| it.maximum_segment).min();
-        let payload = u64::from(offered.unwrap_or(1460).clamp(100, 9000)) - stamps;
-        let (mut data, mut acks) = (Unwrap::default(), Unwrap::default());
-        // Data that is not acknowledged: its end, its time, whether it passed twice.
-        let mut unacknowledged: std::collections::VecDeque<(i64, Time, bool)> = Default::default();
-        let mut open_holes: Vec<(i64, i64, Time)> = vec![];
-        let (mut highest, mut lowest): (Option<i64>, Option<i64>) = (None, None);
-        // The latest acknowledgement with each timestamp that no data has echoed.
-        let mut unechoed: std::collections::VecDeque<(u32, Time)> = Default::default();
-        let (mut last_data_at, mut last_ack_at) = (Time::ZERO, Time::ZERO);
-        let pause = pause(segments.iter().filter(|it| it.from == sender && it.payload > 0).map(|it| it.at));
-        let (mut has_hole, mut newest_behind) = (false, i64::MIN);
+        let data = segments.iter().filter(|it| it.from == sender && it.payload > 0);
+        let mut progress = Progress {
+            full: u64::from(offered.unwrap_or(1460).clamp(100, 9000)) - stamps,
+            pause: pause(data.map(|it| it.at)),
+            ..Progress::default()
+        };
         for segment in segments {
-            let at = segment.at;
             if segment.from == sender && segment.payload > 0 {
-                let packets = u64::from(segment.payload).div_ceil(payload);
-                let on_link = u64::from(segment.payload) + packets * u64::from(segment.headers);
-                it.packets += packets;
-                it.arrivals.push((at, on_link));
-                let begins = data.place(segment.sequence);
-                let ends = begins + i64::from(segment.payload);
-                match highest {
-                    Some(high) if begins < high => {
-                        let filled = open_holes.iter().position(|(from, to, _)| begins < *to && ends > *from);
-                        match filled {
-                            Some(place) => {
-                                let (from, to, since) = open_holes.swap_remove(place);
-                                it.holes.push((since, packets));
-                                let rest = [(from, begins.min(to)), (ends.max(from), to)];
-                                let rest = rest.into_iter().filter(|(from, to)| from < to);
-                                open_holes.extend(rest.map(|(from, to)| (from, to, since)).take(2));
-                            }
-                            None => {
-                                let first = unacknowledged.partition_point(|(end, ..)| *end <= begins);
-                                let first = unacknowledged.get(first);
-                                it.repeats.push((first.map_or(at, |(_, sent_at, _)| *sent_at), packets));
-                            }
-                        }
-                        let first = unacknowledged.partition_point(|(end, ..)| *end <= begins);
-                        let last = unacknowledged.partition_point(|(end, ..)| *end <= ends);
-                        unacknowledged
-                            .range_mut(first..last)
-                            .for_each(|(.., is_repeated)| *is_repeated = true);
-                    }
-                    Some(high) if begins > high && open_holes.len() < MAX_HOLES => {
-                        open_holes.push((high, begins, at))
-                    }
-                    _ => {}
-                }
-                if highest.is_none_or(|high| ends > high) {
-                    unacknowledged.push_back((ends, at, false));
-                    if unacknowledged.len() > MAX_REMEMBERED {
-                        unacknowledged.pop_front();
-                    }
-                }
-                highest = highest.max(Some(ends));
-                // Behind a pause the sender had nothing to send, and its echo is late for that.
-                let is_paced = at.since(last_data_at) < pause;
-                last_data_at = at;
-                if let Some((_, echo)) = segment.timestamps
-                    && let place = unechoed.partition_point(|(value, _)| echo.wrapping_sub(*value) as i32 > 0)
-                    && let Some((value, acknowledged_at)) = unechoed.get(place).copied()
-                    && value == echo
-                {
-                    unechoed.drain(..=place);
-                    if is_paced {
-                        it.sender.samples.push((at, at.since(acknowledged_at)));
-                    }
-                }
+                progress.on_data(segment, &mut it);
             } else if segment.to == sender
                 && let Some(number) = segment.acknowledges
             {
-                // Both directions count alike: an acknowledgement is a place in the data's numbers.
-                let place = match acks.0 {
-                    None => data.0.map(|last| last + i64::from(number.wrapping_sub(last as u32) as i32)),
-                    Some(last) => Some(last + i64::from(number.wrapping_sub(last as u32) as i32)),
-                };
-                let Some(place) = place else { continue };
-                acks.0 = acks.0.max(Some(place));
-                if let Some((value, _)) = segment.timestamps {
-                    match unechoed.back_mut() {
-                        Some((last, latest)) if *last == value => *latest = at,
-                        _ => unechoed.push_back((value, at)),
-                    }
-                    if unechoed.len() > MAX_REMEMBERED {
-                        unechoed.pop_front();
-                    }
-                }
-                let before = lowest.unwrap_or(place);
-                let is_selective = segment.behind_hole.is_some();
-                let is_behind_hole = std::mem::take(&mut has_hole) || is_selective;
-                has_hole = is_selective || place == before && segment.payload == 0 && !segment.is_syn;
-                // Data behind a hole that arrives is answered at once.
-                if let Some(end) = segment.behind_hole {
-                    let end = place + i64::from(end.wrapping_sub(number));
-                    let arrived = unacknowledged.partition_point(|(ends, ..)| *ends < end);
-                    if let Some((_, sent_at, false)) = unacknowledged.get(arrived)
-                        && end > newest_behind
-                    {
-                        it.receiver.samples.push((*sent_at, at.since(*sent_at)));
-                        newest_behind = end;
-                    }
-                }
-                if place > before {
-                    let bytes = (place - before) as u64;
-                    let headers = u64::from(segment.headers);
-                    it.acknowledged.push((at, bytes + bytes.div_ceil(payload) * headers));
-                }
-                lowest = lowest.max(Some(place));
-                let mut newest = None;
-                while let Some((end, sent_at, is_repeated)) = unacknowledged.front().copied()
-                    && end <= place
-                {
-                    unacknowledged.pop_front();
-                    newest = (!is_repeated).then_some(sent_at);
-                }
-                // An acknowledgement of less than two packets after a pause may have been delayed,
-                // and that of data behind a hole waited for a lost packet.
-                let follows = at.since(std::mem::replace(&mut last_ack_at, at)) < pause.min(DELAYED);
-                if let Some(sent_at) = newest
-                    && (follows || place - before >= 2 * payload as i64 || at.since(sent_at) > DELAYED * 20)
-                    && !is_behind_hole
-                {
-                    it.receiver.samples.push((sent_at, at.since(sent_at)));
-                }
+                progress.on_ack(segment, number, &mut it);
             }
         }
         it
@@ -376,6 +265,142 @@ impl Connection {
 
 /// Half of what receivers wait before they acknowledge a single packet.
 const DELAYED: Span = Span::from_millis(20);
+
+/// A connection's data and acknowledgements as far as they have been read.
+#[derive(Default)]
+struct Progress {
+    /// Payload of a full packet: segments of a capture may be several.
+    full: u64,
+    /// Silence after which data does not follow from the acknowledgement that it echoes.
+    pause: Span,
+    data: Unwrap,
+    acks: Unwrap,
+    /// End of the data so far, and of what was acknowledged.
+    highest: Option<i64>,
+    acknowledged: Option<i64>,
+    /// Data that is not acknowledged, in order: its end, its time, whether it passed twice.
+    waiting: VecDeque<(i64, Time, bool)>,
+    open_holes: Vec<(i64, i64, Time)>,
+    /// The latest acknowledgement with each timestamp that no data has echoed.
+    unechoed: VecDeque<(u32, Time)>,
+    last_data_at: Time,
+    last_ack_at: Time,
+    /// The receiver waits for something.
+    has_hole: bool,
+    /// End of the latest data that arrived behind a hole.
+    newest_behind: i64,
+}
+
+impl Progress {
+    fn on_data(&mut self, segment: &Segment, found: &mut Connection) {
+        let at = segment.at;
+        let packets = u64::from(segment.payload).div_ceil(self.full);
+        found.packets += packets;
+        found.arrivals.push((at, u64::from(segment.payload) + packets * u64::from(segment.headers)));
+        let begins = self.data.place(segment.sequence);
+        let ends = begins + i64::from(segment.payload);
+        match self.highest {
+            Some(high) if begins < high => self.on_late_data(at, begins, ends, packets, found),
+            Some(high) if begins > high && self.open_holes.len() < MAX_HOLES => {
+                self.open_holes.push((high, begins, at));
+            }
+            _ => {}
+        }
+        if self.highest.is_none_or(|high| ends > high) {
+            self.waiting.push_back((ends, at, false));
+            if self.waiting.len() > MAX_REMEMBERED {
+                self.waiting.pop_front();
+            }
+        }
+        self.highest = self.highest.max(Some(ends));
+        // Behind a pause the sender had nothing to send, and its echo is late for that.
+        let is_paced = at.since(std::mem::replace(&mut self.last_data_at, at)) < self.pause;
+        let Some((_, echo)) = segment.timestamps else { return };
+        let place = self.unechoed.partition_point(|(value, _)| echo.wrapping_sub(*value) as i32 > 0);
+        if let Some((value, acknowledged_at)) = self.unechoed.get(place).copied()
+            && value == echo
+        {
+            self.unechoed.drain(..=place);
+            if is_paced {
+                found.sender.samples.push((at, at.since(acknowledged_at)));
+            }
+        }
+    }
+
+    /// Data that fills a hole, or that has passed before.
+    fn on_late_data(&mut self, at: Time, begins: i64, ends: i64, packets: u64, found: &mut Connection) {
+        let first = self.waiting.partition_point(|(end, ..)| *end <= begins);
+        match self.open_holes.iter().position(|(from, to, _)| begins < *to && ends > *from) {
+            Some(place) => {
+                let (from, to, since) = self.open_holes.swap_remove(place);
+                found.holes.push((since, packets));
+                let rest = [(from, begins.min(to)), (ends.max(from), to)];
+                let rest = rest.into_iter().filter(|(from, to)| from < to);
+                self.open_holes.extend(rest.map(|(from, to)| (from, to, since)));
+            }
+            None => {
+                let sent_at = self.waiting.get(first).map_or(at, |(_, sent_at, _)| *sent_at);
+                found.repeats.push((sent_at, packets));
+            }
+        }
+        let last = self.waiting.partition_point(|(end, ..)| *end <= ends).max(first);
+        self.waiting.range_mut(first..last).for_each(|(.., is_repeated)| *is_repeated = true);
+    }
+
+    fn on_ack(&mut self, segment: &Segment, number: u32, found: &mut Connection) {
+        let at = segment.at;
+        // Both directions count alike: an acknowledgement is a place in the data's numbers.
+        let Some(known) = self.acks.0.or(self.data.0) else { return };
+        let place = known + i64::from(number.wrapping_sub(known as u32) as i32);
+        self.acks.0 = self.acks.0.max(Some(place));
+        if let Some((value, _)) = segment.timestamps {
+            match self.unechoed.back_mut() {
+                Some((last, latest)) if *last == value => *latest = at,
+                _ => self.unechoed.push_back((value, at)),
+            }
+            if self.unechoed.len() > MAX_REMEMBERED {
+                self.unechoed.pop_front();
+            }
+        }
+        let before = self.acknowledged.unwrap_or(place);
+        let is_selective = segment.behind_hole.is_some();
+        let is_duplicate = place == before && segment.payload == 0 && !segment.is_syn;
+        let waited = std::mem::replace(&mut self.has_hole, is_selective || is_duplicate) || is_selective;
+        // Data behind a hole that arrives is answered at once.
+        if let Some(end) = segment.behind_hole {
+            let end = place + i64::from(end.wrapping_sub(number));
+            let arrived = self.waiting.partition_point(|(ends, ..)| *ends < end);
+            if let Some((_, sent_at, false)) = self.waiting.get(arrived)
+                && end > self.newest_behind
+            {
+                found.receiver.samples.push((*sent_at, at.since(*sent_at)));
+                self.newest_behind = end;
+            }
+        }
+        if place > before {
+            let bytes = (place - before) as u64;
+            let headers = u64::from(segment.headers) * bytes.div_ceil(self.full);
+            found.acknowledged.push((at, bytes + headers));
+        }
+        self.acknowledged = self.acknowledged.max(Some(place));
+        let mut newest = None;
+        while let Some((end, sent_at, is_repeated)) = self.waiting.front().copied()
+            && end <= place
+        {
+            self.waiting.pop_front();
+            newest = (!is_repeated).then_some(sent_at);
+        }
+        // An acknowledgement of less than two packets after a pause may have been delayed, and that
+        // of data behind a hole waited for a lost packet.
+        let follows = at.since(std::mem::replace(&mut self.last_ack_at, at)) < self.pause.min(DELAYED);
+        if let Some(sent_at) = newest
+            && (follows || place - before >= 2 * self.full as i64 || at.since(sent_at) > DELAYED * 20)
+            && !waited
+        {
+            found.receiver.samples.push((sent_at, at.since(sent_at)));
+        }
+    }
+}
 
 /// Share of delays that are longer than those of an empty queue, at least, if one stood.
 const BUSY: f64 = 0.05;
