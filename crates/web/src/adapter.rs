@@ -75,7 +75,7 @@ impl Stops {
 
 /// A QUIC connection that HTTP/3 can run on.
 pub struct Connection {
-    /// Where requests are noted when their streams are split, if that is wished.
+    /// Collects the requests whose streams were split, if that is wished.
     pub stops: Option<Stops>,
     inner: noq::Connection,
     next_bidi: Waiting<(noq::SendStream, noq::RecvStream)>,

@@ -4,45 +4,44 @@
 //! (RFC 9110 §7.6.1) stay on it; framing is written anew, so that a client and an upstream cannot
 //! disagree about the end of a request.
 
+mod bodies;
+mod fields;
+mod tunnel;
+
 use std::error::Error as _;
 use std::fmt;
-use std::io;
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use headstart_host::{Exposition, locked};
-use http::header::{
-    ALT_SVC, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, TE, TRANSFER_ENCODING, UPGRADE, VIA,
-};
+use http::header::{ALT_SVC, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, TE, TRANSFER_ENCODING, VIA};
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
-use http_body::{Body as _, Frame, SizeHint};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
+use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
-use hyper::upgrade::OnUpgrade;
 use hyper_rustls::{HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, Sleep};
+use tokio::time::Instant;
 use tower::timeout::Timeout;
 use tower::util::BoxCloneSyncService;
 
+use self::bodies::{Download, Upload, no_body};
+use self::fields::{forwarded, join, number, remove_fields_of_connection};
+use self::tunnel::Tunnel;
 use crate::client::{self, FetchError, Trust};
 use crate::places::{ConnectionCounters, Kind, Place, Places};
-use crate::server::{EARLY_DATA, MAX_FIELD_SECTION};
-use crate::site::{Body, BoxError, empty, plain};
+use crate::server::MAX_FIELD_SECTION;
+use crate::site::{Body, BoxError, plain};
 
 /// The body of a request.
 pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
@@ -131,7 +130,7 @@ pub struct ProxyConfig {
     pub idle: Duration,
     /// Requests in progress, in all.
     pub most: usize,
-    /// The same of one address (of IPv6 a /64).
+    /// Requests in progress of one address (of IPv6 a /64).
     pub most_per_address: usize,
     /// Counters of requests in progress.
     pub counters: ConnectionCounters,
@@ -270,7 +269,8 @@ impl Proxy {
         Err(UNREACHABLE)
     }
 
-    /// Those that pause come last: one may have recovered, and there may be no other.
+    /// All upstreams, from the next one on. Paused ones come last: one may have recovered, and
+    /// there may be no other.
     fn order(&self) -> Vec<&Upstream> {
         let first = self.next.fetch_add(1, Ordering::Relaxed) % self.upstreams.len();
         let (before, behind) = self.upstreams.split_at(first);
@@ -544,334 +544,6 @@ impl Upstream {
             health.paused_until = None;
         }
     }
-}
-
-fn no_body() -> RequestBody {
-    http_body_util::Empty::new().map_err(|never| match never {}).boxed_unsync()
-}
-
-/// The body of a request, which can be given to a second upstream as long as no first one has
-/// taken a part.
-#[derive(Clone)]
-struct Upload(Arc<Mutex<Taking>>);
-
-struct Taking {
-    body: RequestBody,
-    /// A frame that was read to see whether there is one.
-    peeked: Option<Frame<Bytes>>,
-    /// An upstream has taken a frame.
-    is_touched: bool,
-    /// An upstream waits for the client.
-    waits: bool,
-    has_failed: bool,
-    /// When the last frame was taken.
-    moved: Instant,
-}
-
-impl Upload {
-    fn new(body: RequestBody) -> Self {
-        let (is_touched, waits, has_failed) = (false, false, false);
-        let moved = Instant::now();
-        Self(Arc::new(Mutex::new(Taking { body, peeked: None, is_touched, waits, has_failed, moved })))
-    }
-
-    fn begin(&self) {
-        locked(&self.0).moved = Instant::now();
-    }
-
-    /// Waits until there is a frame, or none.
-    async fn peek(&self) {
-        std::future::poll_fn(|cx| {
-            let mut taking = locked(&self.0);
-            match ready!(Pin::new(&mut taking.body).poll_frame(cx)) {
-                Some(Ok(frame)) => taking.peeked = Some(frame),
-                Some(Err(_)) => taking.has_failed = true,
-                // One of chunks does not know itself that it is at its end.
-                None => taking.body = no_body(),
-            }
-            Poll::Ready(())
-        })
-        .await;
-    }
-
-    fn is_touched(&self) -> bool {
-        locked(&self.0).is_touched
-    }
-
-    fn has_failed(&self) -> bool {
-        locked(&self.0).has_failed
-    }
-
-    fn progress(&self) -> (Instant, bool) {
-        let taking = locked(&self.0);
-        (taking.moved, taking.waits)
-    }
-}
-
-impl http_body::Body for Upload {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let taking = &mut *locked(&self.0);
-        let polled = match taking.peeked.take() {
-            Some(frame) => Poll::Ready(Some(Ok(frame))),
-            None => Pin::new(&mut taking.body).poll_frame(cx),
-        };
-        taking.waits = polled.is_pending();
-        let mut frame = ready!(polled);
-        taking.moved = Instant::now();
-        match &mut frame {
-            Some(Ok(frame)) => {
-                taking.is_touched = true;
-                if let Some(trailers) = frame.trailers_mut() {
-                    remove_fields_of_head(trailers);
-                }
-            }
-            Some(Err(_)) => taking.has_failed = true,
-            None => {}
-        }
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        let taking = locked(&self.0);
-        taking.peeked.is_none() && taking.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        let taking = locked(&self.0);
-        if taking.peeked.is_some() {
-            return SizeHint::default();
-        }
-        if taking.body.is_end_stream() { SizeHint::with_exact(0) } else { taking.body.size_hint() }
-    }
-}
-
-/// The body of an upstream's answer, with its place among the requests in progress.
-struct Download {
-    inner: Incoming,
-    idle: Duration,
-    waits: Pin<Box<Sleep>>,
-    is_waiting: bool,
-    _place: Place,
-}
-
-impl http_body::Body for Download {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    /// Time in which the client takes nothing does not count: then nothing is asked for.
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        let Poll::Ready(mut frame) = Pin::new(&mut self.inner).poll_frame(cx) else {
-            if !std::mem::replace(&mut self.is_waiting, true) {
-                let limit = Instant::now() + self.idle;
-                self.waits.as_mut().reset(limit);
-            }
-            ready!(self.waits.as_mut().poll(cx));
-            return Poll::Ready(Some(Err(io::ErrorKind::TimedOut.into())));
-        };
-        self.is_waiting = false;
-        if let Some(Ok(frame)) = &mut frame
-            && let Some(trailers) = frame.trailers_mut()
-        {
-            remove_fields_of_connection(trailers);
-        }
-        Poll::Ready(frame.map(|frame| frame.map_err(io::Error::other)))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
-    }
-}
-
-/// A request for a tunnel of WebSocket: by `Upgrade` over HTTP/1.1, or by CONNECT over HTTP/2 (RFC
-/// 8441). Upstreams get the former. No other protocol is passed on: h2c would carry requests that
-/// are not seen here.
-struct Tunnel {
-    client: OnUpgrade,
-    /// Over HTTP/2 there is none.
-    key: Option<HeaderValue>,
-}
-
-const WEBSOCKET: HeaderValue = HeaderValue::from_static("websocket");
-
-impl Tunnel {
-    fn wanted(head: &mut Parts) -> Option<Self> {
-        let client = head.extensions.remove::<OnUpgrade>()?;
-        let is_websocket = |name: &[u8]| name.eq_ignore_ascii_case(WEBSOCKET.as_bytes());
-        if head.method == Method::CONNECT {
-            let protocol = head.extensions.get::<hyper::ext::Protocol>()?;
-            is_websocket(protocol.as_str().as_bytes()).then_some(())?;
-            head.method = Method::GET;
-            return Some(Self { client, key: Some(key()?) });
-        }
-        let is_one = head.method == Method::GET && head.headers.get_all(UPGRADE).iter().count() == 1;
-        (is_one && is_websocket(head.headers[UPGRADE].as_bytes())).then_some(Self { client, key: None })
-    }
-
-    /// Fields of its connection to an upstream.
-    fn ask(&self, headers: &mut HeaderMap) {
-        headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
-        headers.insert(UPGRADE, WEBSOCKET);
-        if let Some(key) = &self.key {
-            headers.insert(SEC_WEBSOCKET_KEY, key.clone());
-        }
-    }
-
-    /// The answer to its client, after which bytes are passed on until one side ends or both are
-    /// idle.
-    fn open(self, mut answer: Response<Incoming>, idle: Duration, place: Place) -> Response<Body> {
-        let upstream = hyper::upgrade::on(&mut answer);
-        let mut headers = std::mem::take(answer.headers_mut());
-        remove_fields_of_connection(&mut headers);
-        let status = if self.key.is_some() {
-            headers.remove(SEC_WEBSOCKET_ACCEPT);
-            StatusCode::OK
-        } else {
-            headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
-            headers.insert(UPGRADE, WEBSOCKET);
-            StatusCode::SWITCHING_PROTOCOLS
-        };
-        tokio::spawn(async move {
-            let _place = place;
-            let Ok((client, upstream)) = tokio::try_join!(self.client, upstream) else { return };
-            let (from_client, to_client) = tokio::io::split(TokioIo::new(client));
-            let (from_upstream, to_upstream) = tokio::io::split(TokioIo::new(upstream));
-            let moved = Mutex::new(Instant::now());
-            let up = pump(from_client, to_upstream, idle, &moved);
-            // Both are dropped, and their connections closed, when one has failed.
-            let _ = tokio::try_join!(up, pump(from_upstream, to_client, idle, &moved));
-        });
-        let mut told = Response::new(empty());
-        (*told.status_mut(), *told.headers_mut()) = (status, headers);
-        told
-    }
-}
-
-/// Bytes of a tunnel that wait, each way.
-const TUNNEL_BUFFER: usize = 16 * 1024;
-
-/// Passes bytes on until the end, or until none has `moved` either way for `idle`.
-async fn pump(
-    mut from: impl AsyncRead + Unpin,
-    mut to: impl AsyncWrite + Unpin,
-    idle: Duration,
-    moved: &Mutex<Instant>,
-) -> io::Result<()> {
-    let mut buffer = vec![0; TUNNEL_BUFFER];
-    loop {
-        let limit = *locked(moved) + idle;
-        let count = match tokio::time::timeout_at(limit, from.read(&mut buffer)).await {
-            Ok(count) => count?,
-            Err(_) if *locked(moved) + idle > Instant::now() => continue,
-            Err(late) => return Err(late.into()),
-        };
-        *locked(moved) = Instant::now();
-        if count == 0 {
-            return to.shutdown().await;
-        }
-        tokio::time::timeout(idle, to.write_all(&buffer[..count])).await??;
-    }
-}
-
-/// A key of RFC 6455 §4.1: 16 random bytes in Base64, of which the last four bits are 0.
-fn key() -> Option<HeaderValue> {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut random = [0; 21];
-    crate::provider().secure_random.fill(&mut random).ok()?;
-    let letters = random.map(|byte| LETTERS[usize::from(byte % 64)]);
-    HeaderValue::from_bytes(&[&letters, &b"A=="[..]].concat()).ok()
-}
-
-/// Removes the fields of one connection (RFC 9110 §7.6.1), and those that `Connection` names.
-fn remove_fields_of_connection(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| name.trim().parse().ok())
-        // It is the message's length, whatever a client wants.
-        .filter(|name| *name != CONTENT_LENGTH)
-        .collect();
-    for name in named {
-        headers.remove(name);
-    }
-    for name in [CONNECTION, TE, TRANSFER_ENCODING, UPGRADE, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION] {
-        headers.remove(name);
-    }
-    for name in ["keep-alive", "proxy-connection"] {
-        headers.remove(name);
-    }
-}
-
-/// Removes fields from a request's trailers that would say something else than its head did about
-/// its origin, its length or its rights. Some servers make one set of both (RFC 9110 §6.5.1).
-fn remove_fields_of_head(trailers: &mut HeaderMap) {
-    remove_fields_of_connection(trailers);
-    remove_claims(trailers, false);
-    for name in [AUTHORIZATION, CONTENT_LENGTH, COOKIE, EARLY_DATA, EXPECT, HOST, VIA] {
-        trailers.remove(name);
-    }
-}
-
-/// Removes what a client says about its origin, unless it is a proxy that is trusted.
-fn remove_claims(headers: &mut HeaderMap, is_trusted: bool) {
-    // Many servers cannot tell `X_Forwarded_For` from `X-Forwarded-For`: both become variables.
-    let is_claim =
-        |name: &str| name.starts_with("x-forwarded-") || matches!(name, "forwarded" | "x-real-ip" | "proxy");
-    let wrong = |name: &str| name.contains('_') || name == "proxy" || (!is_trusted && is_claim(name));
-    let names: Vec<HeaderName> = headers.keys().filter(|name| wrong(name.as_str())).cloned().collect();
-    for name in names {
-        headers.remove(name);
-    }
-}
-
-/// Writes `Forwarded` (RFC 7239) and `X-Forwarded-*`. Those of a client are believed only if it is
-/// a proxy that is trusted.
-fn forwarded(headers: &mut HeaderMap, peer: IpAddr, host: Option<&str>, is_trusted: bool) {
-    remove_claims(headers, is_trusted);
-    let mut element = match peer {
-        IpAddr::V4(peer) => format!("for={peer}"),
-        IpAddr::V6(peer) => format!("for=\"[{peer}]\""),
-    };
-    if let Some(host) = host {
-        element.push_str(&format!(";host=\"{host}\""));
-    }
-    element.push_str(";proto=https");
-    join(headers, FORWARDED, b", ", Some(&element));
-    join(headers, HeaderName::from_static("x-forwarded-for"), b", ", Some(&peer.to_string()));
-    for (name, value) in [("x-forwarded-proto", Some("https")), ("x-forwarded-host", host)] {
-        if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
-            headers.entry(name).or_insert(value);
-        }
-    }
-}
-
-/// Makes one field of all of that name, and of another element.
-fn join(headers: &mut HeaderMap, name: HeaderName, comma: &[u8], element: Option<&str>) {
-    let before = headers.get_all(&name).iter().map(HeaderValue::as_bytes);
-    let all: Vec<&[u8]> = before.chain(element.map(str::as_bytes)).collect();
-    if let Ok(value) = HeaderValue::from_bytes(&all.join(comma)) {
-        headers.insert(name, value);
-    }
-}
-
-/// A length, which has digits alone (RFC 9110 §8.6).
-fn number(value: &HeaderValue) -> Option<u64> {
-    let digits = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
-    digits.parse().ok()
 }
 
 /// True if requests of that method have content as a rule. Others are passed on with a body only

@@ -15,9 +15,9 @@ use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
 pub struct Segment {
     /// Time of the capture, since an arbitrary origin.
     pub at: Time,
-    /// Its sender.
+    /// Address and port of the end that sent it.
     pub from: SocketAddr,
-    /// Its receiver.
+    /// Address and port of the end to which it goes.
     pub to: SocketAddr,
     /// Sequence number of its first byte.
     pub sequence: u32,
@@ -27,7 +27,7 @@ pub struct Segment {
     pub payload: u32,
     /// Bytes of IP and TCP headers.
     pub headers: u32,
-    /// Its SYN flag.
+    /// It opens a connection, or answers that.
     pub is_syn: bool,
     /// The option of a SYN.
     pub maximum_segment: Option<u16>,
@@ -54,7 +54,7 @@ pub fn read(file: &Path) -> Result<(Vec<Segment>, bool)> {
     let mut reader = match create_reader(BUFFER, opened) {
         Ok(reader) => reader,
         Err(PcapError::Eof) => bail!("found an empty file, expected a pcap or pcapng capture"),
-        Err(_) => bail!("found no header of pcap or pcapng"),
+        Err(_) => bail!("found no header of pcap or pcapng, expected a packet capture (tcpdump -w)"),
     };
     let mut interfaces: Vec<Interface> = vec![];
     let mut segments = vec![];

@@ -448,9 +448,9 @@ impl Sweep {
         sections
     }
 
-    /// Where the time of flows goes, in drawings by the first option of three and more that vary.
-    /// Their groups are by the further ones but the last. A group has the values of that one for
-    /// each of a few schemes.
+    /// Completion times by what held flows back. If three or more options vary, there is a drawing
+    /// for each value of the first. Groups are by all others but the last, bars by the last and the
+    /// scheme.
     fn limits(&self) -> Vec<Section> {
         let count = self.axes.len();
         let (drawings, groups) = (usize::from(count >= 3), count.saturating_sub(1).max(count.min(1)));

@@ -58,7 +58,7 @@ pub(super) fn series(canvas: &mut Canvas, figure: &Figure, plot: &Plot, index: u
     canvas.close();
 }
 
-/// Its colour, and whether a page shows it only when asked for all.
+/// The class of a series: its colour, and whether a page shows it only when asked for all.
 pub(in crate::figure) fn series_class(series: &Series, index: usize) -> String {
     let colour = class(series.style.slot.unwrap_or(index));
     if series.style.on_demand { format!("{colour} more") } else { colour.to_owned() }
