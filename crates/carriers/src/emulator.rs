@@ -107,7 +107,8 @@ pub fn refuse(setup: &Setup) -> Result<()> {
     );
     ensure!(
         transport.handshakes == 1,
-        "--handshakes: found {}, expected 1 in the emulator: TCP and QUIC have a handshake of one round trip",
+        "--handshakes: found {}, expected 1 in the emulator: TCP and QUIC have a handshake of one round trip \
+         (0-RTT: `headstart serve` and `headstart get --0rtt --repeat 12` over `headstart link`)",
         transport.handshakes
     );
     ensure!(

@@ -411,6 +411,7 @@ structures! {
         answer: u64, "Nanoseconds from the first data to the last ack before the first pause; 0: none.";
         answer_bytes: u64, "Bytes acknowledged until then.";
         rounds_saved: i64, "Against slow start from ten packets.";
+        limited: [u64; LIMITS.len()], "Nanoseconds of the answer by what held back its next packet.";
         record_live: u32, "Others with data in flight when it started.";
         scheme: u32, "`enum hs_scheme`.";
         arm: u32, "Index into [`ARMS`].";
@@ -493,6 +494,13 @@ names! {
     /// Fate of the record.
     RECORD_OUTCOMES: 4 = hs_record_outcome {
         HS_OPEN = "open", HS_SAVED = "saved", HS_LEFT_NOTHING = "nothing", HS_DROPPED = "dropped",
+    }
+    /// Reasons that held back the next packet, in the order of
+    /// [`headstart_startup::sending::LimitedBy::ALL`].
+    LIMITS: 7 = hs_limit {
+        HS_BY_HANDSHAKE = "handshake", HS_BY_WINDOW = "window", HS_BY_PACER = "pacer",
+        HS_BY_RECEIVER = "receiver", HS_BY_APPLICATION = "application", HS_BY_RECOVERY = "recovery",
+        HS_BY_PATH = "path",
     }
     /// Events of a vector; after the outcome, the prior has the credit that follows it.
     EVENTS: 6 = hs_event {
@@ -588,6 +596,11 @@ mod tests {
         settings.hundredths = 1_250;
         assert_eq!(Settings::from_bytes(&settings.to_bytes()), Some(settings.clone()));
         assert_eq!(Settings::from_bytes(&settings.to_bytes()[1..]), None);
+    }
+
+    #[test]
+    fn the_limits_are_those_of_the_quic_server() {
+        assert_eq!(LIMITS, headstart_startup::sending::LimitedBy::ALL.map(|limit| limit.as_str()));
     }
 
     #[test]

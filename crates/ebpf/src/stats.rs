@@ -5,7 +5,9 @@ use core::fmt;
 use headstart_host::Exposition;
 use headstart_units::{Rate, Span};
 
-use crate::layout::{ARMS, ArmCounters, Counters, RECORD_OUTCOMES, REFUSALS, Report, SCHEMES, SOURCES};
+use crate::layout::{
+    ARMS, ArmCounters, Counters, LIMITS, RECORD_OUTCOMES, REFUSALS, Report, SCHEMES, SOURCES,
+};
 
 /// Name, help and counter of a metric by arm alone.
 type Row = (&'static str, &'static str, fn(&ArmCounters) -> u64);
@@ -92,7 +94,11 @@ impl fmt::Display for Report {
         write!(f, " rounds_saved={} first_round={}", self.rounds_saved, self.first_round)?;
         write!(f, " sent={} lost={}", self.sent, self.lost)?;
         write!(f, " first_flight_lost={} min_rtt_ms={:.3}", self.first_flight_lost, millis(self.min_rtt))?;
-        write!(f, " rate_kbit={} record={}", kbit(self.rate), name(&RECORD_OUTCOMES, self.record_outcome))?;
+        write!(f, " rate_kbit={}", kbit(self.rate))?;
+        for (limit, span) in LIMITS.iter().zip(self.limited).filter(|(_, span)| *span > 0) {
+            write!(f, " {limit}_ms={:.3}", millis(span))?;
+        }
+        write!(f, " record={}", name(&RECORD_OUTCOMES, self.record_outcome))?;
         if self.answer > 0 {
             write!(f, " lasted_ms={:.3} answer_ms={:.3}", millis(self.lasted), millis(self.answer))?;
             write!(f, " answer_bytes={}", self.answer_bytes)?;

@@ -33,13 +33,14 @@ fn main() -> ExitCode {
             fetch_at_once(host, page, count.parse().expect("a number"))
         }
         ["serve-slowly", file] => serve_slowly(Path::new(file)),
+        ["write-slowly"] => write_slowly(),
         _ => return run_all(),
     }
     ExitCode::SUCCESS
 }
 
 fn run_all() -> ExitCode {
-    let tests: [(&str, Test); 23] = [
+    let tests: [(&str, Test); 24] = [
         ("what cannot be is refused with the reason", refusals),
         ("listeners carry the control while it is attached", listeners),
         // Before those whose connections are cut off by the end of their network, and linger.
@@ -51,6 +52,7 @@ fn run_all() -> ExitCode {
         ("connections to a client that is gone take no share", client_is_gone),
         ("the kill switch and the percentage hold at once", kill_switch),
         ("the lines of a rollout have the time of each arm's answers", rollout),
+        ("the time of an answer is divided by what limited it", budget),
         ("stale records make the guard stop fast starts", guard),
         ("a history goes out and comes in, and a hostile one does not", history),
         ("a client known to another host of a fleet is served at the rate of the path", shared_history),
@@ -111,8 +113,8 @@ struct Place {
 }
 
 const HEADSTART: &str = env!("CARGO_BIN_EXE_headstart");
-const PAGES: [(&str, usize); 4] =
-    [("100k", 100_000), ("300k", 300_000), ("2m", 2_000_000), ("10m", 10_000_000)];
+const PAGES: [(&str, usize); 5] =
+    [("5k", 5_000), ("100k", 100_000), ("300k", 300_000), ("2m", 2_000_000), ("10m", 10_000_000)];
 
 /// Output of a command, and its success.
 struct CommandOutput {
@@ -258,6 +260,25 @@ impl Place {
         Ok((took(&out), drops))
     }
 
+    /// The lines of so many connections, and the file that has them.
+    fn traced<T>(
+        &self,
+        count: usize,
+        work: impl FnOnce() -> Result<T, String>,
+    ) -> Result<(PathBuf, String, T), String> {
+        let log = self.folder.path().join("trace.log");
+        let lines = std::fs::File::create(&log).map_err(|error| error.to_string())?;
+        let mut trace = tcp(&["trace", "--count", &count.to_string()]);
+        let mut trace = trace.stdout(lines).spawn().map_err(|error| error.to_string())?;
+        let done = work();
+        if done.is_err() {
+            let _ = trace.kill();
+        }
+        let _ = trace.wait();
+        let text = std::fs::read_to_string(&log).map_err(|error| error.to_string())?;
+        Ok((log, text, done?))
+    }
+
     fn stats(&self) -> String {
         self.tcp(&["stats", "--prometheus"]).out
     }
@@ -334,6 +355,17 @@ fn fetch_at_once(host: &str, page: &str, count: usize) {
     times.sort_by(|one, other| other.total_cmp(one));
     for time in times {
         println!("took {time}");
+    }
+}
+
+/// Answers with 20 parts of 30 kB, 30 ms apart.
+fn write_slowly() {
+    let (mut client, _) = TcpListener::bind("0.0.0.0:80").and_then(|it| it.accept()).expect("a client");
+    let _ = client.read(&mut [0; 1000]).expect("a request");
+    client.write_all(b"HTTP/1.0 200 OK\r\n\r\n").expect("it is sent");
+    for _ in 0..20 {
+        client.write_all(&[b'x'; 30_000]).expect("it is sent");
+        Command::new("sleep").arg("0.03").status().expect("a pause");
     }
 }
 
@@ -662,22 +694,10 @@ fn rollout(place: &Place) -> Outcome {
     const CONNECTIONS: usize = 12;
     place.attach(&["--percent", "50"])?;
     let _ = place.curl(PATH, "100k", 1)?;
-    let log = place.folder.path().join("trace.log");
-    let lines = std::fs::File::create(&log).map_err(|error| error.to_string())?;
-    let mut trace = Command::new(HEADSTART);
-    trace.args(["tcp", "trace", "--count", &CONNECTIONS.to_string()]).stdout(lines);
-    let mut trace = trace.spawn().map_err(|error| error.to_string())?;
-    let fetched = place.curl(PATH, "100k", CONNECTIONS);
-    if fetched.is_err() {
-        let _ = trace.kill();
-    }
-    let _ = trace.wait();
-    fetched?;
-    let text = std::fs::read_to_string(&log).map_err(|error| error.to_string())?;
+    let (log, text, _) = place.traced(CONNECTIONS, || place.curl(PATH, "100k", CONNECTIONS))?;
     let times = ["treatment", "control"].map(|arm| {
         let of_arm = text.lines().filter(|line| line.contains(&format!(" arm={arm} ")));
-        let time = |line: &str| line.split_once(" answer_ms=")?.1.split(' ').next()?.parse().ok();
-        of_arm.filter_map(time).collect::<Vec<f64>>()
+        of_arm.filter_map(|line| field(line, "answer_ms")).collect::<Vec<f64>>()
     });
     println!("tcp: first answers of treatment and control: {times:.1?} ms");
     let [treatment, control] = times.clone().map(|times| times.iter().copied().fold(0.0, f64::max));
@@ -689,6 +709,63 @@ fn rollout(place: &Place) -> Outcome {
     let judged = say(Command::new(HEADSTART).arg("ab").arg(&log));
     let is_early = judged.out.contains("\nkeep testing: found ");
     ensure(is_early || times.iter().any(Vec::is_empty), || format!("{} {}", judged.out, judged.error))
+}
+
+/// A number of a why record.
+fn field(line: &str, name: &str) -> Option<f64> {
+    line.split_once(&format!(" {name}="))?.1.split(' ').next()?.parse().ok()
+}
+
+/// The limits of these answers are known. Their sum is the answer's time, and with the handshake
+/// the client's: also where a timeout or a closed window interrupts it, or another answer follows.
+fn budget(place: &Place) -> Outcome {
+    let curl = |words: &str| {
+        format!("curl -s -o /dev/null -w 'took %{{time_total}}\\n' {words}; sleep 1")
+            .replace("/ ", "http://$HEADSTART_OUTSIDE/")
+    };
+    let narrow = |words: &str| format!("sysctl -qw net.ipv4.tcp_rmem='4096 60000 60000' && {}", curl(words));
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let slow = format!("exec {} write-slowly'", this.display());
+    let slow = format!("sh -c 'echo $$ > {}/cgroup.procs && {slow}", place.cgroup.display());
+    let lossy = [PATH, &["--loss", "8%", "--seed", "1"]].concat();
+    let server = place.server();
+    // Shares of the answer's time.
+    let none = ("application", 0.0..0.02);
+    let narrowed = [("receiver", 0.6..1.0), ("window", 0.0..0.25)];
+    let kept = curl("--rate 60/m -o /dev/null / 100k / 5k");
+    let cases = [
+        ("a lone answer", PATH, &server, curl("/ 300k"), [none.clone(), ("window", 0.5..1.0)]),
+        ("a small window", PATH, &server, narrow("/ 300k"), narrowed.clone()),
+        // Its window is closed for longer than a round trip.
+        ("a slow reader", PATH, &server, narrow("--limit-rate 200k / 300k"), narrowed),
+        ("a slow writer", PATH, &slow, curl("/ x"), [("application", 0.6..1.0), ("window", 0.0..0.25)]),
+        ("timeouts", &lossy, &server, curl("/ 100k"), [none.clone(), ("recovery", 0.4..1.0)]),
+        ("a kept connection", PATH, &server, kept, [none, ("window", 0.5..1.0)]),
+    ];
+    place.attach(&["--scheme", "iw10"])?;
+    let (_, text, times) = place.traced(cases.len(), || {
+        let run = |(_, path, server, client, ..): &(_, &[&str], &String, String, _)| {
+            let (out, _) = place.link(path, server, client)?;
+            took(&out).first().map(|seconds| seconds * 1000.0).ok_or(out)
+        };
+        cases.iter().map(run).collect::<Result<Vec<f64>, String>>()
+    })?;
+    ensure(text.lines().count() == cases.len(), || text.clone())?;
+    for ((line, case), took) in text.lines().zip(&cases).zip(times) {
+        let (about, .., shares) = case;
+        let of = |name: &str| field(line, &format!("{name}_ms")).unwrap_or(0.0);
+        let answer = of("answer");
+        let sum: f64 = headstart_ebpf::layout::LIMITS.iter().map(|limit| of(limit)).sum();
+        let said = || format!("{about}: {took:.1} ms at the client, {sum:.3} ms of limits in {line}");
+        println!("tcp: {}", said());
+        ensure((sum - answer).abs() < 0.01, said)?;
+        // A slow reader still has 60 kB in its buffer.
+        let buffered = if *about == "a slow reader" { 300.0 } else { 0.0 };
+        let rest = took - of("handshake_rtt") - answer;
+        ensure(rest > -5.0 && rest < 5.0 + 0.02 * took + buffered, said)?;
+        ensure(shares.iter().all(|(limit, share)| share.contains(&(of(limit) / answer))), said)?;
+    }
+    Ok(())
 }
 
 /// The path was ten times as fast when its record was made, again and again.

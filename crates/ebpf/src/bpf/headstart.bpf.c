@@ -61,9 +61,13 @@ struct flow {
 	__u64 credit;		/* of a first contact: what its record begins with */
 	__u64 answer_at;	/* begin of the first answer, ns */
 	__u64 answer_end;	/* its last ack so far */
+	__u64 limit_at;		/* up to when its limits are known, ns; 0: no process reads them */
+	__u64 limited[HS_LIMITS];	/* its time under each until then */
+	__u64 answer_limited[HS_LIMITS];	/* and until its last ack so far */
 	__u32 delivered;	/* packets seen delivered */
 	__u32 answer_from;	/* tp->snd_una when the first answer began */
 	__u32 answer_una;	/* and at its last ack so far */
+	__u32 written;		/* tp->write_seq at limit_at */
 	__u32 flight_delivered;	/* tp->delivered when the flight began */
 	__u32 flight_lost;	/* tp->lost then */
 	__u32 lost_seen;	/* tp->lost, as reported to the scheme */
@@ -100,6 +104,7 @@ struct flow {
 	__u8 short_answers;	/* in a row, after the start */
 	__u8 is_stranger;	/* there was no record */
 	__u8 is_answered;	/* the first pause has begun */
+	__u8 is_drained;	/* all that was written is acknowledged */
 	char original[16];	/* the control it had */
 };
 
@@ -604,6 +609,50 @@ CALL void apply(struct flow *f, struct tcp_sock *tp, __u64 now)
 	}
 }
 
+/* ---- The time of the first answer, by what held back the next packet ---- */
+
+/*
+ * The time since the last event. Packets leave at events alone, so that the rest was held back from
+ * then on. `acked` packets have been in flight until now.
+ */
+CALL void charge(struct flow *f, const struct tcp_sock *tp, __u64 now, __u32 acked)
+{
+	const struct sock *sk = &tp->inet_conn.icsk_inet.sk;
+	int is_full = in_flight(tp) + acked >= tp->snd_cwnd;
+	__s32 unsent = f->written - tp->snd_nxt;
+	__u32 by;
+
+	/* A tail that is outstanding after a probe was lost, or its acks were. */
+	if (f->ca_state >= CA_RECOVERY || tp->tlp_high_seq)
+		by = HS_BY_RECOVERY;
+	else if (unsent <= 0 || (unsent < (__s32)tp->mss_cache && !is_full))
+		/* Nagle's algorithm or TCP_CORK holds back the rest: the application wrote no more. */
+		by = HS_BY_PATH;
+	else if (BPF_CORE_READ_BITFIELD(tp, chrono_type) == CHRONO_RWND_LIMITED)
+		by = HS_BY_RECEIVER;
+	else if (!is_full && sk->sk_pacing_status != PACING_NONE && tp->tcp_wstamp_ns > f->limit_at)
+		by = HS_BY_PACER;
+	else
+		by = HS_BY_WINDOW;
+	f->limited[by] += hs_less(now, f->limit_at);
+	/* More was written after all: it was the application that had nothing. A FIN is one byte. */
+	if ((__s32)(tp->write_seq - f->written) > 1) {
+		f->limited[HS_BY_APPLICATION] += f->limited[HS_BY_PATH];
+		f->limited[HS_BY_PATH] = 0;
+	}
+	f->limit_at = hs_max(now, f->limit_at);
+	f->written = tp->write_seq;
+}
+
+/* The first answer ends at a pause of more than so many round trips. */
+INLINE void note_pause(struct flow *f, const struct tcp_sock *tp, __u64 now, __u64 round_trips)
+{
+	if (f->is_drained && f->answer_end && hs_less(now, f->answer_end) > round_trips * (tp->srtt_us >> 3) * 1000)
+		f->is_answered = 1;
+}
+
+INLINE int is_charged(const struct flow *f) { return f && f->limit_at && !f->is_answered; }
+
 /* ---- The first flight ---- */
 
 /* The record as far as it may be used; otherwise the reason in f->refusal. */
@@ -769,6 +818,8 @@ CALL void begin_flight(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 		f->phases = 0;
 		f->answer_at = now;
 		f->answer_from = f->answer_una = tp->snd_una;
+		f->limit_at = set->traces ? now : 0;
+		f->written = tp->write_seq;
 	}
 	f->flights++;
 	if (f->arm == HS_CONTROL || f->arm == HS_STOPPED || (is_again && f->arm == HS_INELIGIBLE)) {
@@ -863,29 +914,39 @@ __u32 BPF_PROG(hs_min_tso_segs, struct sock *sk)
 	__u64 now;
 
 	/* No decision if everything fits any connection's window: most answers, and others' ends. */
-	if (is_short(tp) && (tp->data_segs_out || !starts_small(the_settings())))
+	if (is_short(tp) && (tp->data_segs_out || !starts_small(the_settings()))) {
+		set = the_settings();
+		f = set && set->traces ? flow_of(sk) : 0;
+		if (is_charged(f))
+			charge(f, tp, bpf_ktime_get_ns(), 0);
 		return 2;
+	}
 	f = flow_of(sk);
 	if (!f || !f->is_known)
 		f = begin_flow(sk);
-	if (!f || (!f->is_live && f->is_busy))
+	if (!f)
 		return 2;
+	if (!f->is_live && f->is_busy) {
+		if (is_charged(f))
+			charge(f, tp, bpf_ktime_get_ns(), 0);
+		return 2;
+	}
 	set = the_settings();
 	if (!set)
 		return 2;
 	now = bpf_ktime_get_ns();
 	if (!f->is_busy) {
-		/* A pause is longer than a round trip. */
-		if (f->answer_end && hs_less(now, f->answer_end) > (__u64)(tp->srtt_us >> 3) * 1000)
-			f->is_answered = 1;
+		note_pause(f, tp, now, 1);
 		begin_busy(f);
 		if (!f->is_decided || (f->is_idle_restart && set->restarts_after_idle)) {
 			f->is_idle_restart = 0;
 			begin_flight(f, tp, set, now);
 		}
-		if (!f->is_live)
-			return 2;
 	}
+	if (is_charged(f))
+		charge(f, tp, now, 0);
+	if (!f->is_live)
+		return 2;
 	flush_sent(f, tp, set);
 	share_again(f, tp, set);
 	f->hook_at = now;
@@ -990,10 +1051,17 @@ void BPF_PROG(hs_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 			SWITCH(f, sk, LIGHT);
 		return;
 	}
+	/* Of a few segments, whose departure was not looked at, this is the first ack. */
+	note_pause(f, tp, tp->tcp_clock_cache, 2);
+	f->is_drained = !tp->packets_out && tp->write_seq == tp->snd_nxt;
+	if (is_charged(f))
+		charge(f, tp, tp->tcp_clock_cache, sample->pkts_acked);
 	/* A FIN alone is one byte, and no part of the answer. */
 	if (f->answer_at && !f->is_answered && tp->snd_una - f->answer_una > 1) {
 		f->answer_end = tp->tcp_clock_cache;
 		f->answer_una = tp->snd_una;
+		if (f->limit_at)
+			__builtin_memcpy(f->answer_limited, f->limited, sizeof(f->limited));
 	}
 	/* The repair is governed after the kernel has counted this ack's losses: hs_cong_control. */
 	if (f->start.phase == HS_RECOVERY && f->is_live)
@@ -1010,7 +1078,7 @@ idle:
 		hs_on_drained(&f->start);
 		apply(f, tp, tp->tcp_clock_cache);
 	}
-	f->short_answers = f->is_busy ? 0 : f->short_answers + 1;
+	f->short_answers = f->is_busy || !f->is_drained ? 0 : f->short_answers + 1;
 	end_busy(f);
 	if (f->is_fresh)
 		save_record(f, tp);
@@ -1158,6 +1226,11 @@ void BPF_PROG(hs_set_state, struct sock *sk, __u8 state)
 	cubictcp_state(sk, state);
 	if (!f)
 		return;
+	/* The wait that a timer ended was for a loss to be found. */
+	if (state == CA_LOSS)
+		f->ca_state = state;
+	if (is_charged(f))
+		charge(f, tp, tp->tcp_clock_cache, 0);
 	f->ca_state = state;
 	/* The peer may be gone: a connection that only retransmits takes no share. New data does again. */
 	if (state == CA_LOSS)
@@ -1360,6 +1433,7 @@ CALL void report(struct flow *f, struct tcp_sock *tp, __s64 saved, __u32 scheme)
 		r->phase[i] = f->phase[i];
 		r->phase_at[i] = f->phase_at[i];
 	}
+	__builtin_memcpy(r->limited, f->answer_limited, sizeof(r->limited));
 	bpf_ringbuf_submit(r, 0);
 }
 

@@ -104,9 +104,12 @@ struct tcp_sock {
 	__u64 bytes_sent;
 	__u64 bytes_retrans;
 	__u64 tcp_clock_cache;
+	__u64 tcp_wstamp_ns;
+	__u32 tlp_high_seq;
 	struct minmax rtt_min;
 	__u8 is_cwnd_limited:1;
 	__u8 rate_app_limited:1;
+	__u8 chrono_type:2;
 };
 
 struct ack_sample {
@@ -147,6 +150,7 @@ enum { CA_OPEN, CA_DISORDER, CA_CWR, CA_RECOVERY, CA_LOSS };
 enum tcp_ca_event { CA_EVENT_TX_START, CA_EVENT_CWND_RESTART };
 enum { CLOSED = 7, LISTENING = 10 };
 enum { PACING_NONE, PACING_NEEDED, PACING_FQ };
+enum { CHRONO_RWND_LIMITED = 2 };
 
 #define TCP_CONG_NON_RESTRICTED 1
 #define TCP_INFINITE_SSTHRESH 0x7fffffff

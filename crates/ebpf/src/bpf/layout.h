@@ -13,6 +13,7 @@ enum hs_peer_event_kind { HS_PEER_CONNECTS, HS_PEER_SAVED, HS_PEER_DROPPED, HS_P
 enum hs_arm { HS_UNDECIDED, HS_TREATMENT, HS_CONTROL, HS_INELIGIBLE, HS_STOPPED, HS_ARMS };
 enum hs_source { HS_FROM_NOTHING, HS_FROM_FLOW_SIZE, HS_FROM_HISTORY, HS_FROM_HINT, HS_SOURCES };
 enum hs_record_outcome { HS_OPEN, HS_SAVED, HS_LEFT_NOTHING, HS_DROPPED, HS_RECORD_OUTCOMES };
+enum hs_limit { HS_BY_HANDSHAKE, HS_BY_WINDOW, HS_BY_PACER, HS_BY_RECEIVER, HS_BY_APPLICATION, HS_BY_RECOVERY, HS_BY_PATH, HS_LIMITS };
 enum hs_event { HS_EVENT_ESTABLISH, HS_EVENT_SENT, HS_EVENT_ACK, HS_EVENT_CONGESTION, HS_EVENT_TIMEOUT, HS_EVENT_OUTCOME, HS_EVENTS };
 
 /* A peer: its address, of IPv6 the first 64 bits, IPv4 as mapped IPv6. */
@@ -203,6 +204,7 @@ struct hs_report {
 	__u64 answer;	/* Nanoseconds from the first data to the last ack before the first pause; 0: none. */
 	__u64 answer_bytes;	/* Bytes acknowledged until then. */
 	__s64 rounds_saved;	/* Against slow start from ten packets. */
+	__u64 limited[7];	/* Nanoseconds of the answer by what held back its next packet. */
 	__u32 record_live;	/* Others with data in flight when it started. */
 	__u32 scheme;	/* `enum hs_scheme`. */
 	__u32 arm;	/* Index into [`ARMS`]. */
