@@ -319,6 +319,10 @@ structures! {
         next: u32, "`enum hs_next` of the last event.";
         settled: u32, "Headstart: the outcome of the first flight is known.";
         thinned: u32, "Headstart: an ack has covered two packets or more.";
+        least_rtt: u64, "Headstart: the least of the latest samples.";
+        paused_at: u64, "Headstart: when growth stopped; `NONE`: at no ack yet.";
+        pause: u32, "Headstart: `enum hs_pause`.";
+        samples: u32, "Headstart: number of the latest samples.";
     }
 
     /// Everything that an operator may change while the object runs.
@@ -466,6 +470,10 @@ names! {
         HS_RECOVERY = "recovery", HS_RECONNAISSANCE = "Reconnaissance", HS_UNVALIDATED = "Unvalidated",
         HS_VALIDATING = "Validating", HS_RETREAT = "Safe-Retreat", HS_SPREAD = "spread",
         HS_FIRST_FLIGHT = "first-flight",
+    }
+    /// The states of Headstart's pause, as of `growth.rs`.
+    PAUSES: 4 = hs_pause {
+        HS_WATCHING = "watching", HS_ASSUMED = "assumed", HS_PAUSED = "paused", HS_OVER = "over",
     }
     /// In charge after an event: the scheme, or the kernel. It grows from the window, avoids with
     /// the start's threshold, or answers the event itself and cuts.

@@ -12,6 +12,12 @@
 //! SEARCH ends it where deliveries fall behind what was sent ([`search`]). A scheme that has the
 //! parameter `exit` can have any of [`Exit`].
 //!
+//! [`Growth::after_flight`] is this project's own. Both HyStarts judge a round trip by its first
+//! samples, but a paced first flight can fill the path within its own round trip. So each four
+//! samples are judged there, by HyStart's threshold. The first four above it pause growth for one
+//! round trip, and HyStart++ judges the next ones. A flight that holds all that the
+//! record's path does begins paused: the samples that say so come when all is sent.
+//!
 //! There are two HyStarts because two were published and both are deployed. That of 2008, as in
 //! Google QUIC, uses delay only and is here. That of 2011, as in Linux, uses trains of acks too and
 //! counts its samples differently ([`linux`]).
@@ -28,7 +34,7 @@
 pub mod linux;
 pub mod search;
 
-use headstart_units::{Bytes, Span};
+use headstart_units::{Bytes, Span, Time};
 
 use crate::event::Ack;
 use crate::path::Round;
@@ -77,6 +83,8 @@ enum DelayResponse {
     Ignored,
     /// RFC 9406.
     HyStartPlusPlus(HyStartPlusPlus),
+    /// RFC 9406, and a pause in the round trip in which a queue first stands.
+    Paused(HyStartPlusPlus, Pause),
     /// Ha and Rhee 2008.
     HyStart(HyStart),
     /// HyStart as in Linux.
@@ -98,6 +106,13 @@ impl Growth {
         Self { delay }
     }
 
+    /// Doubles every round trip, until congestion or until HyStart++ ends it, and pauses while a
+    /// queue first stands; from the beginning if the first flight `fills` the path on record.
+    #[must_use]
+    pub fn after_flight(fills: bool) -> Self {
+        Self { delay: DelayResponse::Paused(HyStartPlusPlus::default(), Pause::new(fills)) }
+    }
+
     /// Doubles every round trip, until congestion or until HyStart detects delay, without
     /// HyStart++'s second check.
     #[must_use]
@@ -117,6 +132,10 @@ impl Growth {
         let (divisor, is_done) = match &mut self.delay {
             DelayResponse::Ignored => (1, false),
             DelayResponse::HyStartPlusPlus(hystart) => (hystart.on_ack(ack), hystart.is_done()),
+            DelayResponse::Paused(hystart, pause) => {
+                let divisor = hystart.on_ack(ack);
+                (if pause.on_ack(ack) { u64::MAX } else { divisor }, hystart.is_done())
+            }
             DelayResponse::HyStart(hystart) => {
                 (1, hystart.on_ack(ack) && *window >= ack.newly_acked * LOW_WINDOW)
             }
@@ -141,11 +160,14 @@ impl Growth {
         if is_done { Decision::Exit } else { Decision::Continue }
     }
 
-    /// `slow start`, `CSS` while HyStart++ checks whether the delay was real, or SEARCH's `drain`.
+    /// `slow start`, `CSS` while HyStart++ checks whether the delay was real, `pause` while a queue
+    /// first stands, or SEARCH's `drain`.
     #[must_use]
     pub fn phase(&self) -> &'static str {
         match self.delay {
-            DelayResponse::HyStartPlusPlus(HyStartPlusPlus { conservative_rounds: 1.., .. }) => "CSS",
+            DelayResponse::Paused(_, pause) if pause.is_under_way() => "pause",
+            DelayResponse::HyStartPlusPlus(HyStartPlusPlus { conservative_rounds: 1.., .. })
+            | DelayResponse::Paused(HyStartPlusPlus { conservative_rounds: 1.., .. }, _) => "CSS",
             DelayResponse::Search(search) if search.is_draining() => "drain",
             _ => SLOW_START,
         }
@@ -222,6 +244,72 @@ impl HyStartPlusPlus {
     }
 }
 
+/// RTT samples that are judged together by a [`Pause`]: eight would be sixteen packets.
+const PAUSE_SAMPLES: u32 = 4;
+
+/// One round trip without growth: a queue may be that of others, and one doubling is the price.
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    /// The smallest of the latest samples, and their number.
+    least: Span,
+    samples: u32,
+    state: PauseState,
+}
+
+/// Times are those of the ack at which growth stopped: data that leaves later ends the pause.
+#[derive(Clone, Copy, Debug)]
+enum PauseState {
+    /// No queue has stood.
+    Watching,
+    /// The flight should fill the path, and samples have not said so yet; `None` before any ack.
+    Assumed(Option<Time>),
+    /// Samples say so.
+    Paused(Time),
+    Over,
+}
+
+impl Pause {
+    /// `is_assumed` begins with a pause, which four samples without a queue take back.
+    const fn new(is_assumed: bool) -> Self {
+        let state = if is_assumed { PauseState::Assumed(None) } else { PauseState::Watching };
+        Self { least: Span::MAX, samples: 0, state }
+    }
+
+    const fn is_under_way(&self) -> bool {
+        matches!(self.state, PauseState::Assumed(_) | PauseState::Paused(_))
+    }
+
+    /// Returns true while there is no growth.
+    fn on_ack(&mut self, ack: &Ack) -> bool {
+        match self.state {
+            PauseState::Over => return false,
+            PauseState::Assumed(None) => self.state = PauseState::Assumed(Some(ack.now)),
+            PauseState::Assumed(Some(since)) | PauseState::Paused(since) if ack.newest_sent_at >= since => {
+                self.state = PauseState::Over;
+                return false;
+            }
+            _ => {}
+        }
+        if let Some(rtt) = ack.rtt_sample {
+            self.least = self.least.min(rtt);
+            self.samples += 1;
+        }
+        if self.samples == PAUSE_SAMPLES {
+            let stands = self.least >= ack.rtt.min + threshold(ack.rtt.min);
+            self.state = match self.state {
+                PauseState::Assumed(Some(since)) | PauseState::Paused(since) if stands => {
+                    PauseState::Paused(since)
+                }
+                PauseState::Paused(_) => PauseState::Over,
+                _ if stands => PauseState::Paused(ack.now),
+                _ => PauseState::Watching,
+            };
+            (self.least, self.samples) = (Span::MAX, 0);
+        }
+        self.is_under_way()
+    }
+}
+
 /// An eighth more, between 4 and 16 ms: the same in HyStart, as deployed, and in RFC 9406 §4.2.
 fn threshold(of: Span) -> Span {
     (of / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
@@ -265,7 +353,6 @@ mod tests {
     use super::*;
     use crate::base::testing::{MSS, acked};
     use crate::path::{RateSample, Rtt};
-    use headstart_units::Time;
 
     /// Plays rounds of `per_round` acks with the given RTTs in milliseconds; returns the window.
     fn play(growth: &mut Growth, rounds: &[u64], per_round: u64) -> (Bytes, Decision) {
@@ -316,17 +403,19 @@ mod tests {
         per_round: u64,
     ) -> (Bytes, Decision) {
         let (mut window, mut delivered, mut smallest) = (MSS * segments, Bytes::ZERO, u64::MAX);
-        for &rtt in rounds {
+        for (round, &rtt) in rounds.iter().enumerate() {
             let sent_after = delivered;
-            for _ in 0..per_round {
+            for packet in 0..per_round {
                 delivered += MSS;
                 smallest = smallest.min(rtt);
+                let at = |round: usize| Time::from_millis(1_000 * round as u64 + packet);
                 let ack = Ack {
+                    newest_sent_at: at(round),
                     rtt_sample: Some(Span::from_millis(rtt)),
                     rtt: Rtt { min: Span::from_millis(smallest), ..Rtt::default() },
                     delivered,
                     rate: RateSample { prior_delivered: sent_after, ..RateSample::default() },
-                    ..acked(Time::ZERO, MSS)
+                    ..acked(at(round + 1), MSS)
                 };
                 if growth.on_ack(&mut window, &ack) == Decision::Exit {
                     return (window, Decision::Exit);
@@ -351,6 +440,31 @@ mod tests {
             let mut growth = Growth::until_delay();
             assert_eq!(play_with_minimum(&mut growth, 16, rounds, 10), expected, "{rounds:?}");
         }
+    }
+
+    #[test]
+    fn growth_pauses_once_for_a_round_trip_from_the_fourth_sample_of_a_queue() {
+        let paused = |fills, rounds: &[u64], per_round| {
+            let mut growth = Growth::after_flight(fills);
+            let (window, decision) = play_with_minimum(&mut growth, 10, rounds, per_round);
+            assert_eq!(decision, Decision::Continue);
+            (window.get() / MSS.get(), growth.phase())
+        };
+        // 64 ms: the threshold is 8 ms.
+        assert_eq!(paused(false, &[64, 71, 71], 8), (34, SLOW_START));
+        assert_eq!(paused(false, &[64, 72], 8), (10 + 8 + 3, "pause"));
+        assert_eq!(paused(false, &[64, 72], 24), (10 + 24 + 3, "pause"));
+        // HyStart++ has judged the second round too: a quarter for each ack after the pause.
+        assert_eq!(paused(false, &[64, 72, 72], 24), (10 + 24 + 3 + 5, "CSS"));
+        // Without a queue it is a quarter up to the eighth sample.
+        assert_eq!(paused(false, &[64, 72, 64, 64], 24), (10 + 24 + 3 + 1 + 17 + 24, SLOW_START));
+        // One sample of four without a queue is enough, as there is one with jitter.
+        assert_eq!(paused(false, &[64, 90, 64, 90, 64, 90, 64], 2), (24, SLOW_START));
+        // A flight that fills the path on record: no growth up to the fourth sample at least.
+        assert_eq!(paused(true, &[64], 3), (10, "pause"));
+        assert_eq!(paused(true, &[64], 8), (10 + 5, SLOW_START));
+        assert_eq!(paused(true, &[64, 72], 8), (10 + 5 + 3, "pause"));
+        assert_eq!(paused(true, &[64, 64, 64], 3), (10 + 3 + 3, SLOW_START));
     }
 
     #[test]

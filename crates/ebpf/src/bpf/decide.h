@@ -121,6 +121,9 @@ HS_INLINE void hs_recover(struct hs_start *s, __u64 in_flight)
 #define HS_TRAIN 8				/* packets */
 #define HS_HELD_BACK 100000ULL			/* ns */
 #define HS_OWN_FROM 8				/* outcomes: history/credit.rs */
+#define HS_PAUSE_SAMPLES 4
+#define HS_LEAST_DELAY 4000000ULL		/* ns: RFC 9406 */
+#define HS_MOST_DELAY 16000000ULL		/* ns */
 
 /* history::Revision::of: the credit after the first flight. */
 HS_INLINE __u64 hs_revised(const struct hs_start *s, __u64 credit)
@@ -173,6 +176,10 @@ HS_INLINE void hs_credited_flight(struct hs_start *s, const struct hs_params *pa
 		s->pace = hs_min(s->pace, p->btl_bw);
 	s->pace = segments > HS_FLOOR ? hs_max(s->pace, hs_rate(s->window, p->handshake_rtt)) : 0;
 	s->phase = s->pace ? HS_FIRST_FLIGHT : HS_GROWING;
+	if (!s->pace)
+		s->pause = HS_OVER;
+	else if (known && p->btl_bw && s->flight >= hs_moved(p->btl_bw, p->rt_prop))
+		s->pause = HS_ASSUMED;
 }
 
 /* path/train.rs, FlightTrain: `acks` is its state, 0 before it, 1 in it and 2 after it. */
@@ -297,6 +304,8 @@ HS_GLOBAL __u32 hs_establish(struct hs_start *s, const struct hs_params *params,
 		.share = 1,
 		.kept = 70,
 		.min_rtt = HS_NONE,
+		.least_rtt = HS_NONE,
+		.paused_at = HS_NONE,
 		.began = HS_NONE,
 		.blocked_since = HS_NONE,
 		.first_sent_at = HS_NONE,
@@ -491,6 +500,39 @@ HS_INLINE void hs_grow(struct hs_start *s, const struct hs_ack *a)
 		s->window = hs_min(s->window + a->newly_acked, HS_MAX_WINDOW);
 }
 
+/* growth.rs, Pause: one round trip without growth from the fourth RTT sample of a queue. */
+HS_INLINE int hs_pauses(struct hs_start *s, const struct hs_ack *a)
+{
+	if (s->pause == HS_OVER)
+		return 0;
+	if (s->pause != HS_WATCHING) {
+		if (s->paused_at == HS_NONE) {
+			s->paused_at = a->now;
+		} else if (a->newest_sent_at >= s->paused_at) {
+			s->pause = HS_OVER;
+			return 0;
+		}
+	}
+	if (a->rtt_sample != HS_NONE) {
+		s->least_rtt = hs_min(s->least_rtt, a->rtt_sample);
+		s->samples++;
+	}
+	if (s->samples == HS_PAUSE_SAMPLES) {
+		__u64 threshold = hs_clamp(a->min_rtt / 8, HS_LEAST_DELAY, HS_MOST_DELAY);
+
+		if (hs_less(s->least_rtt, a->min_rtt) >= threshold) {
+			if (s->pause == HS_WATCHING)
+				s->paused_at = a->now;
+			s->pause = HS_PAUSED;
+		} else {
+			s->pause = s->pause == HS_PAUSED ? HS_OVER : HS_WATCHING;
+		}
+		s->least_rtt = HS_NONE;
+		s->samples = 0;
+	}
+	return s->pause == HS_ASSUMED || s->pause == HS_PAUSED;
+}
+
 HS_CALL void hs_on_ack(struct hs_start *s, const struct hs_params *params, const struct hs_ack *a)
 {
 	__u64 initial = hs_segments(s->mss, params->initial_window);
@@ -556,10 +598,12 @@ HS_CALL void hs_on_ack(struct hs_start *s, const struct hs_params *params, const
 			s->pace = 0;
 			s->phase = HS_GROWING;
 		}
-		hs_grow(s, a);
+		if (!hs_pauses(s, a))
+			hs_grow(s, a);
 		break;
 	case HS_GROWING:
-		hs_grow(s, a);
+		if (s->scheme != HS_HEADSTART || !hs_pauses(s, a))
+			hs_grow(s, a);
 		break;
 	case HS_RECOVERY:
 		hs_recover(s, a->in_flight);

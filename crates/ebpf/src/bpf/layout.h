@@ -7,6 +7,7 @@
 
 enum hs_scheme { HS_SLOW_START, HS_JUMP_START, HS_S_CUBIC, HS_TCP_CACHE, HS_WISE_START, HS_CAREFUL_RESUME, HS_BLITZSTART, HS_HEADSTART, HS_SCHEMES };
 enum hs_phase { HS_IDLE, HS_SENDING, HS_MAINTENANCE, HS_DRAIN, HS_PACED, HS_CACHED, HS_JUMP, HS_GROWING, HS_RECOVERY, HS_RECONNAISSANCE, HS_UNVALIDATED, HS_VALIDATING, HS_RETREAT, HS_SPREAD, HS_FIRST_FLIGHT, HS_PHASES };
+enum hs_pause { HS_WATCHING, HS_ASSUMED, HS_PAUSED, HS_OVER, HS_PAUSES };
 enum hs_next { HS_STAY, HS_GROW, HS_AVOID, HS_CUT, HS_NEXT };
 enum hs_refusal { HS_ACCEPTED, HS_NO_RECORD, HS_EXPIRED, HS_IN_USE, HS_RTT_TOO_SMALL, HS_RTT_TOO_LARGE, HS_NOTHING_TO_GAIN, HS_CONGESTED, HS_REFUSALS };
 enum hs_peer_event_kind { HS_PEER_CONNECTS, HS_PEER_SAVED, HS_PEER_DROPPED, HS_PEER_EVENTS };
@@ -118,6 +119,10 @@ struct hs_start {
 	__u32 next;	/* `enum hs_next` of the last event. */
 	__u32 settled;	/* Headstart: the outcome of the first flight is known. */
 	__u32 thinned;	/* Headstart: an ack has covered two packets or more. */
+	__u64 least_rtt;	/* Headstart: the least of the latest samples. */
+	__u64 paused_at;	/* Headstart: when growth stopped; `NONE`: at no ack yet. */
+	__u32 pause;	/* Headstart: `enum hs_pause`. */
+	__u32 samples;	/* Headstart: number of the latest samples. */
 };
 
 struct hs_settings {

@@ -48,7 +48,7 @@
 //! | phase | window | pace |
 //! |---|---|---|
 //! | first flight | rules 1 and 2; two segments at once | the limit over one RTT |
-//! | slow start | one byte more for each byte acked, with HyStart++ (RFC 9406) | none |
+//! | slow start | one byte more for each byte acked, with [`Growth::after_flight`] | none |
 //! | recovery | half of the delivered bytes, at least one segment more than in flight | none |
 //!
 //! # Deviations
@@ -281,6 +281,10 @@ impl Startup for Headstart {
         self.flight = plan.flight;
         self.pace = plan.allowance.pace;
         self.allowance = plan.allowance;
+        if self.pace.is_some() {
+            let of_record = self.record.and_then(|record| record.bdp());
+            self.growth = Growth::after_flight(of_record.is_some_and(|bdp| self.flight >= bdp));
+        }
         plan
     }
 

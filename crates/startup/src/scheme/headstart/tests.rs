@@ -1,6 +1,7 @@
 use super::super::steps::{Event, Expected, play};
 use super::*;
 use crate::base::testing::{acked, lost, timed_out};
+use crate::growth::SLOW_START;
 use crate::history::testing::{absurd_priors, prior_with};
 use crate::history::{SharedCredit, SharedRecord};
 use alloc::vec::Vec;
@@ -28,6 +29,14 @@ fn recorded_peer(rt_prop: u64, credit: u64) -> Prior {
     let shared_credit = SharedCredit { reserved: Bytes::ZERO, credit: Some(MSS * credit) };
     let record = prior_with(100, rt_prop).history;
     Prior { history: record, shared_credit: Some(shared_credit), ..first_contact() }
+}
+
+/// As [`recorded_peer`], of a path that holds so many segments. Its last flight had losses.
+fn peer_of_path(segments: u64) -> Prior {
+    let mut prior = recorded_peer(100, 80);
+    let shared = prior.history.as_mut().expect("a record");
+    shared.record = Record { outcome: FlightOutcome::Lossy, btl_bw: MSS * segments / RTT, ..shared.record };
+    prior
 }
 
 /// Whole segments of these tests in the credit of first contacts, of which theirs are smaller.
@@ -67,22 +76,15 @@ fn two_segments_leave_at_once_and_all_within_one_round_trip() {
         let plan = Headstart::new(Params::default()).establish(&prior);
         (plan.burst, plan.flight, plan.allowance.pace)
     };
-    let carries = |in_one_rtt: u64| {
-        let mut prior = recorded_peer(100, 80);
-        let shared = prior.history.as_mut().expect("a record");
-        shared.record =
-            Record { outcome: FlightOutcome::Lossy, btl_bw: MSS * in_one_rtt / RTT, ..shared.record };
-        prior
-    };
     let at_first = SEGMENT * Params::default().initial_credit;
     #[rustfmt::skip]
     let rows = [
-        (100, carries(200),    80, MSS * 80, "the credit in one RTT"),
-        (78,  carries(200),    78, MSS * 80, "a flow of nearly that"),
-        (45,  carries(200),    45, MSS * 80, "a shorter one at the pace of the credit"),
-        (20,  carries(200),    20, MSS * 40, "but at most at twice its own"),
-        (20,  carries(30),     20, MSS * 30, "and at most at the path's"),
-        (20,  carries(5),      20, MSS * 20, "the flow itself in one RTT"),
+        (100, peer_of_path(200),    80, MSS * 80, "the credit in one RTT"),
+        (78,  peer_of_path(200),    78, MSS * 80, "a flow of nearly that"),
+        (45,  peer_of_path(200),    45, MSS * 80, "a shorter one at the pace of the credit"),
+        (20,  peer_of_path(200),    20, MSS * 40, "but at most at twice its own"),
+        (20,  peer_of_path(30),     20, MSS * 30, "and at most at the path's"),
+        (20,  peer_of_path(5),      20, MSS * 20, "the flow itself in one RTT"),
         (40,  first_contact(), 40, at_first, "or at that of a first contact"),
     ];
     for (segments, prior, flight, in_one_rtt, why) in rows {
@@ -241,7 +243,7 @@ fn a_loss_or_a_mark_of_the_flight_leaves_a_lossy_record() {
 #[test]
 fn a_delivered_flight_is_paced_once_and_raises_the_credit() {
     let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&recorded_peer(100, 80));
+    let _ = start.establish(&peer_of_path(200));
     #[rustfmt::skip]
     let steps = [
         (101, ack(1, 1, 60, false),   Expected::Paced(81_000, 800_000), "nineteen segments are still to leave"),
@@ -259,7 +261,7 @@ fn a_delivered_flight_is_paced_once_and_raises_the_credit() {
 #[test]
 fn a_flight_with_losses_is_repaired_and_lowers_the_credit() {
     let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&recorded_peer(100, 80));
+    let _ = start.establish(&peer_of_path(200));
     #[rustfmt::skip]
     let steps = [
         (101, ack(40, 40, 40, false), Expected::Window(120_000),   "half of it"),
@@ -277,7 +279,7 @@ fn a_flight_with_losses_is_repaired_and_lowers_the_credit() {
 #[test]
 fn unresolved_bytes_count_as_lost_after_a_timeout() {
     let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&recorded_peer(100, 80));
+    let _ = start.establish(&peer_of_path(200));
     assert_eq!(start.credit_revision(false), None, "nothing is known yet");
     #[rustfmt::skip]
     let steps = [
@@ -424,7 +426,7 @@ fn a_first_contact_gets_the_same_bytes_in_packets_of_any_size() {
 #[test]
 fn a_connection_that_ends_early_moves_the_credit_by_what_is_known() {
     let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&recorded_peer(100, 80));
+    let _ = start.establish(&peer_of_path(200));
     let steps =
         [(201, ack(64, 64, 16, false), Expected::Window(144_000), "all has left, sixteen are not known")];
     play(&mut start, &steps);
@@ -439,19 +441,24 @@ fn a_connection_that_ends_early_moves_the_credit_by_what_is_known() {
 }
 
 #[test]
-fn slow_start_after_the_flight_slows_down_when_delay_grows() {
-    let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&recorded_peer(100, 80));
-    for (round, rtt, phase) in [(0, 100, "slow start"), (1, 100, "slow start"), (2, 150, "CSS")] {
-        for packet in 0..40 {
-            let mut ack = Ack {
-                rtt_sample: Some(Span::from_millis(rtt)),
-                delivered: MSS * (round * 40 + packet + 80),
-                ..acked(Time::from_millis(7_100 + round * 100), MSS)
-            };
-            ack.rate.prior_delivered = MSS * (round * 40 + 40);
-            let _ = start.on_ack(&ack);
+fn slow_start_after_the_flight_pauses_and_slows_down_when_delay_grows() {
+    let played = |prior: &Prior, rounds: &[(u64, u64, &str)]| {
+        let mut start = Headstart::new(Params::default());
+        let _ = start.establish(prior);
+        for (round, &(acks, rtt, phase)) in (0..).zip(rounds) {
+            for packet in 0..acks {
+                let mut ack = Ack {
+                    rtt_sample: Some(Span::from_millis(rtt)),
+                    delivered: MSS * (round * 40 + packet + 80),
+                    ..acked(Time::from_millis(7_100 + round * 100), MSS)
+                };
+                ack.rate.prior_delivered = MSS * (round * 40 + 40);
+                let _ = start.on_ack(&ack);
+            }
+            assert_eq!(start.phase(), phase, "round {round}");
         }
-        assert_eq!(start.phase(), phase, "round {round}");
-    }
+    };
+    played(&peer_of_path(200), &[(40, 100, SLOW_START), (40, 150, "pause"), (40, 150, "CSS")]);
+    played(&peer_of_path(81), &[(3, 100, SLOW_START)]);
+    played(&peer_of_path(80), &[(3, 100, "pause"), (40, 100, SLOW_START)]);
 }
