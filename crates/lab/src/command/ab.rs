@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use headstart_units::Ratio;
 
-use super::format::{Format, objects};
+use super::format::{Format, Objects};
 use super::terminal::{self, print, print_table};
 use crate::ab::{self, Bounds, Judged, Test, Totals};
 use crate::errors::Refuse as _;
@@ -142,7 +142,7 @@ fn document(judged: &Judged, rows: &[Vec<String>]) -> Result<String> {
         "control": arm(&judged.totals[1]),
         "others_beside_treatment": judged.others[0],
         "others_beside_control": judged.others[1],
-        "rows": objects(&HEADER, rows),
+        "rows": Objects(&HEADER, rows),
     });
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }

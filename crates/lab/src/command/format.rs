@@ -5,6 +5,7 @@ use std::io::IsTerminal as _;
 use anyhow::{Result, anyhow, ensure};
 use clap::ValueEnum;
 use headstart_report::rows;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::terminal;
@@ -77,18 +78,32 @@ impl Format {
     }
 }
 
-/// Rows as JSON objects: numbers as numbers, empty cells as null.
-#[must_use]
-pub fn objects<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) -> Value {
+/// A row as a JSON object: numbers as numbers, empty cells as null.
+fn object<Name: AsRef<str>>(header: &[Name], row: &[String]) -> Map<String, Value> {
     let value = |text: &String| match serde_json::from_str::<serde_json::Number>(text) {
         Ok(number) => Value::Number(number),
         Err(_) if text.is_empty() => Value::Null,
         Err(_) => Value::String(text.clone()),
     };
-    let object = |row: &Vec<String>| -> Map<String, Value> {
-        header.iter().map(|name| name.as_ref().to_owned()).zip(row.iter().map(value)).collect()
-    };
-    rows.iter().map(object).collect()
+    header.iter().map(|name| name.as_ref().to_owned()).zip(row.iter().map(value)).collect()
+}
+
+/// Rows as JSON objects, of which one at a time is in memory: they take a multiple of their text.
+#[derive(Debug)]
+pub struct Objects<'a, Name>(pub &'a [Name], pub &'a [Vec<String>]);
+
+impl<Name: AsRef<str>> Serialize for Objects<'_, Name> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.1.iter().map(|row| object(self.0, row)))
+    }
+}
+
+#[derive(Serialize)]
+#[serde(bound = "Name: AsRef<str>")]
+struct Document<'a, Name> {
+    headstart: &'a str,
+    command: &'a str,
+    rows: Objects<'a, Name>,
 }
 
 /// A document of these rows, with the program and the command that they are of.
@@ -96,11 +111,7 @@ pub fn objects<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) -> Value
 /// # Errors
 /// None that can be: names and values are text and numbers.
 pub fn document<Name: AsRef<str>>(command: &str, header: &[Name], rows: &[Vec<String>]) -> Result<String> {
-    let document = serde_json::json!({
-        "headstart": crate::VERSION,
-        "command": command,
-        "rows": objects(header, rows),
-    });
+    let document = Document { headstart: crate::VERSION, command, rows: Objects(header, rows) };
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
@@ -111,7 +122,8 @@ mod tests {
     #[test]
     fn numbers_stay_numbers_and_empty_cells_are_null() {
         let row = ["iw10", "1.50", "", "0b", "-3"].map(str::to_owned).to_vec();
-        let objects = objects(&["scheme", "mean_ms", "harm", "hash", "count"], &[row]);
+        let header = ["scheme", "mean_ms", "harm", "hash", "count"];
+        let objects = serde_json::to_value(Objects(&header, &[row])).expect("text and numbers");
         // The order of the names is that of the build's JSON.
         let expected = serde_json::json!([
             { "count": -3, "harm": null, "hash": "0b", "mean_ms": 1.5, "scheme": "iw10" }

@@ -82,7 +82,7 @@ pub fn prepare(words: &[String]) -> Result<Prepared> {
 }
 
 /// Memory of a point with its rows of the tables, in bytes.
-const POINT_BYTES: f64 = 40e3;
+const POINT_BYTES: f64 = 26e3;
 
 /// Cost of a sweep over these points.
 fn estimate<'a>(setups: impl Iterator<Item = &'a Setup>) -> Estimate {
