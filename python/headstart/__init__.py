@@ -20,6 +20,7 @@ seed give the same numbers as the command. Nothing is written, except the file o
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -114,6 +115,12 @@ class Results(Rows):
     def seeds(self) -> Table:
         """The numbers of every scheme and seed. A trace has none: KeyError."""
         return self.tables["seeds"]
+
+    @property
+    def verdict(self) -> str | None:
+        """Of a race: the fastest scheme, who harms, and why the slowest lose; else None."""
+        verdict = json.loads(self.json).get("verdict") if self.json else None
+        return verdict if isinstance(verdict, str) else None
 
     @property
     def plot(self) -> Plot:

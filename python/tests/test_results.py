@@ -61,6 +61,15 @@ def test_results_of_every_call_are_pickled_and_copied(results):
         assert pyarrow.table(again).equals(pyarrow.table(results), check_metadata=True)
 
 
+def test_the_verdict_of_a_race_says_why_the_slowest_lose(command):
+    options = {"load": "80 %", "duration": "20 s", "repeats": 3}
+    verdict = headstart.race(schemes=["iw10", "halfback"], **options).verdict
+    assert "Why halfback loses: " in verdict
+    said = command("race", "--schemes", "iw10,halfback", *(f"--{name}={value}" for name, value in options.items())).stdout
+    assert verdict.split() == said[said.index("Verdict: ") + 9 :].split()[: len(verdict.split())]
+    assert headstart.sweep(**SMALL).verdict is None and headstart.trace("iw10", size="20 kB").verdict is None
+
+
 def test_a_notebook_shows_rows(results):
     text = results._repr_html_()
     assert text.count("<tr>") == 1 + min(len(results), 60)
