@@ -189,7 +189,8 @@ def _text(name: str, value: object, factor: int = 1, unit: str = "") -> str:
 
 def _words(options: Mapping[str, Any], is_sweep: bool = False) -> list[str]:
     """The options as words of a command line."""
-    words = []
+    words: list[str] = []
+    names: dict[str, str] = {}
     for name, value in options.items():
         if name in _NOT_HERE:
             raise ValueError(f"{name}: found an option for files or output of the command, expected one of its runs")
@@ -203,6 +204,8 @@ def _words(options: Mapping[str, Any], is_sweep: bool = False) -> list[str]:
         # `in` is a keyword: it is `in_` here.
         bare = name[: -len(end)] if unit and name not in _SHARES else name.rstrip("_")
         option = "--" + bare.replace("_", "-")
+        if (other := names.setdefault(option, name)) != name:
+            raise ValueError(f"{name}: found beside {other}, expected one of them")
         if value is True:
             words.append(option)
             continue
