@@ -22,6 +22,8 @@ mod layout;
 #[cfg(feature = "network")]
 mod measure;
 mod not_built;
+#[cfg(feature = "network")]
+mod page;
 mod paths;
 mod plan;
 #[cfg(feature = "network")]
@@ -74,9 +76,11 @@ use not_built::{NotBuilt as CompletionsArgs, NotBuilt as ManArgs};
 #[cfg(not(feature = "network"))]
 use not_built::{
     NotBuilt as AbArgs, NotBuilt as DemoArgs, NotBuilt as DownlinkArgs, NotBuilt as GetArgs,
-    NotBuilt as LinkArgs, NotBuilt as MeasureArgs, NotBuilt as ProxyArgs, NotBuilt as ServeArgs,
-    NotBuilt as ShowLinkArgs,
+    NotBuilt as LinkArgs, NotBuilt as MeasureArgs, NotBuilt as PageArgs, NotBuilt as ProxyArgs,
+    NotBuilt as ServeArgs, NotBuilt as ShowLinkArgs,
 };
+#[cfg(feature = "network")]
+use page::PageArgs;
 use paths::PathsArgs;
 #[cfg(feature = "network")]
 use proxy::ProxyArgs;
@@ -171,6 +175,14 @@ enum Command {
     /// half a minute. Needs no privilege and no network.
     #[command(allow_negative_numbers = true, after_long_help = examples::DEMO)]
     Demo(DemoArgs),
+    /// A page in a real browser, by scheme
+    ///
+    /// A page of a HAR file, or of one of four shapes, as a site over HTTP/3 behind an emulated
+    /// path. Headless Chromium visits it, first where the server does not know its client, then
+    /// where it does. Measured are paints, load event, the part above the fold and the last
+    /// object, beside the simulator's time for the same page.
+    #[command(after_long_help = examples::PAGE)]
+    Page(Box<PageArgs>),
     /// Serve a folder over HTTP/3, with fast starts
     ///
     /// Also over HTTP/1.1 and 2 on the same TCP port, where browsers discover HTTP/3. Prints for
@@ -369,6 +381,8 @@ pub fn main() -> u8 {
             demo::demo(&args)
         }
         #[cfg(feature = "network")]
+        Command::Page(args) => page::run(&args),
+        #[cfg(feature = "network")]
         Command::Serve(args) => {
             idle::print_notes(&asked, &idle::of_server(&args.server));
             serve::serve(*args)
@@ -415,9 +429,11 @@ pub fn main() -> u8 {
         | Command::Demo(args)
         | Command::Ab(args) => args.refuse(),
         #[cfg(not(feature = "network"))]
-        Command::Link(args) | Command::Proxy(args) | Command::Serve(args) | Command::Get(args) => {
-            args.refuse()
-        }
+        Command::Link(args)
+        | Command::Page(args)
+        | Command::Proxy(args)
+        | Command::Serve(args)
+        | Command::Get(args) => args.refuse(),
     })
 }
 

@@ -13,6 +13,7 @@
 //! | [`headstart_paper`] | papers as plans and claims, run and checked |
 //! | [`show`] | tables, figures and reports of all these |
 //! | [`link`] | the same path on real packets |
+//! | `page` | pages of HAR files as sites for a real browser |
 //! | [`command`] | the commands, one file each |
 //! | [`errors`] | the message of a command that fails, and its exit code |
 
@@ -40,6 +41,8 @@ pub mod link;
 #[cfg(feature = "network")]
 pub mod measure;
 pub mod measures;
+#[cfg(feature = "network")]
+pub mod page;
 pub mod race;
 pub mod show;
 pub mod sweep;

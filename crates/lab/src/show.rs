@@ -3,6 +3,8 @@
 pub mod flow;
 #[cfg(feature = "network")]
 pub mod link;
+#[cfg(feature = "network")]
+pub mod page;
 pub mod qlog;
 pub mod race;
 pub mod reproduce;

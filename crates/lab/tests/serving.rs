@@ -1083,3 +1083,105 @@ fn the_demonstration_measures_times_above_the_minimum_rtt() {
         assert!(time >= 2.0 * 40.0 + 32.0, "{}: {time} ms", &row[0]);
     }
 }
+
+/// A page with three hosts in a browser: every object arrives whole over HTTP/3, each host has a
+/// connection, and the files are written.
+#[test]
+fn a_page_loads_in_a_browser_and_its_numbers_are_written() {
+    let has_browser = ["chromium", "chromium-browser", "google-chrome"]
+        .iter()
+        .any(|name| Command::new(name).arg("--version").output().is_ok());
+    if !has_browser {
+        return not_run("there is no Chromium (Debian: chromium)");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("page");
+    let options = ["--rate", "50 Mbit/s", "--up-rate", "50 Mbit/s", "--rtt", "10 ms", "--repeats", "1"];
+    let line = [&["page", "--format", "json", "--out", out.to_str().expect("text")][..], &options].concat();
+    let shown = headstart(&line);
+    assert!(shown.status.success(), "{}", words(&shown.stderr));
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+    let rows = json(&words(&shown.stdout))["rows"].clone();
+    let names: Vec<_> = rows
+        .as_array()
+        .expect("rows")
+        .iter()
+        .map(|row| (row["scheme"].clone(), row["visit"].clone()))
+        .collect();
+    let expected =
+        [("iw10", "cold"), ("iw10", "returning"), ("headstart", "cold"), ("headstart", "returning")];
+    assert_eq!(names, expected.map(|(scheme, visit)| (scheme.into(), visit.into())));
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).expect(name);
+    for sample in json(&read("visits.json")).as_array().expect("samples") {
+        let visit = &sample["visits"][0];
+        assert_eq!(
+            (visit["connections"].as_u64(), visit["arrivals"].as_array().map(Vec::len)),
+            (Some(3), Some(12))
+        );
+        let time = |name: &str| visit[name].as_f64().expect(name);
+        let sum: u64 = visit["arrivals"]
+            .as_array()
+            .expect("objects")
+            .iter()
+            .filter_map(|one| one["bytes"].as_u64())
+            .sum();
+        assert!(visit["sent"].as_u64() > Some(sum) && sum > 300_000, "{visit}");
+        assert!(
+            time("first_paint_ms") > 0.0 && time("largest_paint_ms") >= time("first_paint_ms"),
+            "{visit}"
+        );
+        assert!(time("above_fold_ms") <= time("complete_ms") && time("load_event_ms") > 0.0, "{visit}");
+    }
+    assert_eq!(read("page.csv").lines().count(), 5);
+    let report = read("report.html");
+    assert!(report.contains("headstart, returning") && report.contains("to its first byte"));
+    let har = out.join("page.har");
+    let race = headstart(&[
+        "race",
+        "--har",
+        har.to_str().expect("text"),
+        "--duration",
+        "5s",
+        "--repeats",
+        "1",
+        "--schemes",
+        "iw10",
+        "--out",
+        out.join("race").to_str().expect("text"),
+    ]);
+    assert!(race.status.success(), "{}", words(&race.stderr));
+}
+
+/// A browser that ends at once, one that is none, and none at all.
+#[test]
+fn a_page_without_its_browser_is_refused_or_not_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |browser: &[&str], path: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        command.args(["page", "--repeats", "1", "--schemes", "iw10", "--out", "out"]).args(browser);
+        let shown = command.current_dir(folder.path()).env("PATH", path).output().expect("the program runs");
+        (shown.status.code(), words(&shown.stderr))
+    };
+    let path = std::env::var("PATH").unwrap_or_default();
+    let (code, told) = run(&[], "/nowhere");
+    assert!(code == Some(2) && told.contains("NOT RUN: found no Chromium in $PATH"), "{told}");
+    for (browser, found) in [("./absent", "cannot start it"), ("true", "found no Chromium")] {
+        let (code, told) = run(&["--browser", browser], &path);
+        assert!(code == Some(2) && told.contains(&format!("--browser {browser}: {found}")), "{told}");
+    }
+    let script = folder.path().join("browser");
+    for (last, found) in
+        [("echo gone >&2", "gone: the browser ended"), ("exec sleep 60", "the page did not load in 1s")]
+    {
+        std::fs::write(
+            &script,
+            format!("#!/bin/sh\ncase $1 in --version) echo Chromium 0; exit ;; esac\n{last}\n"),
+        )
+        .expect("a file");
+        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .expect("a program");
+        let (code, told) = run(&["--browser", "./browser", "--timeout", "1s"], &path);
+        assert!(code == Some(1) && told.contains("iw10, cold") && told.contains(found), "{told}");
+    }
+    assert!(!folder.path().join("out/report.html").exists(), "nothing is written half");
+}

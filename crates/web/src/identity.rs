@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rcgen::{Certificate, CertificateParams, DistinguishedName, DnType, KeyPair};
+use rustls::crypto::ring::cipher_suite;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -132,6 +133,20 @@ impl Identity {
         Ok(Arc::new(CurrentIdentity(RwLock::new(self.certified_key()?))))
     }
 
+    /// SHA-256 of the public key, by which a browser can be told to trust this identity.
+    ///
+    /// # Errors
+    ///
+    /// If the key cannot be used.
+    pub fn key_hash(&self) -> Result<Vec<u8>, rustls::Error> {
+        let certified = self.certified_key()?;
+        let suite = cipher_suite::TLS13_AES_128_GCM_SHA256.tls13();
+        let hash =
+            suite.zip(certified.key.public_key()).map(|(suite, key)| suite.common.hash_provider.hash(&key));
+        let hash = hash.ok_or_else(|| rustls::Error::General("the key has no public part".into()))?;
+        Ok(hash.as_ref().to_vec())
+    }
+
     fn certified_key(&self) -> Result<Arc<CertifiedKey>, rustls::Error> {
         let key = self.key.clone_key();
         CertifiedKey::from_der(self.chain.clone(), key, &crate::provider()).map(Arc::new)
@@ -227,4 +242,17 @@ fn write_once(folder: &Path, file: &Path, text: &str) -> io::Result<()> {
 pub fn data_folder() -> Option<PathBuf> {
     use etcetera::BaseStrategy as _;
     Some(etcetera::choose_base_strategy().ok()?.data_dir().join("headstart"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_of_a_key_is_that_key_s_alone() {
+        let one = Identity::temporary().expect("a key");
+        let hash = one.key_hash().expect("a hash");
+        assert_eq!((hash.len(), &hash), (32, &one.key_hash().expect("a hash")));
+        assert_ne!(hash, Identity::temporary().expect("a key").key_hash().expect("a hash"));
+    }
 }

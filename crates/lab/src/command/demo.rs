@@ -211,7 +211,7 @@ async fn run(args: &DemoArgs) -> Result<()> {
             args.size,
             args.rate,
             args.rtt,
-            command_line(args)
+            buffer_words(args.buffer, args.rate, args.rtt)
         );
     }
     let mut setups = vec![];
@@ -258,8 +258,9 @@ async fn run(args: &DemoArgs) -> Result<()> {
     args.format.print_table(&table)
 }
 
-fn command_line(args: &DemoArgs) -> String {
-    let limit = args.buffer.limit(args.rate, args.rtt);
+/// The buffer of a link in words.
+pub(super) fn buffer_words(buffer: Buffer, rate: Rate, rtt: Span) -> String {
+    let limit = buffer.limit(rate, rtt);
     if limit.packets == u64::MAX { limit.bytes.to_string() } else { format!("{} packets", limit.packets) }
 }
 

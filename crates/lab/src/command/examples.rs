@@ -3,13 +3,12 @@
 /// Of `headstart` itself.
 #[cfg(feature = "network")]
 pub const ALL: &str = "\
-Begin with:
+Begin with (each command explains itself with -h and --help):
   headstart demo                            see it work: half a minute
   headstart race --rate 50mbit --rtt 30ms   which fast start is best on my path
   headstart serve site --history h          serve with it
 
-Each command explains itself with -h and --help. Exit codes: 0 done, 1 failed on
-the way, 2 refused, 3 (`link --strict`) the machine did not keep real time.";
+Exit codes: 0 done, 1 failed, 2 refused, 3 (`link --strict`) not in real time.";
 
 /// Of `headstart` itself, where the simulator is all that was built.
 #[cfg(not(feature = "network"))]
@@ -115,6 +114,16 @@ Examples:
 pub const SHOW_LINK: &str = "\
 Example:
   headstart show-link log.csv --out pictures";
+
+/// Of `page`.
+pub const PAGE: &str = "\
+Examples:
+  headstart page                                               a search page over cable: about a minute
+  headstart page --shape news --path lte --schemes iw10,headstart,wise-start
+  headstart page saved.har --repeats 8                         a page that your browser saved (developer tools, network, save as HAR)
+
+Every visit is by a browser with an empty cache; to a returning one the server knows the address. docs/pages.md says how a page is
+replayed, and what was found.";
 
 /// Of `demo`.
 pub const DEMO: &str = "\

@@ -120,6 +120,22 @@ const LAYOUTS: &[Layout] = &[
         unused: &[],
     },
     Layout {
+        name: "page",
+        common: &[
+            ("shape", "A page that was made up for this program, instead of a HAR"),
+            PATH,
+            ("rate", "Rate of the link, towards the browser [default: all of the path `cable`]"),
+            ("rtt", ""),
+            ("buffer", ""),
+            ("schemes", ""),
+            ("repeats", ""),
+            ("browser", ""),
+            OUT,
+            FORMAT,
+        ],
+        unused: &[],
+    },
+    Layout {
         name: "serve",
         common: &[
             ("generate", ""),

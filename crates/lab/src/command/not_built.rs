@@ -4,8 +4,8 @@
 use std::ffi::OsString;
 
 /// The commands that need the feature `network`.
-const NETWORK: [&str; 9] =
-    ["downlink", "measure", "link", "show-link", "demo", "serve", "proxy", "get", "ab"];
+const NETWORK: [&str; 10] =
+    ["downlink", "measure", "link", "show-link", "demo", "page", "serve", "proxy", "get", "ab"];
 /// Those that need `explore`.
 const EXPLORE: [&str; 1] = ["explore"];
 /// Those that need `fleet`.

@@ -49,9 +49,9 @@ use std::path::{Path, PathBuf};
 use headstart_host::without_mark;
 
 use headstart_sim::workload::page::Object;
-use headstart_units::Bytes;
+use headstart_units::{Bytes, Span};
 
-use json::{Content, Entry, Har, Map, PageEntry, Request, Response};
+use json::{Content, Entry, Har, Map, PageEntry, Request as RequestEntry, Response};
 
 /// Largest file accepted. Bodies saved along with a large page stay well below.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -70,6 +70,10 @@ pub struct Page {
     pub title: String,
     /// Objects transferred, document first; at least one, each at least a byte.
     pub objects: Vec<Object>,
+    /// Request of each object, in the order of the objects.
+    pub requests: Vec<Request>,
+    /// Time from the first request to the browser's event that the document is parsed, if known.
+    pub parsed_at: Option<Span>,
     /// Origins, indexed by [`Object::origin`]: scheme, host and port, as in
     /// `https://example.com:443`.
     pub origins: Vec<String>,
@@ -83,6 +87,33 @@ pub struct Page {
     pub skipped: BTreeMap<Reason, u32>,
     /// Reason why the document is left out, if it is.
     pub document_skipped: Option<Reason>,
+}
+
+/// Circumstances of an object's request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// Time from the page's first request.
+    pub at: Span,
+    /// Time until its last byte; zero if unknown.
+    pub took: Span,
+    /// The kind of object.
+    pub kind: Kind,
+    /// The object that caused it, an earlier one, if the browser saved that.
+    pub initiator: Option<usize>,
+}
+
+/// Kind of object, as a browser treats them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// Fonts, data, documents in frames and all that is none of the others.
+    #[default]
+    Other,
+    /// A picture.
+    Image,
+    /// A program.
+    Script,
+    /// A style sheet.
+    Style,
 }
 
 /// Reason why an entry is not an object to fetch.
@@ -261,6 +292,9 @@ struct CheckedEntry {
     is_guessed: bool,
     /// True over HTTP/2 or HTTP/3; `None` if the file does not name the version.
     is_multiplexed: Option<bool>,
+    took: Option<f64>,
+    kind: Kind,
+    initiator: Option<String>,
     verdict: Result<(String, Bytes), Reason>,
 }
 
@@ -311,10 +345,10 @@ fn page_of(har: Har, asked: Option<&str>) -> Result<Page, Problem> {
     let document_at = judged.iter().position(is_document);
     let document = document_at.map(|place| &judged[place]);
     let document_skipped = document.and_then(|first| first.verdict.as_ref().err().copied());
-    let title = pages
-        .into_iter()
-        .find(|page| page_name.is_none() || page.0.id.0 == page_name)
-        .and_then(|page| page.0.title.0)
+    let entry = pages.into_iter().find(|page| page_name.is_none() || page.0.id.0 == page_name);
+    let (title, timings) = entry.map(|page| (page.0.title.0, page.0.timings)).unwrap_or_default();
+    let parsed_at = timings.and_then(|timings| timings.0.on_content_load.0).map(millis);
+    let title = title
         .filter(|title| !title.trim().is_empty())
         .or_else(|| document.map(|first| first.url.clone()))
         .unwrap_or_default();
@@ -322,6 +356,9 @@ fn page_of(har: Har, asked: Option<&str>) -> Result<Page, Problem> {
     let mut origins: Vec<String> = Vec::new();
     let mut indices: BTreeMap<String, u16> = BTreeMap::new();
     let mut objects: Vec<Object> = Vec::new();
+    let mut requests: Vec<Request> = Vec::new();
+    let mut by_url: BTreeMap<&str, usize> = BTreeMap::new();
+    let first_at = judged.iter().filter(|entry| entry.verdict.is_ok()).map(|entry| entry.started_at).min();
     let mut skipped = BTreeMap::new();
     if incomplete > 0 {
         skipped.insert(Reason::Incomplete, incomplete as u32);
@@ -336,6 +373,17 @@ fn page_of(har: Har, asked: Option<&str>) -> Result<Page, Problem> {
                     // There are no more origins than entries, whose number is limited.
                     (origins.len() - 1) as u16
                 });
+                let since = entry.started_at - first_at.unwrap_or(entry.started_at);
+                requests.push(Request {
+                    at: millis(since as f64 / 1e3),
+                    took: entry.took.map(millis).unwrap_or_default(),
+                    kind: entry.kind,
+                    initiator: entry
+                        .initiator
+                        .as_deref()
+                        .and_then(|url| by_url.get(without_fragment(url)).copied()),
+                });
+                by_url.entry(without_fragment(&entry.url)).or_insert(objects.len());
                 objects.push(Object { origin, bytes: *bytes, leads });
                 guessed += u32::from(entry.is_guessed);
                 known += usize::from(entry.is_multiplexed.is_some());
@@ -351,7 +399,18 @@ fn page_of(har: Har, asked: Option<&str>) -> Result<Page, Problem> {
     }
     let title = shortened(&title);
     let is_multiplexed = 2 * multiplexed > known;
-    Ok(Page { title, objects, origins, guessed, is_multiplexed, place, skipped, document_skipped })
+    Ok(Page {
+        title,
+        objects,
+        requests,
+        parsed_at,
+        origins,
+        guessed,
+        is_multiplexed,
+        place,
+        skipped,
+        document_skipped,
+    })
 }
 
 /// The order in which entries are requested: places, each with true if it leads to the next.
@@ -402,7 +461,7 @@ struct CompleteEntry {
     /// Place in the file, from zero.
     index: usize,
     started_at: i64,
-    request: Request,
+    request: RequestEntry,
     response: Response,
     url: String,
     scheme: String,
@@ -439,7 +498,7 @@ fn check_entry(entry: CompleteEntry, page: Option<&str>) -> Result<CheckedEntry,
     let is_http = !origin.is_empty();
 
     let status = response.status.0.unwrap_or(0);
-    let content = response.content.as_ref().map(|content| content.0).unwrap_or_default();
+    let content = response.content.as_ref().map(|content| content.0.clone()).unwrap_or_default();
     let has_body = content.size.0.is_some_and(|size| size > 0);
     let body_stayed = response.transfer_size.0.or(response.body_size.0) == Some(0);
     let is_redirect = (300..400).contains(&status) && status != 304;
@@ -483,7 +542,41 @@ fn check_entry(entry: CompleteEntry, page: Option<&str>) -> Result<CheckedEntry,
             Some(bytes) => Ok((origin, Bytes::new(bytes))),
         }
     };
-    Ok(CheckedEntry { started_at, url, is_redirect, leads_to, is_guessed, is_multiplexed, verdict })
+    let kind = kind(entry.resource_type.0.as_deref(), content.mime_type.0.as_deref());
+    Ok(CheckedEntry {
+        started_at,
+        url,
+        is_redirect,
+        leads_to,
+        is_guessed,
+        is_multiplexed,
+        took: entry.time.0,
+        kind,
+        initiator: entry.initiator.0,
+        verdict,
+    })
+}
+
+/// Chrome's word for it, or the content's type.
+fn kind(resource: Option<&str>, content: Option<&str>) -> Kind {
+    let content = content.unwrap_or_default();
+    match resource {
+        Some("image") => Kind::Image,
+        Some("script") => Kind::Script,
+        Some("stylesheet") => Kind::Style,
+        Some(_) => Kind::Other,
+        None if content.starts_with("image/") => Kind::Image,
+        None if content.contains("javascript") => Kind::Script,
+        None if content.starts_with("text/css") => Kind::Style,
+        None => Kind::Other,
+    }
+}
+
+/// Longest time that is taken from a file: an hour.
+const LONGEST_MS: f64 = 3.6e6;
+
+fn millis(time: f64) -> Span {
+    Span::from_micros((time.min(LONGEST_MS) * 1e3) as u64)
 }
 
 /// See "Which size" above; the second value is true if that is an estimate.

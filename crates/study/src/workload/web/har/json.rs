@@ -25,6 +25,26 @@ pub(super) struct Log {
 pub(super) struct PageEntry {
     pub(super) id: Text,
     pub(super) title: Text,
+    #[serde(rename = "pageTimings")]
+    pub(super) timings: Option<Map<PageTimings>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct PageTimings {
+    pub(super) on_content_load: Millis,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Stack {
+    pub(super) call_frames: Option<List<Map<Frame>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Frame {
+    pub(super) url: Text,
 }
 
 #[derive(Default, Deserialize)]
@@ -34,6 +54,9 @@ pub(super) struct Entry {
     pub(super) started_date_time: Option<String>,
     pub(super) request: Option<Map<Request>>,
     pub(super) response: Option<Map<Response>>,
+    pub(super) time: Millis,
+    #[serde(rename = "_initiator")]
+    pub(super) initiator: Initiator,
     #[serde(rename = "_fromCache")]
     pub(super) from_cache: Flag,
     #[serde(rename = "_resourceType")]
@@ -73,9 +96,10 @@ pub(super) struct Response {
     pub(super) error: Flag,
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub(super) struct Content {
+    pub(super) mime_type: Text,
     pub(super) size: Count,
     pub(super) compression: Count,
 }
@@ -102,12 +126,21 @@ pub(super) struct List<T>(pub(super) Vec<T>);
 pub(super) struct Count(pub(super) Option<u64>);
 
 /// A string; `None` for anything else, since nothing depends on it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Text(pub(super) Option<String>);
 
 /// True for a value other than `null`, `false`, zero or empty.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Flag(pub(super) bool);
+
+/// Milliseconds; `None` for anything but a number that is not negative.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Millis(pub(super) Option<f64>);
+
+/// The address of the object that caused a request: of Chrome its parser's or its script's, of
+/// WebPageTest a string.
+#[derive(Default)]
+pub(super) struct Initiator(pub(super) Option<String>);
 
 /// Reads a `T` through `impl Visitor for ValueVisitor<T>`.
 struct ValueVisitor<T>(PhantomData<T>);
@@ -195,16 +228,16 @@ impl Visitor<'_> for ValueVisitor<Count> {
     }
 }
 
-/// Visits any JSON value, and reduces it to a flag and the string, if it is one.
+/// Visits any JSON value, and reduces it by its string, its number, its flag or its object.
 macro_rules! visit_anything {
-    ($reading:ty, $value:ident, $from_string:expr, $from_flag:expr) => {
+    ($value:ident, $from_string:expr, $from_number:expr, $from_flag:expr, $from_map:expr) => {
         impl<'de> Deserialize<'de> for $value {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 deserializer.deserialize_any(ValueVisitor::<Self>(PhantomData))
             }
         }
 
-        impl<'de> Visitor<'de> for $reading {
+        impl<'de> Visitor<'de> for ValueVisitor<$value> {
             type Value = $value;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -220,15 +253,15 @@ macro_rules! visit_anything {
             }
 
             fn visit_u64<E>(self, value: u64) -> Result<$value, E> {
-                Ok($from_flag(value != 0))
+                Ok($from_number(value as f64))
             }
 
             fn visit_i64<E>(self, value: i64) -> Result<$value, E> {
-                Ok($from_flag(value != 0))
+                Ok($from_number(value as f64))
             }
 
             fn visit_f64<E>(self, value: f64) -> Result<$value, E> {
-                Ok($from_flag(value != 0.0))
+                Ok($from_number(value))
             }
 
             fn visit_unit<E>(self) -> Result<$value, E> {
@@ -240,13 +273,50 @@ macro_rules! visit_anything {
                 Ok($from_flag(true))
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<$value, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok($from_flag(true))
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<$value, A::Error> {
+                $from_map(map)
             }
         }
     };
 }
 
-visit_anything!(ValueVisitor<Text>, Text, |text: &str| Text(Some(text.to_owned())), |_| Text(None));
-visit_anything!(ValueVisitor<Flag>, Flag, |text: &str| Flag(!text.is_empty()), Flag);
+fn passed_over<'de, A: MapAccess<'de>, T>(mut map: A, value: T) -> Result<T, A::Error> {
+    while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+    Ok(value)
+}
+
+fn initiator<'de, A: MapAccess<'de>>(mut map: A) -> Result<Initiator, A::Error> {
+    let (mut found, mut frame) = (None, None);
+    while let Some(Text(key)) = map.next_key()? {
+        match key.as_deref() {
+            Some("url") => found = map.next_value::<Text>()?.0,
+            Some("stack") => {
+                let frames = map.next_value::<Option<Map<Stack>>>()?.and_then(|stack| stack.0.call_frames);
+                frame = frames.into_iter().flat_map(|list| list.0).find_map(|frame| frame.0.url.0);
+            }
+            _ => drop(map.next_value::<IgnoredAny>()?),
+        }
+    }
+    Ok(Initiator(found.or(frame)))
+}
+
+visit_anything!(Text, |text: &str| Text(Some(text.to_owned())), |_| Text(None), |_| Text(None), |map| {
+    passed_over(map, Text(None))
+});
+visit_anything!(Flag, |text: &str| Flag(!text.is_empty()), |number: f64| Flag(number != 0.0), Flag, |map| {
+    passed_over(map, Flag(true))
+});
+visit_anything!(
+    Millis,
+    |_: &str| Millis(None),
+    |number: f64| Millis(Some(number).filter(|number| *number >= 0.0)),
+    |_| Millis(None),
+    |map| passed_over(map, Millis(None))
+);
+visit_anything!(
+    Initiator,
+    |text: &str| Initiator(Some(text.to_owned())),
+    |_| Initiator(None),
+    |_| Initiator(None),
+    initiator
+);

@@ -477,3 +477,44 @@ fn values_in_the_wrong_place_never_panic() {
     }
     assert!(all.len() > 40, "every key was tried");
 }
+
+#[test]
+fn a_request_has_its_time_its_kind_and_the_object_that_caused_it() {
+    let cause = "https://a.example/app.js";
+    let with = |at, url: &str, fields: Value| {
+        let mut entry = chrome(at, url, 9);
+        entry.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
+        entry
+    };
+    let frames = json!({ "callFrames": [{ "url": format!("{cause}#line") }] });
+    let mut file = har(&[
+        with(100, "https://a.example/", json!({ "_resourceType": "document", "time": 20 })),
+        with(120, cause, json!({ "_resourceType": "script", "_initiator": { "url": "https://a.example/" } })),
+        with(
+            140,
+            "https://a.example/b.png",
+            json!({ "_resourceType": "image", "_initiator": { "stack": frames } }),
+        ),
+        with(141, "https://a.example/c.css", json!({ "_initiator": cause, "time": null })),
+        with(142, "https://a.example/d", json!({ "_initiator": "https://a.example/e", "time": -1 })),
+    ]);
+    file["log"]["entries"][3]["response"]["content"]["mimeType"] = json!("text/css; charset=utf-8");
+    file["log"]["pages"][0]["pageTimings"] = json!({ "onContentLoad": 41.5 });
+    let page = parse(file.to_string().as_bytes(), None).expect("a HAR");
+    let millis = Span::from_micros;
+    let request = |at, took, kind, initiator| Request { at: millis(at), took: millis(took), kind, initiator };
+    let expected = [
+        request(0, 20_000, Kind::Other, None),
+        request(20_000, 12_500, Kind::Script, Some(0)),
+        request(40_000, 12_500, Kind::Image, Some(1)),
+        request(41_000, 0, Kind::Style, Some(1)),
+        request(42_000, 0, Kind::Other, None),
+    ];
+    assert_eq!((page.requests, page.parsed_at), (expected.to_vec(), Some(millis(41_500))));
+    // Other programs write other things there: nothing depends on them.
+    for odd in [json!(null), json!(true), json!(7), json!([1]), json!({ "stack": null }), json!({})] {
+        file["log"]["entries"][1]["_initiator"] = odd.clone();
+        let page = parse(file.to_string().as_bytes(), None).unwrap_or_else(|error| panic!("{odd}: {error}"));
+        assert_eq!(page.requests[1].initiator, None, "{odd}");
+    }
+}

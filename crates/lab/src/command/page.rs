@@ -1,0 +1,208 @@
+//! `headstart page`: a page in a real browser, by scheme, cold and returning.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow};
+use clap::Args;
+use headstart_quic::Sharded;
+use headstart_study::settings::Settings;
+use headstart_study::workload::web::har;
+use headstart_units::{Rate, Ratio, Span};
+
+use super::demo::buffer_words;
+use super::format::Format;
+use super::serve::Choices;
+use super::terminal::{self, command_line, print};
+use crate::errors::Refuse as _;
+use crate::options::{Buffer, PathPreset, SchemeName, UpOptions, at_least, whole};
+use crate::output::Folder;
+use crate::page::load::{Testbed, find_browser};
+use crate::page::shapes::Shape;
+use crate::page::{Replay, model};
+use crate::setup::Setup;
+use crate::show::page::{self as show, Sample};
+
+/// Options of `headstart page`.
+#[derive(Args, Clone, Debug)]
+pub struct PageArgs {
+    /// The page: a HAR file that a browser saved [default: --shape]
+    #[arg(value_name = "HAR")]
+    pub har: Option<PathBuf>,
+    /// A page that was made up for this program
+    #[arg(long, value_enum, default_value = "search", value_name = "NAME", conflicts_with = "har")]
+    pub shape: Shape,
+    /// Which page of the file: its id, or its number from 1 [default: that of the earliest request]
+    #[arg(long, value_name = "ID|NUMBER", requires = "har")]
+    pub page: Option<String>,
+    /// A path by name; options override its numbers (`headstart paths`: sources, assumed buffers)
+    #[arg(long = "path", value_name = "NAME")]
+    pub preset: Option<PathPreset>,
+    /// Rate of the access link, towards the browser [default: that of the path `cable`, as all of
+    /// the path]
+    #[arg(long, default_value = "5 Mbit/s", hide_default_value = true, value_name = "RATE")]
+    pub rate: Rate,
+    /// Rate of the way back
+    #[arg(long, default_value = "1 Mbit/s", value_name = "RATE")]
+    pub up_rate: Rate,
+    /// Round-trip time
+    #[arg(long, default_value = "28 ms", value_name = "TIME")]
+    pub rtt: Span,
+    /// Its buffer: bytes, packets, time at the link's rate, or BDP
+    #[arg(long, default_value = "100 ms", value_name = "SIZE")]
+    pub buffer: Buffer,
+    /// Buffer of the way back
+    #[arg(long, default_value = "100 ms", value_name = "SIZE")]
+    pub up_buffer: Buffer,
+    /// Random loss behind the link
+    #[arg(long, default_value = "0 %", value_name = "SHARE")]
+    pub loss: Ratio,
+    /// Schemes; the others are compared with the first
+    #[arg(long, default_value = "iw10,headstart", value_name = "NAMES")]
+    pub schemes: Choices,
+    /// Visits of each kind with each scheme
+    #[arg(long, default_value_t = 4, value_name = "COUNT", value_parser = whole(1..=1000_u32))]
+    pub repeats: u32,
+    /// The browser, Chromium or one that takes its options [default: chromium in $PATH]
+    #[arg(long, value_name = "PROGRAM")]
+    pub browser: Option<PathBuf>,
+    /// Time limit of a visit
+    #[arg(long, default_value = "60 s", value_name = "TIME", value_parser = at_least(Span::from_secs(1)))]
+    pub timeout: Span,
+    /// Folder for report.html, page.csv, visits.json and, of a shape, page.har
+    #[arg(long, default_value = "headstart-page", value_name = "FOLDER")]
+    pub out: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// If an option is refused, or a page does not load.
+pub fn run(args: &PageArgs) -> Result<()> {
+    let setup = setup(args).or_refuse()?;
+    let folder = Folder::open(&args.out).or_refuse()?.of_command("page").or_refuse()?;
+    let (page, file) = read(args, &folder).or_refuse()?;
+    let replay = Replay::new(&page).with_context(|| file.display().to_string()).or_refuse()?;
+    let path = setup.path.plan_for_packets(&UpOptions::default()).or_refuse()?;
+    let Some(browser) = args.browser.clone().or_else(find_browser) else {
+        let expected = "expected one (Debian: chromium), or --browser PROGRAM";
+        return Err(anyhow!("NOT RUN: found no Chromium in $PATH, {expected}")).or_refuse();
+    };
+    let version = version(&browser).or_refuse()?;
+    let testbed = Testbed::new(replay, path, browser, Duration::from_nanos(args.timeout.as_nanos()))?;
+    let on = format!(
+        "through a link of {} down and {} up, {} round trip, {} of buffer",
+        args.rate,
+        args.up_rate,
+        args.rtt,
+        buffer_words(args.buffer, args.rate, args.rtt)
+    );
+    let count = 2 * args.repeats as usize * args.schemes.0.len();
+    eprintln!(
+        "headstart: {} objects of {} hosts, {:.0} kB, {on}: {count} visits by {version}",
+        testbed.replay.nodes.len(),
+        testbed.replay.origins,
+        testbed.replay.bytes() as f64 / 1e3
+    );
+    let mut samples = simulated(args, &setup, &testbed.replay)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        tokio::select! {
+            done = load(args, &testbed, &mut samples) => done,
+            // The browser and its profile go with the visit.
+            _ = tokio::signal::ctrl_c() => Err(anyhow!("stopped: nothing is kept")),
+        }
+    })?;
+    let table = show::table(&samples);
+    args.format.print_table(&table)?;
+    let report = show::report(&samples, &testbed.replay, &on, &version, &command_line());
+    let written = folder.write("report.html", report.html().as_bytes());
+    if let (Format::Table, Ok(file)) = (args.format, &written) {
+        print(&format!("\nReport: {}\n", file.display()))?;
+    }
+    terminal::written([
+        written.map(drop),
+        folder.write("page.csv", table.csv().as_bytes()).map(drop),
+        folder.write("visits.json", (serde_json::to_string_pretty(&samples)? + "\n").as_bytes()).map(drop),
+    ])
+}
+
+/// The path, and the simulator's run of the page.
+fn setup(args: &PageArgs) -> Result<Setup> {
+    let words = [
+        format!("--rate={}", args.rate),
+        format!("--up-rate={}", args.up_rate),
+        format!("--rtt={}", args.rtt),
+        format!("--loss={}", args.loss),
+        "--transport=quic".to_owned(),
+        // A browser's windows hold no page of this size back.
+        "--receive-window=6MB".to_owned(),
+    ];
+    let mut setup = Settings::parse(crate::CARRIERS, words.iter().map(String::as_str))?;
+    setup.path.buffer = args.buffer;
+    setup.path.up_buffer = Some(args.up_buffer);
+    Ok(setup)
+}
+
+/// The page, and its file.
+fn read(args: &PageArgs, folder: &Folder) -> Result<(har::Page, PathBuf)> {
+    let file = match &args.har {
+        Some(file) => file.clone(),
+        None => folder.write("page.har", format!("{:#}\n", args.shape.har()).as_bytes())?,
+    };
+    Ok((har::read(&file, args.page.as_deref())?, file))
+}
+
+/// The browser's name and version.
+fn version(browser: &Path) -> Result<String> {
+    let told = Command::new(browser).arg("--version").output();
+    let told = told.with_context(|| format!("--browser {}: cannot start it", browser.display()))?;
+    let text = String::from_utf8_lossy(&told.stdout);
+    let line = text.lines().find(|line| line.contains("Chrom"));
+    let line =
+        line.with_context(|| format!("--browser {}: found no Chromium, expected one", browser.display()))?;
+    Ok(line.split(" built on").next().unwrap_or(line).trim().to_owned())
+}
+
+/// The samples in the order of the table, with the simulator's times.
+fn simulated(args: &PageArgs, setup: &Setup, replay: &Arc<Replay>) -> Result<Vec<Sample>> {
+    let mut samples = vec![];
+    for scheme in &args.schemes.0 {
+        let name: SchemeName = scheme.name().parse().map_err(anyhow::Error::msg)?;
+        let seeds = 1..=u64::from(args.repeats);
+        let times = seeds.map(|seed| model::visits(setup, replay, name, seed)).collect::<Result<Vec<_>>>()?;
+        for (place, kind) in KINDS.into_iter().enumerate() {
+            let simulated_ms = times.iter().map(|times| times[place]).sum::<f64>() / times.len() as f64;
+            samples.push(Sample { scheme: scheme.name().to_owned(), kind, visits: vec![], simulated_ms });
+        }
+    }
+    Ok(samples)
+}
+
+/// Kinds of visits, in their order.
+const KINDS: [&str; 2] = ["cold", "returning"];
+
+/// Peers of a server's history: there is one.
+const PEERS: usize = 64;
+
+/// Loads the page in rounds, so that what else the machine does meets all schemes alike.
+async fn load(args: &PageArgs, testbed: &Testbed, samples: &mut [Sample]) -> Result<()> {
+    for round in 1..=u64::from(args.repeats) {
+        let kinds = samples.chunks_mut(KINDS.len());
+        for (scheme, samples) in args.schemes.0.iter().zip(kinds) {
+            let history = Arc::new(Sharded::new(PEERS));
+            for sample in samples {
+                let name = format!("round {round} of {}, {}, {}", args.repeats, sample.scheme, sample.kind);
+                let visit = testbed.visit(*scheme, &history, round).await.with_context(|| name.clone())?;
+                eprintln!("headstart: {name}: {:.0} ms", visit.complete_ms);
+                sample.visits.push(visit);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! Pages of four kinds, made up for this program: their numbers are assumptions, not measurements.
+//!
+//! A page is a list of groups of objects. Each becomes a HAR file as a browser saves it, with the
+//! object that caused each request, so that it is read as any other.
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+/// A shape of page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shape {
+    /// 12 origins: many pictures, advertisements that scripts ask for
+    News,
+    /// 5 origins: pictures of goods, data that a script asks for
+    Shop,
+    /// 3 origins: a document, two programs, few small pictures
+    Search,
+    /// 4 origins: a large program, thumbnails, the first segments of a film
+    Video,
+}
+
+/// Objects of one kind that have one cause.
+struct Group {
+    /// The kind in Chrome's words.
+    kind: &'static str,
+    count: usize,
+    /// Mean size in bytes.
+    mean: u64,
+    /// The first origin, and the number of those that take turns.
+    origins: (usize, usize),
+    /// The group whose first object causes these requests: the document is number 0.
+    cause: usize,
+    /// Time from the cause's arrival to the requests.
+    think_ms: u64,
+    /// They are requested before the document is parsed.
+    is_early: bool,
+}
+
+type Row = (&'static str, usize, u64, (usize, usize), usize, u64, bool);
+
+const NEWS: &[Row] = &[
+    ("document", 1, 60_000, (0, 1), 0, 0, true),
+    ("stylesheet", 3, 18_000, (1, 1), 0, 0, true),
+    ("script", 8, 32_000, (1, 3), 0, 0, true),
+    ("font", 3, 24_000, (1, 1), 1, 5, true),
+    ("image", 12, 28_000, (4, 2), 0, 0, true),
+    ("image", 24, 16_000, (4, 2), 2, 10, false),
+    ("script", 6, 26_000, (6, 4), 2, 20, false),
+    ("xhr", 4, 3_000, (8, 3), 6, 15, false),
+    ("image", 6, 18_000, (9, 3), 6, 30, false),
+];
+const SHOP: &[Row] = &[
+    ("document", 1, 35_000, (0, 1), 0, 0, true),
+    ("stylesheet", 2, 40_000, (1, 1), 0, 0, true),
+    ("script", 6, 55_000, (1, 2), 0, 0, true),
+    ("image", 20, 16_000, (3, 1), 0, 0, true),
+    ("xhr", 3, 8_000, (4, 1), 2, 20, false),
+    ("image", 12, 14_000, (3, 1), 4, 10, false),
+];
+const SEARCH: &[Row] = &[
+    ("document", 1, 40_000, (0, 1), 0, 0, true),
+    ("stylesheet", 1, 12_000, (1, 1), 0, 0, true),
+    ("script", 2, 110_000, (1, 1), 0, 0, true),
+    ("image", 6, 6_000, (2, 1), 0, 0, true),
+    ("xhr", 2, 4_000, (0, 1), 2, 15, false),
+];
+const VIDEO: &[Row] = &[
+    ("document", 1, 50_000, (0, 1), 0, 0, true),
+    ("stylesheet", 1, 45_000, (1, 1), 0, 0, true),
+    ("script", 3, 220_000, (1, 1), 0, 0, true),
+    ("image", 20, 10_000, (2, 1), 2, 10, true),
+    ("xhr", 2, 4_000, (0, 1), 2, 20, false),
+    ("media", 3, 350_000, (3, 1), 4, 5, false),
+];
+
+/// Sizes within a group, in hundredths of its mean: a few are much larger than most.
+const SPREAD: [u64; 5] = [180, 60, 130, 40, 90];
+/// Time that each object takes in the file; think times do not depend on it.
+const TOOK_MS: u64 = 50;
+
+impl Shape {
+    /// The page as a HAR file.
+    #[must_use]
+    pub fn har(self) -> Value {
+        let rows = match self {
+            Self::News => NEWS,
+            Self::Shop => SHOP,
+            Self::Search => SEARCH,
+            Self::Video => VIDEO,
+        };
+        let groups = rows.iter().map(|&(kind, count, mean, origins, cause, think_ms, is_early)| Group {
+            kind,
+            count,
+            mean,
+            origins,
+            cause,
+            think_ms,
+            is_early,
+        });
+        let name = format!("{}.example", crate::options::choice_name(self));
+        let url =
+            |group: usize, place: usize, origin: usize| format!("https://o{origin}.{name}/{group}/{place}");
+        // Time at which the first object of each group has arrived, and its address.
+        let mut ends: Vec<(u64, String)> = vec![];
+        let (mut entries, mut parsed_ms) = (vec![], 0);
+        for (number, group) in groups.enumerate() {
+            let cause = ends.get(group.cause).cloned();
+            let at = cause.as_ref().map_or(0, |(end, _)| end + group.think_ms);
+            for place in 0..group.count {
+                let address = url(number, place, group.origins.0 + place % group.origins.1);
+                let size = if group.count == 1 {
+                    group.mean
+                } else {
+                    group.mean * SPREAD[place % SPREAD.len()] / 100
+                };
+                let initiator = cause.as_ref().map(|(_, cause)| json!({ "type": "script", "url": cause }));
+                entries.push(json!({
+                    "startedDateTime": format!("2026-01-01T00:00:{:02}.{:03}Z", at / 1000, at % 1000),
+                    "time": TOOK_MS,
+                    "_resourceType": group.kind,
+                    "_initiator": initiator,
+                    "request": { "method": "GET", "url": address, "httpVersion": "h3", "headers": [] },
+                    "response": {
+                        "status": 200,
+                        "httpVersion": "h3",
+                        "headers": [],
+                        "headersSize": 0,
+                        "bodySize": size,
+                        "content": { "size": size },
+                    },
+                }));
+                if place == 0 {
+                    ends.push((at + TOOK_MS, address));
+                }
+            }
+            if group.is_early {
+                parsed_ms = parsed_ms.max(at + TOOK_MS / 2);
+            }
+        }
+        let (creator, id) = (json!({ "name": "headstart", "version": env!("CARGO_PKG_VERSION") }), "page_1");
+        for entry in &mut entries {
+            entry["pageref"] = id.into();
+        }
+        json!({ "log": {
+            "version": "1.2",
+            "creator": creator,
+            "pages": [{
+                "id": id,
+                "title": name,
+                "startedDateTime": "2026-01-01T00:00:00.000Z",
+                "pageTimings": { "onContentLoad": parsed_ms },
+            }],
+            "entries": entries,
+        } })
+    }
+}

@@ -1,0 +1,256 @@
+//! The table and the report of `headstart page`.
+
+use headstart_study::workload::web::har::Kind;
+
+use crate::figure::{Axis, Figure, Range, Series, StackedBars, Style};
+use crate::page::Replay;
+use crate::page::load::Visit;
+use crate::report::{Provenance, Report, Section};
+use crate::show::counted;
+use crate::statistics::{mean, positive_mean_interval, positive_ratio_interval};
+use crate::table::{Cell, Column, Table};
+
+/// Visits of one kind with one scheme.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Sample {
+    /// The scheme.
+    pub scheme: String,
+    /// `cold` or `returning`.
+    pub kind: &'static str,
+    /// The visits, one for each repetition.
+    pub visits: Vec<Visit>,
+    /// Time to the last object in the simulator, in milliseconds.
+    pub simulated_ms: f64,
+}
+
+/// A time of a visit.
+type Time = fn(&Visit) -> f64;
+
+/// Times of a visit, in the order of the table: name and place in a narrow table, meaning, value.
+const TIMES: [(&str, u8, &str, Time); 5] = [
+    ("first paint", 4, "first contentful paint, as the browser reports it", |visit| visit.first_paint_ms),
+    ("largest paint", 5, "largest contentful paint, as the browser reports it", |visit| {
+        visit.largest_paint_ms
+    }),
+    (
+        "above the fold",
+        8,
+        "arrival of the last object above the fold: the document and the first twenty images that were requested before the HAR's \
+         onContentLoad",
+        |visit| visit.above_fold_ms,
+    ),
+    ("load event", 3, "the browser's load event", |visit| visit.load_event_ms),
+    ("complete", 9, "arrival of the last object", |visit| visit.complete_ms),
+];
+
+impl Sample {
+    fn times(&self, of: Time) -> Vec<f64> {
+        self.visits.iter().map(of).collect()
+    }
+
+    fn mean(&self, of: Time) -> f64 {
+        mean(&self.times(of)).unwrap_or(f64::NAN)
+    }
+
+    fn complete_ms(&self) -> f64 {
+        self.mean(|visit| visit.complete_ms)
+    }
+
+    /// Distance of the simulator's time from the browser's, in per cent.
+    fn distance(&self) -> f64 {
+        (self.simulated_ms / self.complete_ms() - 1.0) * 100.0
+    }
+
+    /// The visit whose last object arrived at the median time.
+    fn typical(&self) -> Option<&Visit> {
+        let mut visits: Vec<&Visit> = self.visits.iter().collect();
+        visits.sort_by(|one, other| one.complete_ms.total_cmp(&other.complete_ms));
+        visits.get(visits.len() / 2).copied()
+    }
+
+    fn name(&self) -> String {
+        format!("{}, {}", self.scheme, self.kind)
+    }
+}
+
+/// Visits during which the machine did not keep real time.
+fn late(samples: &[Sample]) -> usize {
+    samples.iter().flat_map(|sample| &sample.visits).filter(|visit| !visit.is_valid).count()
+}
+
+/// The table of all samples.
+#[must_use]
+pub fn table(samples: &[Sample]) -> Table {
+    let mut columns = vec![Column::text("scheme"), Column::text("visit")];
+    columns.extend(TIMES.map(|(name, priority, ..)| Column::number(name, "ms").priority(priority)));
+    columns.extend([
+        Column::number("against the first", "%").priority(7),
+        Column::number("connections", "").priority(2),
+        Column::number("sent", "kB").priority(2),
+        Column::number("lost", "kB").priority(3),
+        Column::number("simulated", "ms").priority(7),
+        Column::number("distance", "%").priority(6),
+    ]);
+    let mut table = Table::new("", columns);
+    for sample in samples {
+        let base = samples.iter().find(|other| other.kind == sample.kind).unwrap_or(sample);
+        let mut cells = vec![Cell::text(&sample.scheme), Cell::text(sample.kind)];
+        cells.extend(TIMES.map(|(.., of)| {
+            let times = sample.times(of);
+            let shown = Cell::number(sample.mean(of), 0);
+            match positive_mean_interval(&times) {
+                Some(interval) => shown.with_interval(interval.low, interval.high),
+                None => shown,
+            }
+        }));
+        let [own, others] = [sample, base].map(|sample| sample.times(|visit| visit.complete_ms));
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+        let against = Cell::number(percent(sample.complete_ms() / base.complete_ms()), 0);
+        cells.push(match positive_ratio_interval(&own, &others) {
+            _ if sample.scheme == base.scheme => Cell::Missing,
+            Some(interval) => against.with_interval(percent(interval.low), percent(interval.high)),
+            None => against,
+        });
+        cells.extend([
+            Cell::number(sample.mean(|visit| visit.connections as f64), 0),
+            Cell::number(sample.mean(|visit| visit.sent as f64 / 1e3), 0),
+            Cell::number(sample.mean(|visit| visit.lost as f64 / 1e3), 0),
+            Cell::number(sample.simulated_ms, 0),
+            Cell::number(sample.distance(), 0),
+        ]);
+        table.row(cells);
+    }
+    let count = samples.first().map_or(0, |sample| sample.visits.len());
+    table.note(&format!(
+        "Times from the beginning of the navigation, mean of {} with its 95 % interval. Simulated: the last object of the same page over \
+         the QUIC stack in virtual time, without a browser. {}",
+        counted(count as u64, "visit"),
+        agreement(samples)
+    ));
+    if let late @ 1.. = late(samples) {
+        table.note(&format!(
+            "In {} of {} this machine was too busy to keep real time: the path was late. Try again when it is quiet.",
+            late,
+            counted((count * samples.len()) as u64, "visit"),
+        ));
+    }
+    table
+}
+
+/// Agreement of simulator and browser, in words.
+fn agreement(samples: &[Sample]) -> String {
+    let order = |kind: &str, time: fn(&Sample) -> f64| {
+        let mut of_kind: Vec<&Sample> = samples.iter().filter(|sample| sample.kind == kind).collect();
+        of_kind.sort_by(|one, other| time(one).total_cmp(&time(other)));
+        of_kind.iter().map(|sample| sample.scheme.clone()).collect::<Vec<_>>()
+    };
+    let in_order = |kind: &str| order(kind, Sample::complete_ms) == order(kind, |sample| sample.simulated_ms);
+    let words = |kind: &str| format!("{kind}: {}", if in_order(kind) { "equal" } else { "not equal" });
+    let within = samples.iter().filter(|sample| sample.distance().abs() <= 10.0).count();
+    format!(
+        "Order of the schemes in both, {}, {}; within 10 % of one another: {within} of {}.",
+        words("cold"),
+        words("returning"),
+        samples.len()
+    )
+}
+
+/// The report: the table, arrivals over time, and a waterfall of each sample.
+#[must_use]
+pub fn report(samples: &[Sample], replay: &Replay, on: &str, browser: &str, command: &str) -> Report {
+    let mut arrivals =
+        Figure::new("", Axis::linear("time", "ms").with_range(Range::FromZero), Axis::linear("objects", ""));
+    for sample in samples {
+        let mut ends: Vec<f64> = sample
+            .typical()
+            .into_iter()
+            .flat_map(|visit| &visit.arrivals)
+            .map(|arrival| arrival.ended_ms)
+            .collect();
+        ends.sort_by(f64::total_cmp);
+        let points = ends.iter().zip(1..).map(|(at, count)| (*at, f64::from(count)));
+        arrivals.series.push(Series::new(
+            &sample.name(),
+            Style::steps(),
+            std::iter::once((0.0, 0.0)).chain(points),
+        ));
+    }
+    let mut sections = vec![
+        Section::Heading("Times by scheme".into()),
+        Section::Table(table(samples)),
+        Section::Heading("Arrivals".into()),
+        Section::Figure {
+            svg: arrivals.svg(),
+            caption: "Objects that have arrived, in the visit whose last object arrived at the median time."
+                .into(),
+        },
+        Section::Heading("Waterfalls".into()),
+    ];
+    sections.extend(samples.iter().filter_map(|sample| waterfall(sample, replay)));
+    sections.push(Section::Heading("What the numbers mean".into()));
+    let mut definitions: Vec<(String, String)> =
+        TIMES.iter().map(|(name, _, meaning, _)| ((*name).to_owned(), (*meaning).to_owned())).collect();
+    definitions.extend([
+        ("cold".into(), "the server has no record of the client".into()),
+        (
+            "returning".into(),
+            "the server has the record of the visit before; the browser's cache is empty".into(),
+        ),
+        ("distance".into(), "of the simulator's time from the browser's".into()),
+        (
+            "sent, lost".into(),
+            "bytes in packets from the server, copies included, and those that were lost".into(),
+        ),
+    ]);
+    sections.push(Section::Definitions(definitions));
+    let lead = format!(
+        "{}: {} of {} origins, {:.0} kB, loaded by {browser} over HTTP/3 {on}. {}",
+        replay.title,
+        counted(replay.nodes.len() as u64, "object"),
+        replay.origins,
+        replay.bytes() as f64 / 1e3,
+        agreement(samples)
+    );
+    let facts = vec![("headstart".into(), crate::VERSION.into()), ("browser".into(), browser.into())];
+    Report {
+        title: "A page in a real browser, by scheme".into(),
+        lead,
+        sections,
+        provenance: Provenance { facts, plan: command.into() },
+    }
+}
+
+/// The objects of the typical visit, each with its waits.
+fn waterfall(sample: &Sample, replay: &Replay) -> Option<Section> {
+    let visit = sample.typical()?;
+    let rows: Vec<(String, Vec<f64>)> = visit
+        .arrivals
+        .iter()
+        .map(|arrival| {
+            let node = replay.nodes[arrival.place];
+            let kind = match node.kind {
+                _ if arrival.place == replay.document => "document",
+                Kind::Other => "other",
+                Kind::Image => "image",
+                Kind::Script => "script",
+                Kind::Style => "style",
+            };
+            let name =
+                format!("{} h{} {kind}{}", arrival.place, node.origin, if node.is_above { " *" } else { "" });
+            // A browser that does not say when an object began says zero.
+            let began = arrival.began_ms.clamp(arrival.asked_ms, arrival.ended_ms);
+            (name, vec![arrival.asked_ms, began - arrival.asked_ms, arrival.ended_ms - began])
+        })
+        .collect();
+    let heading = format!("{}: {:.0} ms", sample.name(), visit.complete_ms);
+    let bars = StackedBars {
+        parts: ["before its request", "to its first byte", "to its last byte"].map(str::to_owned).to_vec(),
+        groups: vec![(heading.clone(), rows.len())],
+        rows,
+        unit: "ms".into(),
+        says: format!("Requests and arrivals of each object: {heading}"),
+    };
+    let caption = "Each object with its host; those above the fold have a star.".to_owned();
+    let figure = Section::Figure { svg: bars.svg(), caption };
+    Some(Section::Details { summary: heading, sections: vec![figure] })
+}
