@@ -107,9 +107,10 @@ impl Replay {
         let mut nodes: Vec<Node> = vec![];
         for (place, (object, request)) in page.objects.iter().zip(requests).enumerate() {
             let is_led_to = place > 0 && page.objects[place - 1].leads;
-            // The head of a chain of redirects stands for its target: that is what arrives.
-            let target = (place..count).find(|place| !page.objects[*place].leads).unwrap_or(place);
-            let kind = requests[target].kind;
+            // The head of a chain of redirects stands for its target, which is the part that arrives.
+            let target =
+                |place: usize| (place..count).find(|place| !page.objects[*place].leads).unwrap_or(place);
+            let kind = requests[target(place)].kind;
             let is_parent = |other: usize| {
                 let may_cause = matches!(requests[other].kind, Kind::Script | Kind::Style);
                 (other == document || may_cause) && !page.objects[other].leads && end(other) <= request.at
@@ -117,11 +118,14 @@ impl Replay {
             let initiator = request.initiator.filter(|place| (document..nodes.len()).contains(place));
             let guessed =
                 || (document..nodes.len()).filter(|place| is_parent(*place)).max_by_key(|place| end(*place));
-            let parent = initiator.or_else(guessed).unwrap_or(document);
+            let mut parent = initiator.or_else(guessed).unwrap_or(document);
+            let think = request.at.saturating_sub(end(target(parent)));
+            while parent > document && page.objects[parent - 1].leads {
+                parent -= 1;
+            }
             let is_image = kind == Kind::Image && place > document && !is_led_to;
             let is_above = place == document || (is_image && request.at < parsed_at && above < MOST_ABOVE);
             above += usize::from(is_above && is_image);
-            let think = request.at.saturating_sub(end(parent));
             nodes.push(Node {
                 parent,
                 think,

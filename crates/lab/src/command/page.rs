@@ -5,9 +5,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use clap::Args;
 use headstart_quic::Sharded;
+use headstart_startup::catalogue::Needs;
 use headstart_study::settings::Settings;
 use headstart_study::workload::web::har;
 use headstart_units::{Rate, Ratio, Span};
@@ -17,7 +18,7 @@ use super::format::Format;
 use super::serve::Choices;
 use super::terminal::{self, command_line, print};
 use crate::errors::Refuse as _;
-use crate::options::{Buffer, PathPreset, SchemeName, UpOptions, at_least, whole};
+use crate::options::{Buffer, PathOptions, PathPreset, Rtts, SchemeName, UpOptions, at_least, whole};
 use crate::output::Folder;
 use crate::page::load::{Testbed, find_browser};
 use crate::page::shapes::Shape;
@@ -134,19 +135,26 @@ pub fn run(args: &PageArgs) -> Result<()> {
 
 /// The path, and the simulator's run of the page.
 fn setup(args: &PageArgs) -> Result<Setup> {
-    let words = [
-        format!("--rate={}", args.rate),
-        format!("--up-rate={}", args.up_rate),
-        format!("--rtt={}", args.rtt),
-        format!("--loss={}", args.loss),
-        "--transport=quic".to_owned(),
-        // A browser's windows hold no page of this size back.
-        "--receive-window=6MB".to_owned(),
-    ];
-    let mut setup = Settings::parse(crate::CARRIERS, words.iter().map(String::as_str))?;
-    setup.path.buffer = args.buffer;
-    setup.path.up_buffer = Some(args.up_buffer);
-    Ok(setup)
+    for scheme in &args.schemes.0 {
+        ensure!(
+            scheme.needs() != Needs::Hint,
+            "--schemes: found {}, which needs a hint of the client, expected others: no browser gives one",
+            scheme.name()
+        );
+    }
+    // Chromium's windows hold no page of this size back.
+    let words = ["--transport=quic", "--receive-window=6MB"];
+    let setup = Settings::parse(crate::CARRIERS, words.into_iter())?;
+    let path = PathOptions {
+        rate: args.rate,
+        rtt: Rtts(vec![args.rtt]),
+        buffer: args.buffer,
+        loss: args.loss,
+        up_rate: Some(args.up_rate),
+        up_buffer: Some(args.up_buffer),
+        ..setup.path.clone()
+    };
+    setup.with_path(path)
 }
 
 /// The page, and its file.

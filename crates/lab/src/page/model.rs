@@ -21,6 +21,9 @@ use crate::options::SchemeName;
 /// Pause between the two visits, for the first one's connections to end.
 const PAUSE: Span = Span::from_secs(5);
 
+/// Simulated time for both visits.
+const LONGEST: Span = Span::from_secs(4 * 3600);
+
 /// Second packet of a browser's first flight on a link: 1250 bytes of QUIC, UDP and IPv4 headers.
 /// With an ML-KEM-768 share of 1184 bytes (FIPS 203) a ClientHello does not fit into one.
 const HELLO: Bytes = Bytes::new(1278);
@@ -40,7 +43,7 @@ pub fn visits(setup: &Setup, replay: &Arc<Replay>, scheme: SchemeName, seed: u64
     let mix = SchemeMix { tested: scheme.0, beside: None };
     let hello = HELLO / setup.path.way_back();
     let workload = Box::new(Visits::new(Arc::clone(replay), hello));
-    let until = Time::ZERO + setup.run.duration;
+    let until = Time::ZERO + LONGEST;
     let result = Run::new(setup, mix, workload, until, Seed(seed)).observe(Times::default())?;
     let times: Option<[f64; 2]> = result.observer.0.try_into().ok();
     times.context("the simulator did not end both visits")
@@ -122,13 +125,11 @@ impl Workload for Visits {
         if nodes[place].leads {
             self.due.insert((now, place + 1));
         } else {
-            // The target of a chain of redirects stands for its head, for which others wait.
-            let head = (0..=place).rev().find(|place| !nodes[*place].is_led_to).unwrap_or(place);
-            let waits = |other: &usize| {
-                let node = &nodes[*other];
-                !node.is_led_to && *other > self.replay.document && [place, head].contains(&node.parent)
-            };
-            self.due.extend((0..nodes.len()).filter(waits).map(|other| (now + nodes[other].think, other)));
+            // Others wait for the head of a chain of redirects, those of the document excepted.
+            let is_head = |place: &usize| !nodes[*place].is_led_to || *place == self.replay.document;
+            let head = (0..=place).rev().find(is_head).unwrap_or(place);
+            let waiting = self.replay.asked().filter(|other| nodes[*other].parent == head);
+            self.due.extend(waiting.map(|other| (now + nodes[other].think, other)));
         }
         self.unread -= 1;
         if self.unread == 0 {

@@ -19,26 +19,13 @@ pub enum Shape {
     Video,
 }
 
-/// Objects of one kind that have one cause.
-struct Group {
-    /// The kind in Chrome's words.
-    kind: &'static str,
-    count: usize,
-    /// Mean size in bytes.
-    mean: u64,
-    /// The first origin, and the number of those that take turns.
-    origins: (usize, usize),
-    /// The group whose first object causes these requests: the document is number 0.
-    cause: usize,
-    /// Time from the cause's arrival to the requests.
-    think_ms: u64,
-    /// They are requested before the document is parsed.
-    is_early: bool,
-}
+/// Objects of one kind that have one cause: the kind in Chrome's words, their number, their mean
+/// size in bytes, the first origin and the number of those that take turns. Then the group whose
+/// first object causes their requests (the document is number 0), milliseconds between its arrival
+/// and the requests, and true if these come before the document is parsed.
+type Group = (&'static str, usize, u64, (usize, usize), usize, u64, bool);
 
-type Row = (&'static str, usize, u64, (usize, usize), usize, u64, bool);
-
-const NEWS: &[Row] = &[
+const NEWS: &[Group] = &[
     ("document", 1, 60_000, (0, 1), 0, 0, true),
     ("stylesheet", 3, 18_000, (1, 1), 0, 0, true),
     ("script", 8, 32_000, (1, 3), 0, 0, true),
@@ -49,7 +36,7 @@ const NEWS: &[Row] = &[
     ("xhr", 4, 3_000, (8, 3), 6, 15, false),
     ("image", 6, 18_000, (9, 3), 6, 30, false),
 ];
-const SHOP: &[Row] = &[
+const SHOP: &[Group] = &[
     ("document", 1, 35_000, (0, 1), 0, 0, true),
     ("stylesheet", 2, 40_000, (1, 1), 0, 0, true),
     ("script", 6, 55_000, (1, 2), 0, 0, true),
@@ -57,14 +44,14 @@ const SHOP: &[Row] = &[
     ("xhr", 3, 8_000, (4, 1), 2, 20, false),
     ("image", 12, 14_000, (3, 1), 4, 10, false),
 ];
-const SEARCH: &[Row] = &[
+const SEARCH: &[Group] = &[
     ("document", 1, 40_000, (0, 1), 0, 0, true),
     ("stylesheet", 1, 12_000, (1, 1), 0, 0, true),
     ("script", 2, 110_000, (1, 1), 0, 0, true),
     ("image", 6, 6_000, (2, 1), 0, 0, true),
     ("xhr", 2, 4_000, (0, 1), 2, 15, false),
 ];
-const VIDEO: &[Row] = &[
+const VIDEO: &[Group] = &[
     ("document", 1, 50_000, (0, 1), 0, 0, true),
     ("stylesheet", 1, 45_000, (1, 1), 0, 0, true),
     ("script", 3, 220_000, (1, 1), 0, 0, true),
@@ -82,42 +69,31 @@ impl Shape {
     /// The page as a HAR file.
     #[must_use]
     pub fn har(self) -> Value {
-        let rows = match self {
+        let groups = match self {
             Self::News => NEWS,
             Self::Shop => SHOP,
             Self::Search => SEARCH,
             Self::Video => VIDEO,
         };
-        let groups = rows.iter().map(|&(kind, count, mean, origins, cause, think_ms, is_early)| Group {
-            kind,
-            count,
-            mean,
-            origins,
-            cause,
-            think_ms,
-            is_early,
-        });
         let name = format!("{}.example", crate::options::choice_name(self));
         let url =
             |group: usize, place: usize, origin: usize| format!("https://o{origin}.{name}/{group}/{place}");
         // Time at which the first object of each group has arrived, and its address.
         let mut ends: Vec<(u64, String)> = vec![];
         let (mut entries, mut parsed_ms) = (vec![], 0);
-        for (number, group) in groups.enumerate() {
-            let cause = ends.get(group.cause).cloned();
-            let at = cause.as_ref().map_or(0, |(end, _)| end + group.think_ms);
-            for place in 0..group.count {
-                let address = url(number, place, group.origins.0 + place % group.origins.1);
-                let size = if group.count == 1 {
-                    group.mean
-                } else {
-                    group.mean * SPREAD[place % SPREAD.len()] / 100
-                };
+        for (number, &(kind, count, mean, (first, turns), cause, think_ms, is_early)) in
+            groups.iter().enumerate()
+        {
+            let cause = ends.get(cause).cloned();
+            let at = cause.as_ref().map_or(0, |(end, _)| end + think_ms);
+            for place in 0..count {
+                let address = url(number, place, first + place % turns);
+                let size = if count == 1 { mean } else { mean * SPREAD[place % SPREAD.len()] / 100 };
                 let initiator = cause.as_ref().map(|(_, cause)| json!({ "type": "script", "url": cause }));
                 entries.push(json!({
                     "startedDateTime": format!("2026-01-01T00:00:{:02}.{:03}Z", at / 1000, at % 1000),
                     "time": TOOK_MS,
-                    "_resourceType": group.kind,
+                    "_resourceType": kind,
                     "_initiator": initiator,
                     "request": { "method": "GET", "url": address, "httpVersion": "h3", "headers": [] },
                     "response": {
@@ -133,7 +109,7 @@ impl Shape {
                     ends.push((at + TOOK_MS, address));
                 }
             }
-            if group.is_early {
+            if is_early {
                 parsed_ms = parsed_ms.max(at + TOOK_MS / 2);
             }
         }

@@ -51,6 +51,7 @@ fn chain() -> Replay {
             ),
             entry((180, 10), "a.png", "image", 40, &redirect("b.png")),
             entry((190, 10), "b.png", "image", 700, &none),
+            entry((230, 10), "late", "xhr", 60, &json!({ "_initiator": "https://a.example/b.png" })),
         ],
         185,
     )
@@ -60,7 +61,7 @@ fn chain() -> Replay {
 fn objects_wait_for_the_object_that_caused_them_and_for_its_thinking() {
     let replay = chain();
     assert_eq!(replay.document, 1);
-    assert_eq!(replay.asked().collect::<Vec<_>>(), [2, 3, 4, 5]);
+    assert_eq!(replay.asked().collect::<Vec<_>>(), [2, 3, 4, 5, 7]);
     let of = |place: usize| {
         let Node { parent, think, bytes, .. } = replay.nodes[place];
         (parent, think, bytes)
@@ -70,7 +71,8 @@ fn objects_wait_for_the_object_that_caused_them_and_for_its_thinking() {
     assert_eq!(of(3), (1, Span::ZERO, 5_000));
     assert_eq!(of(4), (3, millis(20), 50), "as the file says");
     assert_eq!(of(5), (3, millis(30), 300), "the script had arrived last");
-    let places = |is: fn(&Node) -> bool| (0..7).filter(|place| is(&replay.nodes[*place])).collect::<Vec<_>>();
+    assert_eq!(of(7), (5, millis(30), 60), "of a redirect's target, whose head is what is asked for");
+    let places = |is: fn(&Node) -> bool| (0..8).filter(|place| is(&replay.nodes[*place])).collect::<Vec<_>>();
     assert_eq!(places(|node| node.is_above), [1, 2, 5], "the document and pictures before the event");
     assert_eq!(places(|node| node.leads), [0, 5]);
     assert_eq!(places(|node| node.is_led_to), [1, 6]);
@@ -107,7 +109,7 @@ fn answers_have_the_sizes_of_the_file_and_what_their_kinds_need() {
         (redirect.status(), header(&redirect, LOCATION).as_str()),
         (StatusCode::FOUND, "https://h0.page.test/6")
     );
-    for absent in ["/7", "/", "/favicon.ico", "/-1"] {
+    for absent in ["/8", "/", "/favicon.ico", "/-1"] {
         assert_eq!(answer(absent).status(), StatusCode::NOT_FOUND, "{absent}");
     }
     let [before, after] = &replay.html;
