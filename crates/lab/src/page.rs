@@ -107,7 +107,7 @@ impl Replay {
         let mut nodes: Vec<Node> = vec![];
         for (place, (object, request)) in page.objects.iter().zip(requests).enumerate() {
             let is_led_to = place > 0 && page.objects[place - 1].leads;
-            // The head of a chain of redirects stands for its target, which is the part that arrives.
+            // The head of a chain of redirects stands for its target, the part that arrives.
             let target =
                 |place: usize| (place..count).find(|place| !page.objects[*place].leads).unwrap_or(place);
             let kind = requests[target(place)].kind;

@@ -1,6 +1,7 @@
 //! The simulator's visit to the same page: the same tree, over the real QUIC stack in virtual time.
 //!
-//! Each origin has one connection, on which requests leave at once; answers arrive in their order.
+//! Each origin has one connection, on which requests leave at once. Of those that leave together
+//! the shorter answers arrive first: streams share a connection, and the shorter ones end earlier.
 //! A connection begins with a second packet on the way back, as browsers' do: the key that they
 //! send is too long for one. The browser itself takes no time.
 
@@ -53,8 +54,8 @@ pub fn visits(setup: &Setup, replay: &Arc<Replay>, scheme: SchemeName, seed: u64
 #[derive(Debug)]
 struct Visits {
     replay: Arc<Replay>,
-    /// Objects to be requested.
-    due: BTreeSet<(Time, usize)>,
+    /// Objects to be requested: time, bytes and place.
+    due: BTreeSet<(Time, u64, usize)>,
     began_at: Time,
     unread: usize,
     visits_left: usize,
@@ -69,7 +70,7 @@ struct Visits {
 impl Visits {
     fn new(replay: Arc<Replay>, hello: Span) -> Self {
         let unread = replay.nodes.len();
-        let due = [(Time::ZERO, 0)].into();
+        let due = [(Time::ZERO, 0, 0)].into();
         let (opens_at, flows) = (BTreeMap::new(), BTreeMap::new());
         Self { replay, due, began_at: Time::ZERO, unread, visits_left: 1, hello, opens_at, flows }
     }
@@ -77,11 +78,11 @@ impl Visits {
 
 impl Workload for Visits {
     fn next_at(&self) -> Time {
-        self.due.first().map_or(Time::NEVER, |(at, _)| *at)
+        self.due.first().map_or(Time::NEVER, |(at, ..)| *at)
     }
 
     fn on_time(&mut self, now: Time, orders: &mut Vec<Order>) {
-        let Some((_, place)) = self.due.pop_first() else { return };
+        let Some((_, size, place)) = self.due.pop_first() else { return };
         let node = self.replay.nodes[place];
         let bytes = Bytes::new(node.bytes);
         if !self.opens_at.contains_key(&node.origin) {
@@ -94,7 +95,7 @@ impl Workload for Visits {
         }
         let opens_at = self.opens_at[&node.origin];
         if now < opens_at {
-            self.due.insert((opens_at, place));
+            self.due.insert((opens_at, size, place));
             return;
         }
         match self.flows.get_mut(&node.origin) {
@@ -123,13 +124,13 @@ impl Workload for Visits {
         let Some((known, requested)) = self.flows.get_mut(&nodes[tag as usize].origin) else { return };
         let Some(place) = requested.pop_front().filter(|_| *known == flow) else { return };
         if nodes[place].leads {
-            self.due.insert((now, place + 1));
+            self.due.insert((now, nodes[place + 1].bytes, place + 1));
         } else {
             // Others wait for the head of a chain of redirects, those of the document excepted.
             let is_head = |place: &usize| !nodes[*place].is_led_to || *place == self.replay.document;
             let head = (0..=place).rev().find(is_head).unwrap_or(place);
             let waiting = self.replay.asked().filter(|other| nodes[*other].parent == head);
-            self.due.extend(waiting.map(|other| (now + nodes[other].think, other)));
+            self.due.extend(waiting.map(|other| (now + nodes[other].think, nodes[other].bytes, other)));
         }
         self.unread -= 1;
         if self.unread == 0 {
@@ -142,7 +143,7 @@ impl Workload for Visits {
             if self.visits_left > 0 {
                 self.visits_left -= 1;
                 self.unread = nodes.len();
-                self.due.insert((now + PAUSE, 0));
+                self.due.insert((now + PAUSE, 0, 0));
             }
         }
     }

@@ -19,10 +19,10 @@ pub enum Shape {
     Video,
 }
 
-/// Objects of one kind that have one cause: the kind in Chrome's words, their number, their mean
-/// size in bytes, the first origin and the number of those that take turns. Then the group whose
-/// first object causes their requests (the document is number 0), milliseconds between its arrival
-/// and the requests, and true if these come before the document is parsed.
+/// Objects of one kind that have one cause. Kind in Chrome's words, number, mean size in bytes;
+/// first origin, and number of those that take turns. Then the group whose first object causes
+/// their requests (the document is number 0), and milliseconds from its arrival to the requests.
+/// Last, true if these come before the document is parsed.
 type Group = (&'static str, usize, u64, (usize, usize), usize, u64, bool);
 
 const NEWS: &[Group] = &[
