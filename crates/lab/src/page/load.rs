@@ -282,10 +282,12 @@ impl Browser {
     async fn end(mut self) {
         let _ = self.child.kill().await;
         for _ in 0..50 {
-            if tokio::fs::remove_dir_all(&self.profile).await.is_ok() {
+            let _ = tokio::fs::remove_dir_all(&self.profile).await;
+            // They may have created it again.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            if !self.profile.exists() {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 
