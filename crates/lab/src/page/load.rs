@@ -1,5 +1,6 @@
 //! One visit to a replayed page: a server, a path and a browser, all new but the server's history.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -104,7 +105,7 @@ impl Testbed {
     pub fn new(replay: Replay, path: PathPlan, browser: PathBuf, timeout: Duration) -> Result<Self> {
         // It names no host of the page: a browser shares connections among hosts that it names.
         let identity = Identity::temporary()?;
-        let key_hash = base64(&identity.key_hash()?);
+        let key_hash = BASE64_STANDARD.encode(identity.key_hash()?);
         Ok(Self { replay: Arc::new(replay), path, browser, timeout, identity, key_hash })
     }
 
@@ -306,18 +307,4 @@ impl Drop for Browser {
         let _ = self.child.start_kill();
         let _ = std::fs::remove_dir_all(&self.profile);
     }
-}
-
-/// Base64 of RFC 4648 §4.
-pub(super) fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for three in bytes.chunks(3) {
-        let word = three.iter().fold(0, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
-        let letters = (0..4).map(|place| ALPHABET[(word >> (18 - 6 * place)) as usize & 63] as char);
-        text.extend(
-            letters.enumerate().map(|(place, letter)| if place > three.len() { '=' } else { letter }),
-        );
-    }
-    text
 }

@@ -196,10 +196,3 @@ fn the_simulator_requests_the_tree_and_knows_the_client_on_its_second_visit() {
     let [once, twice] = visits(redirected, "iw10");
     assert!((once - twice).abs() < 5.0 && once > 400.0, "every object of a chain arrives: {once} {twice}");
 }
-
-#[test]
-fn a_key_is_named_as_rfc_4648_has_it() {
-    for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
-        assert_eq!(load::base64(bytes.as_bytes()), text);
-    }
-}
