@@ -1129,7 +1129,7 @@ fn a_page_loads_in_a_browser_and_its_numbers_are_written() {
             .iter()
             .filter_map(|one| one["bytes"].as_u64())
             .sum();
-        assert!(visit["sent"].as_u64() > Some(sum) && sum > 300_000, "{visit}");
+        assert!(visit["carried"].as_u64() > Some(sum) && sum > 300_000, "{visit}");
         assert!(
             time("first_paint_ms") > 0.0 && time("largest_paint_ms") >= time("first_paint_ms"),
             "{visit}"
@@ -1175,7 +1175,7 @@ fn a_page_without_its_browser_is_refused_or_not_run() {
     }
     let script = folder.path().join("browser");
     for (last, found) in
-        [("echo gone >&2", "gone: the browser ended"), ("exec sleep 60", "the page did not load in 1s")]
+        [("echo gone >&2", "loaded: gone"), ("exec sleep 60", "the page was not complete in 1s")]
     {
         std::fs::write(
             &script,
@@ -1188,4 +1188,22 @@ fn a_page_without_its_browser_is_refused_or_not_run() {
         assert!(code == Some(1) && told.contains("iw10, cold") && told.contains(found), "{told}");
     }
     assert!(!folder.path().join("out/report.html").exists(), "nothing is written half");
+    // Stopped by a service manager, it leaves neither the browser nor its profile.
+    let temporary = folder.path().join("temporary");
+    std::fs::create_dir(&temporary).expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+    command.args(["page", "--repeats", "1", "--schemes", "iw10", "--out", "out", "--browser", "./browser"]);
+    command.current_dir(folder.path()).env("TMPDIR", &temporary).stderr(std::process::Stdio::piped());
+    let running = command.spawn().expect("the program runs");
+    let profiles = || std::fs::read_dir(&temporary).expect("a folder").count();
+    let begun = Instant::now();
+    while profiles() == 0 && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let sent = Command::new("kill").args(["-TERM", &running.id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+    let ended = running.wait_with_output().expect("it ends");
+    let told = words(&ended.stderr);
+    assert!(!ended.status.success() && told.contains("stopped: nothing is kept"), "{told}");
+    assert_eq!(profiles(), 0, "{told}");
 }

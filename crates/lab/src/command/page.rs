@@ -1,7 +1,7 @@
 //! `headstart page`: a page in a real browser, by scheme, cold and returning.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use headstart_startup::catalogue::Needs;
 use headstart_study::settings::Settings;
 use headstart_study::workload::web::har;
 use headstart_units::{Rate, Ratio, Span};
+use tokio::process::Command;
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::demo::buffer_words;
 use super::format::Format;
@@ -24,6 +26,7 @@ use crate::page::load::{Testbed, find_browser};
 use crate::page::shapes::Shape;
 use crate::page::{Replay, model};
 use crate::setup::Setup;
+use crate::show::counted;
 use crate::show::page::{self as show, Sample};
 
 /// Options of `headstart page`.
@@ -94,7 +97,8 @@ pub fn run(args: &PageArgs) -> Result<()> {
         let expected = "expected one (Debian: chromium), or --browser PROGRAM";
         return Err(anyhow!("NOT RUN: found no Chromium in $PATH, {expected}")).or_refuse();
     };
-    let version = version(&browser).or_refuse()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let version = runtime.block_on(version(&browser)).or_refuse()?;
     let testbed = Testbed::new(replay, path, browser, Duration::from_nanos(args.timeout.as_nanos()))?;
     let on = format!(
         "through a link of {} down and {} up, {} round trip, {} of buffer",
@@ -105,19 +109,28 @@ pub fn run(args: &PageArgs) -> Result<()> {
     );
     let count = 2 * args.repeats as usize * args.schemes.0.len();
     eprintln!(
-        "headstart: {} objects of {} hosts, {:.0} kB, {on}: {count} visits by {version}",
-        testbed.replay.nodes.len(),
-        testbed.replay.origins,
+        "headstart: {} of {}, {:.0} kB, {on}: {count} visits by {version}",
+        counted(testbed.replay.nodes.len() as u64, "object"),
+        counted(testbed.replay.origins as u64, "host"),
         testbed.replay.bytes() as f64 / 1e3
     );
+    if !page.skipped.is_empty() {
+        let counts: Vec<String> =
+            page.skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        eprintln!("headstart: left out of {}: {}", file.display(), counts.join(", "));
+    }
     let mut samples = simulated(args, &setup, &testbed.replay)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        tokio::select! {
-            done = load(args, &testbed, &mut samples) => done,
-            // The browser and its profile go with the visit.
-            _ = tokio::signal::ctrl_c() => Err(anyhow!("stopped: nothing is kept")),
-        }
+        let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let stop = testbed.stop.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = end.recv() => {}
+            }
+            stop.cancel();
+        });
+        load(args, &testbed, &mut samples).await
     })?;
     let table = show::table(&samples);
     args.format.print_table(&table)?;
@@ -167,8 +180,11 @@ fn read(args: &PageArgs, folder: &Folder) -> Result<(har::Page, PathBuf)> {
 }
 
 /// The browser's name and version.
-fn version(browser: &Path) -> Result<String> {
-    let told = Command::new(browser).arg("--version").output();
+async fn version(browser: &Path) -> Result<String> {
+    let told = Command::new(browser).arg("--version").stdin(Stdio::null()).kill_on_drop(true).output();
+    let told = tokio::time::timeout(Duration::from_secs(20), told).await;
+    let told =
+        told.with_context(|| format!("--browser {}: no answer to --version in 20 s", browser.display()))?;
     let told = told.with_context(|| format!("--browser {}: cannot start it", browser.display()))?;
     let text = String::from_utf8_lossy(&told.stdout);
     let line = text.lines().find(|line| line.contains("Chrom"));

@@ -62,7 +62,7 @@ pub struct Arrival {
 pub struct Visit {
     /// First contentful paint in milliseconds; zero if nothing was painted.
     pub first_paint_ms: f64,
-    /// Largest contentful paint in milliseconds.
+    /// Largest contentful paint in milliseconds; zero if nothing was painted.
     pub largest_paint_ms: f64,
     /// The browser's load event in milliseconds.
     pub load_event_ms: f64,
@@ -72,10 +72,10 @@ pub struct Visit {
     pub complete_ms: f64,
     /// Connections that the server had.
     pub connections: usize,
-    /// Bytes that the server sent, in all packets.
-    pub sent: u64,
-    /// Bytes of those that were lost.
-    pub lost: u64,
+    /// Bytes that the path carried to the browser, IP headers included.
+    pub carried: u64,
+    /// Packets to the browser that the path lost.
+    pub lost_packets: u64,
     /// The document and the objects that were asked for.
     pub arrivals: Vec<Arrival>,
     /// The machine kept real time.
@@ -93,6 +93,8 @@ pub struct Testbed {
     pub browser: PathBuf,
     /// Time limit of a visit.
     pub timeout: Duration,
+    /// Ends the visit under way, its browser and its profile.
+    pub stop: CancellationToken,
     identity: Identity,
     key_hash: String,
 }
@@ -106,7 +108,8 @@ impl Testbed {
         // It names no host of the page: a browser shares connections among hosts that it names.
         let identity = Identity::temporary()?;
         let key_hash = BASE64_STANDARD.encode(identity.key_hash()?);
-        Ok(Self { replay: Arc::new(replay), path, browser, timeout, identity, key_hash })
+        let stop = CancellationToken::new();
+        Ok(Self { replay: Arc::new(replay), path, browser, timeout, stop, identity, key_hash })
     }
 
     /// One visit by a browser without anything in its cache.
@@ -153,18 +156,22 @@ impl Testbed {
         let mut browser = Browser::start(self, address)?;
         let found = tokio::select! {
             report = reported.recv() => report.context("the server ended"),
-            () = tokio::time::sleep(self.timeout) => Err(anyhow!("the page did not load in {:?}", self.timeout)),
-            _ = browser.child.wait() => Err(anyhow!("the browser ended before the page had loaded")),
+            () = tokio::time::sleep(self.timeout) => {
+                Err(anyhow!("the page was not complete in {:?}, expected it in --timeout", self.timeout))
+            }
+            _ = browser.child.wait() => {
+                let (browser, words) = (self.browser.display(), browser.words());
+                Err(anyhow!("{browser}: ended before the page had loaded: {words}"))
+            }
+            () = self.stop.cancelled() => Err(anyhow!("stopped: nothing is kept")),
         };
         // The connections end here, and with them their records are written.
         shutdown.cancel();
         server.await.context("the server failed")?;
         let summary = relay.stop().context("the path")?;
-        let words = browser.words();
         browser.end().await;
-        let report = found.with_context(|| format!("{}: {words}", self.browser.display()))?;
-        let reports = locked(&reports);
-        let sum = |of: fn(&StartReport) -> u64| reports.iter().map(of).sum();
+        let report = found?;
+        let connections = locked(&reports).len();
         let visit =
             parse(&report).with_context(|| format!("found {report:?}, expected the page's report"))?;
         let (arrivals, [first_paint_ms, largest_paint_ms, load_event_ms]) = visit;
@@ -178,9 +185,9 @@ impl Testbed {
             load_event_ms,
             above_fold_ms: last(&|place| self.replay.nodes.get(place).is_some_and(|node| node.is_above)),
             complete_ms: last(&|_| true),
-            connections: reports.len(),
-            sent: sum(|report| report.tally.sent_with_copies().get()),
-            lost: sum(|report| report.tally.lost.get()),
+            connections,
+            carried: summary.down.sent_bytes,
+            lost_packets: summary.down.arrived.saturating_sub(summary.down.sent + summary.down.inside),
             arrivals,
             is_valid: summary.is_valid,
         };
@@ -265,6 +272,8 @@ impl Browser {
             .arg(format!("--host-resolver-rules={rules}"))
             .arg(format!("--ignore-certificate-errors-spki-list={}", testbed.key_hash))
             .arg(format!("data:text/html,{first}"))
+            // Its other folders go with the profile.
+            .env("TMPDIR", &profile)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(profile.join(WORDS))?)

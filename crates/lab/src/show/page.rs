@@ -86,8 +86,8 @@ pub fn table(samples: &[Sample]) -> Table {
     columns.extend([
         Column::number("against the first", "%").priority(7),
         Column::number("connections", "").priority(2),
-        Column::number("sent", "kB").priority(2),
-        Column::number("lost", "kB").priority(3),
+        Column::number("carried", "kB").priority(2),
+        Column::number("lost", "packets").priority(3),
         Column::number("simulated", "ms").priority(7),
         Column::number("distance", "%").priority(6),
     ]);
@@ -99,6 +99,7 @@ pub fn table(samples: &[Sample]) -> Table {
             let times = sample.times(of);
             let shown = Cell::number(sample.mean(of), 0);
             match positive_mean_interval(&times) {
+                _ if times.iter().all(|time| *time == 0.0) => Cell::Missing,
                 Some(interval) => shown.with_interval(interval.low, interval.high),
                 None => shown,
             }
@@ -113,8 +114,8 @@ pub fn table(samples: &[Sample]) -> Table {
         });
         cells.extend([
             Cell::number(sample.mean(|visit| visit.connections as f64), 0),
-            Cell::number(sample.mean(|visit| visit.sent as f64 / 1e3), 0),
-            Cell::number(sample.mean(|visit| visit.lost as f64 / 1e3), 0),
+            Cell::number(sample.mean(|visit| visit.carried as f64 / 1e3), 0),
+            Cell::number(sample.mean(|visit| visit.lost_packets as f64), 0),
             Cell::number(sample.simulated_ms, 0),
             Cell::number(sample.distance(), 0),
         ]);
@@ -145,14 +146,13 @@ fn agreement(samples: &[Sample]) -> String {
         of_kind.iter().map(|sample| sample.scheme.clone()).collect::<Vec<_>>()
     };
     let in_order = |kind: &str| order(kind, Sample::complete_ms) == order(kind, |sample| sample.simulated_ms);
-    let words = |kind: &str| format!("{kind}: {}", if in_order(kind) { "equal" } else { "not equal" });
+    let words = |kind: &str| format!("{kind}: {}", if in_order(kind) { "the same" } else { "another" });
     let within = samples.iter().filter(|sample| sample.distance().abs() <= 10.0).count();
-    format!(
-        "Order of the schemes in both, {}, {}; within 10 % of one another: {within} of {}.",
-        words("cold"),
-        words("returning"),
-        samples.len()
-    )
+    let within = format!("Within 10 % of one another: {within} of {}.", samples.len());
+    if samples.iter().all(|sample| sample.scheme == samples[0].scheme) {
+        return within;
+    }
+    format!("Order of the schemes in both, {}, {}. {within}", words("cold"), words("returning"))
 }
 
 /// The report: the table, arrivals over time, and a waterfall of each sample.
@@ -198,16 +198,16 @@ pub fn report(samples: &[Sample], replay: &Replay, on: &str, browser: &str, comm
         ),
         ("distance".into(), "of the simulator's time from the browser's".into()),
         (
-            "sent, lost".into(),
-            "bytes in packets from the server, copies included, and those that were lost".into(),
+            "carried, lost".into(),
+            "bytes that the path carried to the browser, and packets to it that the path lost".into(),
         ),
     ]);
     sections.push(Section::Definitions(definitions));
     let lead = format!(
-        "{}: {} of {} origins, {:.0} kB, loaded by {browser} over HTTP/3 {on}. {}",
+        "{}: {} of {}, {:.0} kB, loaded by {browser} over HTTP/3 {on}. {}",
         replay.title,
         counted(replay.nodes.len() as u64, "object"),
-        replay.origins,
+        counted(replay.origins as u64, "host"),
         replay.bytes() as f64 / 1e3,
         agreement(samples)
     );
