@@ -468,6 +468,22 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_that_samples_end_does_not_come_again_unless_it_was_assumed() {
+        let judged = |is_assumed, rtts: [u64; 3]| {
+            let mut pause = Pause::new(is_assumed);
+            let ack = |rtt| Ack {
+                newest_sent_at: Time::ZERO,
+                rtt_sample: Some(Span::from_millis(rtt)),
+                rtt: Rtt { min: Span::from_millis(64), ..Rtt::default() },
+                ..acked(Time::from_millis(100), MSS)
+            };
+            rtts.map(|rtt| (0..PAUSE_SAMPLES).fold(false, |_, _| pause.on_ack(&ack(rtt))))
+        };
+        assert_eq!(judged(false, [72, 64, 72]), [true, false, false]);
+        assert_eq!(judged(true, [64, 72, 72]), [false, true, true]);
+    }
+
+    #[test]
     fn hystart_ignores_rounds_of_seven_samples_and_windows_of_fifteen_segments() {
         let mut growth = Growth::until_delay();
         assert_eq!(play_with_minimum(&mut growth, 16, &[64, 99, 99], 7).1, Decision::Continue);
