@@ -10,7 +10,7 @@ use headstart_host::{locked, unix_now};
 use headstart_net::{Direction, Limit, PathPlan, Seed};
 use headstart_quic::gates::Arm;
 use headstart_quic::guard::{Bounds, Stop};
-use headstart_quic::{Choice, ClientSetup, Gates, Guard, Policy, Rollout, Sharded, StartReport, Store};
+use headstart_quic::{Choice, ClientSetup, Guard, Rollout, Sharded, StartReport, Store};
 use headstart_startup::history::{Record, RecordUpdate};
 use headstart_units::{Packets, Rate, Span};
 use headstart_web::client::{self, ClientEndpoint, FetchPlan, Origin, Trust};
@@ -33,18 +33,12 @@ async fn rollout(remembered: Rate, is_guarded: bool) -> (Vec<StartReport>, Optio
     let history: Arc<dyn Store> = Arc::new(Sharded::new(64));
     let rollout = Arc::new(Rollout::new(50.0));
     let guard = Arc::new(Guard::new(Arc::clone(&rollout), Bounds::default()));
+    let identity = identity.current().expect("a key");
+    let choice = Choice::find("wise-start").expect("a scheme");
     let plan = ServerSettings {
-        identity: &identity.current().expect("a key"),
-        scheme: Choice::find("wise-start").expect("a scheme"),
-        others: vec![],
-        history: Arc::clone(&history),
         rollout,
         guard: is_guarded.then(|| Arc::clone(&guard)),
-        choice_rollout: Arc::default(),
-        hints: Policy::default(),
-        gates: Gates::default(),
-        token_keys: None,
-        qlog: None,
+        ..ServerSettings::new(&identity, choice, Arc::clone(&history))
     };
     let (endpoint, starts) = open::open(plan, SocketAddr::from(([127, 0, 0, 1], 0))).expect("a server");
     let reports = Arc::<Mutex<Vec<StartReport>>>::default();

@@ -11,7 +11,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, Store};
+use headstart_quic::{Choice, Gates, Sharded, Store};
 use headstart_startup::history::{Record, RecordUpdate};
 use headstart_units::{Bytes, Rate, Span};
 use headstart_web::admission::Plain;
@@ -96,19 +96,13 @@ fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken,
                     server::serve(endpoint, Arc::new(Plain), site, server_config, until).await;
                 }
                 Kind::With(scheme) => {
+                    let identity = identity.current().expect("a key");
+                    let choice = Choice::find(scheme).expect("a scheme");
+                    let history = Arc::new(Sharded::default());
                     let plan = ServerSettings {
-                        identity: &identity.current().expect("a key"),
-                        scheme: Choice::find(scheme).expect("a scheme"),
-                        others: vec![],
-                        history: Arc::new(Sharded::default()),
-                        rollout: Arc::new(Rollout::default()),
-                        guard: None,
-                        choice_rollout: Arc::new(Rollout::default()),
-                        hints: Policy::default(),
                         // The RTT of loopback is below the lowest one for a fast start.
                         gates: Gates { shortest_rtt: Span::ZERO, ..Gates::default() },
-                        token_keys: None,
-                        qlog: None,
+                        ..ServerSettings::new(&identity, choice, history)
                     };
                     let (endpoint, starts) = open::open(plan, any).expect("an endpoint");
                     tell.send((endpoint.local_addr().expect("an address"), gettid()))

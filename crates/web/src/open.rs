@@ -44,6 +44,26 @@ pub struct ServerSettings<'a> {
     pub qlog: Option<PathBuf>,
 }
 
+impl<'a> ServerSettings<'a> {
+    /// A server with one scheme for all its connections, without guard, tokens or qlog.
+    #[must_use]
+    pub fn new(identity: &'a Arc<CurrentIdentity>, scheme: Choice, history: Arc<dyn Store>) -> Self {
+        Self {
+            identity,
+            scheme,
+            others: vec![],
+            history,
+            rollout: Arc::default(),
+            guard: None,
+            choice_rollout: Arc::default(),
+            gates: Gates::default(),
+            hints: Policy::default(),
+            token_keys: None,
+            qlog: None,
+        }
+    }
+}
+
 /// Errors of a server's set-up.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {

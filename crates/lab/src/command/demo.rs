@@ -16,7 +16,7 @@ use headstart_emu::relay::{self, Handle};
 use headstart_emu::{Path, udp};
 use headstart_host::locked;
 use headstart_net::{Direction, PathPlan, Seed};
-use headstart_quic::{Choice, ClientSetup, Gates, Policy, Rollout, Sharded, StartReport};
+use headstart_quic::{Choice, ClientSetup, Sharded, StartReport};
 use headstart_startup::catalogue::Needs;
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Bytes, Rate, Span};
@@ -125,18 +125,10 @@ struct Testbed {
 impl Testbed {
     fn start(args: &DemoArgs) -> Result<Self> {
         let identity = Identity::temporary()?;
+        let current = identity.current()?;
         let plan = ServerSettings {
-            identity: &identity.current()?,
-            scheme: args.schemes.0[0],
             others: args.schemes.0.clone(),
-            history: Arc::new(Sharded::new(64)),
-            rollout: Arc::new(Rollout::default()),
-            guard: None,
-            choice_rollout: Arc::new(Rollout::default()),
-            hints: Policy::default(),
-            gates: Gates::default(),
-            token_keys: None,
-            qlog: None,
+            ..ServerSettings::new(&current, args.schemes.0[0], Arc::new(Sharded::new(64)))
         };
         let (endpoint, starts) = open::open(plan, SocketAddr::from(([127, 0, 0, 1], 0)))?;
         let reports = Arc::<Mutex<Vec<StartReport>>>::default();

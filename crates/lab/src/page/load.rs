@@ -12,7 +12,7 @@ use headstart_emu::clock::Clock;
 use headstart_emu::{Path as EmulatedPath, relay, udp};
 use headstart_host::locked;
 use headstart_net::{Direction, PathPlan, Seed};
-use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, StartReport};
+use headstart_quic::{Choice, Sharded, StartReport};
 use headstart_web::identity::Identity;
 use headstart_web::open::{self, ServerSettings};
 use headstart_web::server::ServerConfig;
@@ -117,19 +117,8 @@ impl Testbed {
     /// # Errors
     /// If the browser does not start, does not report in time, or an object did not arrive whole.
     pub async fn visit(&self, scheme: Choice, history: &Arc<Sharded>, seed: u64) -> Result<Visit> {
-        let settings = ServerSettings {
-            identity: &self.identity.current()?,
-            scheme,
-            others: vec![],
-            history: Arc::clone(history) as Arc<_>,
-            rollout: Arc::new(Rollout::default()),
-            guard: None,
-            choice_rollout: Arc::new(Rollout::default()),
-            hints: Policy::default(),
-            gates: Gates::default(),
-            token_keys: None,
-            qlog: None,
-        };
+        let identity = self.identity.current()?;
+        let settings = ServerSettings::new(&identity, scheme, Arc::clone(history) as Arc<_>);
         let (endpoint, starts) = open::open(settings, SocketAddr::from(([127, 0, 0, 1], 0)))?;
         let reports = Arc::<Mutex<Vec<StartReport>>>::default();
         let collected = Arc::clone(&reports);

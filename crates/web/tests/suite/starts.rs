@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::{Running, until};
 use headstart_quic::token::TokenKeys;
-use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, StartReport};
+use headstart_quic::{Choice, Gates, Rollout, Sharded, StartReport};
 use headstart_units::Span;
 use headstart_web::client::{self, KeptConnection};
 use headstart_web::identity::Identity;
@@ -38,19 +38,14 @@ fn start_with(
 ) -> (Running, Reports) {
     let keys = tempfile::tempdir().expect("a folder for keys");
     let identity = identity.current().expect("a key");
+    let choice = Choice::find(usual).expect("a scheme");
     let plan = ServerSettings {
-        identity: &identity,
-        scheme: Choice::find(usual).expect("a scheme"),
         others: Choice::all().collect(),
-        history: Arc::new(Sharded::new(64)),
         rollout: Arc::new(rollout),
-        guard: None,
-        choice_rollout: Arc::new(Rollout::default()),
-        hints: Policy::default(),
         // The RTT of loopback is below the lowest one for a fast start.
         gates: Gates { shortest_rtt: Span::ZERO, ..Gates::default() },
         token_keys,
-        qlog: None,
+        ..ServerSettings::new(&identity, choice, Arc::new(Sharded::new(64)))
     };
     let (endpoint, starts) = open::open(plan, SocketAddr::from(([127, 0, 0, 1], 0))).expect("an endpoint");
     let address = endpoint.local_addr().expect("an address");
