@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use headstart_host::locked;
 use headstart_startup::history::{
-    self, FirstContacts, Lease, MemoryStore, RecordUpdate, Revision, SharedCredit, SharedRecord,
+    self, FirstContacts, Lease, MemoryStore, Networks, RecordUpdate, Revision, SharedCredit, SharedRecord,
 };
 use headstart_units::Bytes;
 use headstart_units::hash::{FNV128, fnv128};
@@ -95,8 +95,8 @@ impl Sharded {
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let count = if capacity < MIN_SHARDED_CAPACITY { 1 } else { SHARDS };
-        // One key for all parts: the prefix of a peer has its credit at the same place for each.
-        let (contacts, hasher) = (FirstContacts::by_prefix(), RandomState::new());
+        // One key for all parts: the network of a peer has its credit at the same place for each.
+        let (contacts, hasher) = (FirstContacts::by_network(), RandomState::new());
         let shard = |number| {
             // The first take what does not divide evenly, so that the sum is what was asked for.
             let capacity = capacity / count + usize::from(number < capacity % count);
@@ -115,6 +115,11 @@ impl Sharded {
     /// All shards, one after the other.
     pub fn shards(&self) -> impl Iterator<Item = MutexGuard<'_, MemoryStore<RandomState>>> {
         self.shards.iter().map(locked)
+    }
+
+    /// Divides first contacts into these networks instead of sites: each has a credit of its own.
+    pub fn divide(&self, networks: &Networks) {
+        self.shards().for_each(|mut shard| shard.divide(networks.clone()));
     }
 
     /// Number of peers stored.
@@ -233,27 +238,52 @@ mod tests {
         }
     }
 
+    /// A first contact whose flight earns 1000 bytes of credit and loses `spent`; the credit that it
+    /// found.
+    fn start_flight(store: &Sharded, number: u32, spent: u64) -> Option<u64> {
+        let (_, mut lease) = store.open(peer(number));
+        let mut credit = None;
+        store.reserve(&mut lease, &mut |shared| {
+            credit = shared.credit.map(Bytes::get);
+            Bytes::new(1)
+        });
+        let [start, earned, most, spent, least] = [50_000, 1000, 900_000, spent, 1].map(Bytes::new);
+        store.release(&mut lease, &Revision { start, earned, most, spent, least });
+        store.close(lease, RecordUpdate::Keep);
+        credit
+    }
+
     #[test]
-    fn first_contacts_of_a_prefix_share_one_credit_in_all_shards() {
+    fn first_contacts_of_a_network_share_one_credit_in_all_shards() {
         let store = Sharded::new(10_000);
-        let credit = |peer: IpAddr| {
-            let (_, mut lease) = store.open(peer);
-            let mut credit = None;
-            store.reserve(&mut lease, &mut |shared| {
-                credit = shared.credit.map(Bytes::get);
-                Bytes::new(1)
-            });
-            let [start, earned, most, spent, least] = [50_000, 1000, 900_000, 0, 1].map(Bytes::new);
-            store.release(&mut lease, &Revision { start, earned, most, spent, least });
-            store.close(lease, RecordUpdate::Keep);
-            credit
-        };
-        assert_eq!(credit(peer(0)), None);
+        let start_flight = |number, spent| start_flight(&store, number, spent);
+        assert_eq!(start_flight(0, 0), None);
         for number in 1..100 {
-            assert_eq!(credit(peer(number)), Some(50_000 + 1000 * u64::from(number)), "peer {number}");
+            let credit = start_flight(number, 0);
+            assert_eq!(credit, Some(50_000 + 1000 * u64::from(number)), "peer {number}");
         }
         store.flush();
-        assert_eq!(credit(peer(100)), None);
+        assert_eq!(start_flight(100, 0), None);
+    }
+
+    #[test]
+    fn networks_of_the_operators_have_a_credit_each() {
+        // The second half of a site loses everything.
+        let credits = |store: &Sharded| {
+            let flight = |number, spent| start_flight(store, number, spent);
+            (0..20).for_each(|number| {
+                flight(number, 0);
+                flight(128 + number, 10_000);
+            });
+            [flight(20, 0), flight(148, 0)]
+        };
+        let store = Sharded::new(10_000);
+        let [first, second] = credits(&store);
+        assert_eq!(first.map(|it| it + 1000), second, "without a table they are one network");
+        store.flush();
+        store.divide(&"0.0.0.0/25\n0.0.0.128/25".parse().expect("a table"));
+        let [first, second] = credits(&store);
+        assert!(first > Some(20_000) && second < Some(5_000), "{first:?} {second:?}");
     }
 
     #[test]

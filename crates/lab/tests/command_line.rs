@@ -160,6 +160,7 @@ const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
     (&["downlink", "--rate", "8 bit/s"],         &["--rate", "8 bit/s", "64 kbit/s"]),
     (&["downlink", "--access", "dsl"],           &["--rate"]),
     (&["downlink", "--rate", "9Mbit", "--access", "adsl"], &["--access", "adsl", "cable"]),
+    (&["serve", "--generate", "--networks", "nowhere.txt"], &["--networks", "cannot read nowhere.txt"]),
     (&["downlink", "--networks", "nowhere.json"], &["--networks nowhere.json", "No such file"]),
     (&["downlink", "--steps", "six"],            &["--steps", "six", "five"]),
     (&["reproduce", "quick-start", "--in", "emulator"], &["--in", "quick-start", "wisestart and halfback"]),

@@ -9,6 +9,7 @@
 
 pub mod credit;
 pub mod memory;
+pub mod networks;
 
 use core::net::IpAddr;
 
@@ -16,8 +17,9 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::path::bdp;
 
-pub use credit::{FirstContacts, Revision, SharedCredit, prefix};
+pub use credit::{FirstContacts, Revision, SharedCredit};
 pub use memory::{Counters, FixedHash, MemoryStore, StoreChange};
+pub use networks::{Network, Networks};
 
 /// A path record: the measurements of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use headstart_units::Rate;
 use crate::about::{About, Needs};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::event::{Ack, Congestion, Progress, Sent, Timeout};
-use crate::history::{Record, RecordUpdate, Revision, prefix};
+use crate::history::{Network, Record, RecordUpdate, Revision};
 use crate::parameters::{Description, Error, Setting};
 use crate::prior::Prior;
 use crate::quick_start::RequestInputs;
@@ -99,8 +99,7 @@ pub struct Requirements {
     /// Window and slow start threshold at the end are stored for the next connection, beside rate
     /// and RTT (TCP-Cache).
     pub caches_window: bool,
-    /// The record is that of the peer's prefix ([`prefix`]), which all of
-    /// its peers share.
+    /// The record is that of the peer's site ([`Network::of_site`]), which all of its peers share.
     pub by_prefix: bool,
     /// Window and rate of the record are held to the end: it must describe the path exactly.
     pub holds_record: bool,
@@ -114,7 +113,7 @@ impl Requirements {
     /// The address under which a peer's record is kept.
     #[must_use]
     pub fn history_key(&self, peer: IpAddr) -> IpAddr {
-        if self.by_prefix { prefix(peer) } else { peer }
+        if self.by_prefix { Network::of_site(peer).address() } else { peer }
     }
 }
 

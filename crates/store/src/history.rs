@@ -13,7 +13,8 @@ use hashbrown::HashSet;
 use headstart_adapter::{Sharded, Store};
 use headstart_host::{locked, unix_now};
 use headstart_startup::history::{
-    Counters, Lease, MemoryStore, Record, RecordUpdate, Revision, SharedCredit, SharedRecord, StoreChange,
+    Counters, Lease, MemoryStore, Networks, Record, RecordUpdate, Revision, SharedCredit, SharedRecord,
+    StoreChange,
 };
 use headstart_units::Bytes;
 
@@ -138,6 +139,11 @@ impl History {
             peers.mark(changed.removed);
             peers.mark(changed.written);
         }
+    }
+
+    /// Divides first contacts into these networks instead of sites: each has a credit of its own.
+    pub fn divide(&self, networks: &Networks) {
+        self.owner.shared.table.divide(networks);
     }
 
     /// Puts a record from elsewhere into the table, unless it has a newer one of that peer.

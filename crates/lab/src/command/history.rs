@@ -1,16 +1,16 @@
 //! `headstart history`: the records of a file or of a fleet's server.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use headstart_host::unix_now;
-use headstart_startup::history::{FlightOutcome, Record, prefix};
+use headstart_startup::history::{FlightOutcome, Network, Networks, Record};
 use headstart_store::error::Reason;
 use headstart_store::file::MAX_SLOTS;
 use headstart_store::fleet::{self, Remote};
@@ -216,7 +216,7 @@ pub fn run(args: &HistoryArgs) -> Result<()> {
             if let Some(words) = routes.as_ref().filter(|words| words.contains(|it: char| it.is_control())) {
                 return Err(anyhow!("--routes: found {words:?}, expected words of one line")).or_refuse();
             }
-            let own = own.as_deref().map(Division::read).transpose().or_refuse()?;
+            let own = own.as_deref().map(read_networks).transpose().or_refuse()?;
             let records = OpenStore::open(store, Access::Read)?.records()?;
             let networks = networks(&records, *least, &own.unwrap_or_default());
             match routes {
@@ -303,8 +303,8 @@ fn export(records: &[(IpAddr, Record)], format: ExportFormat) -> Result<()> {
 }
 
 /// Peers of one network.
-struct Network {
-    prefix: String,
+struct NetworkSummary {
+    network: Network,
     peers: usize,
     rate: Rate,
     rtt: Span,
@@ -317,8 +317,8 @@ const SEGMENT: Bytes = Bytes::new(1448);
 /// A window of a route is not below the kernel's own, nor above this.
 const WINDOWS: (u64, u64) = (10, 100);
 
-impl Network {
-    fn new(prefix: String, records: &[Record]) -> Self {
+impl NetworkSummary {
+    fn new(network: Network, records: &[Record]) -> Self {
         fn sorted<T: Ord>(records: &[Record], of: impl Fn(&Record) -> T) -> Vec<T> {
             let mut all: Vec<T> = records.iter().map(of).collect();
             all.sort();
@@ -326,7 +326,7 @@ impl Network {
         }
         let quarter = sorted(records, |it| it.bdp().unwrap_or_default()).swap_remove(records.len() / 4);
         Self {
-            prefix,
+            network,
             peers: records.len(),
             rate: sorted(records, |it| it.btl_bw).swap_remove(records.len() / 2),
             rtt: sorted(records, |it| it.rt_prop).swap_remove(records.len() / 2),
@@ -336,110 +336,44 @@ impl Network {
 
     fn route(&self, words: &str) -> String {
         let space = if words.is_empty() { "" } else { " " };
-        format!("ip route replace {}{space}{words} initcwnd {}\n", self.prefix, self.window)
+        format!("ip route replace {}{space}{words} initcwnd {}\n", self.network, self.window)
     }
 }
 
-/// An address and the length of its prefix in bits.
-type Prefix = (IpAddr, u8);
-
-/// The networks of the operator's table; without one, a /24 of IPv4 and a /48 of IPv6.
-#[derive(Debug, Default)]
-struct Division {
-    own: Option<BTreeSet<Prefix>>,
-    /// The lengths in it, of IPv4 and IPv6, the longest first.
-    lengths: [Vec<u8>; 2],
-}
-
-/// Bytes of a table, and of a line that a message shows.
+/// Bytes of a table of networks.
 const LARGEST_TABLE: u64 = 64 << 20;
-const SHOWN: usize = 60;
 
-impl Division {
-    fn read(path: &Path) -> Result<Self> {
-        let mut text = String::new();
-        let read =
-            std::fs::File::open(path).and_then(|file| file.take(LARGEST_TABLE + 1).read_to_string(&mut text));
-        let length = read.with_context(|| format!("--networks: cannot read {}", path.display()))? as u64;
-        if length > LARGEST_TABLE {
-            bail!("--networks: found more than {LARGEST_TABLE} bytes in {}", path.display());
-        }
-        Self::parse(&text).map_err(|error| anyhow!("--networks: {}: {error}", path.display()))
+/// Reads a table of networks.
+///
+/// # Errors
+/// If it cannot be read, is too long, or has a line that is no network.
+pub(super) fn read_networks(path: &Path) -> Result<Networks> {
+    let mut text = String::new();
+    let read =
+        std::fs::File::open(path).and_then(|file| file.take(LARGEST_TABLE + 1).read_to_string(&mut text));
+    let length = read.with_context(|| format!("--networks: cannot read {}", path.display()))? as u64;
+    if length > LARGEST_TABLE {
+        bail!("--networks: found more than {LARGEST_TABLE} bytes in {}", path.display());
     }
-
-    /// Empty lines, and those that begin with `#`, say nothing.
-    fn parse(text: &str) -> Result<Self, String> {
-        let mut own = BTreeSet::new();
-        for (number, line) in (1..).zip(text.lines()) {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let shown: String = line.chars().take(SHOWN).collect();
-            let network = network(line).ok_or_else(|| {
-                format!("line {number}: found `{shown}`, expected a network without host bits, such as `203.0.113.0/25`")
-            })?;
-            own.insert(network);
-        }
-        if own.is_empty() {
-            return Err("found no network, expected one to a line".to_owned());
-        }
-        let lengths = [true, false].map(|is_v4| {
-            let all: BTreeSet<u8> = own
-                .iter()
-                .filter(|(address, _)| address.is_ipv4() == is_v4)
-                .map(|(_, length)| *length)
-                .collect();
-            all.into_iter().rev().collect()
-        });
-        Ok(Self { own: Some(own), lengths })
-    }
-
-    fn find(&self, peer: IpAddr) -> Option<Prefix> {
-        let Some(own) = &self.own else { return Some((prefix(peer), if peer.is_ipv4() { 24 } else { 48 })) };
-        let lengths = &self.lengths[usize::from(peer.is_ipv6())];
-        lengths.iter().map(|length| (masked(peer, *length), *length)).find(|network| own.contains(network))
-    }
-}
-
-fn network(line: &str) -> Option<Prefix> {
-    let (address, length) = line.split_once('/')?;
-    let (address, length): (IpAddr, u8) = (address.parse().ok()?, length.parse().ok()?);
-    let is_valid = length <= if address.is_ipv4() { 32 } else { 128 };
-    (is_valid && masked(address, length) == address).then_some((address, length))
-}
-
-/// The first `length` bits of an address.
-fn masked(address: IpAddr, length: u8) -> IpAddr {
-    let length = u32::from(length);
-    match address {
-        IpAddr::V4(it) => {
-            Ipv4Addr::from_bits(it.to_bits() & u32::MAX.checked_shl(32 - length).unwrap_or(0)).into()
-        }
-        IpAddr::V6(it) => {
-            Ipv6Addr::from_bits(it.to_bits() & u128::MAX.checked_shl(128 - length).unwrap_or(0)).into()
-        }
-    }
+    text.parse().map_err(|error| anyhow!("--networks: {}: {error}", path.display()))
 }
 
 /// Networks with so many measured peers, the one with most of them first.
-fn networks(records: &[(IpAddr, Record)], least: usize, division: &Division) -> Vec<Network> {
-    let mut by_prefix: BTreeMap<Prefix, Vec<Record>> = BTreeMap::new();
+fn networks(records: &[(IpAddr, Record)], least: usize, division: &Networks) -> Vec<NetworkSummary> {
+    let mut by_network: BTreeMap<Network, Vec<Record>> = BTreeMap::new();
     for (peer, record) in records.iter().filter(|(_, record)| record.bdp().is_some()) {
         if let Some(network) = division.find(peer.to_canonical()) {
-            by_prefix.entry(network).or_default().push(*record);
+            by_network.entry(network).or_default().push(*record);
         }
     }
-    by_prefix.retain(|_, records| records.len() >= least);
-    let named = |((address, length), records): (Prefix, Vec<Record>)| {
-        Network::new(format!("{address}/{length}"), &records)
-    };
-    let mut networks: Vec<Network> = by_prefix.into_iter().map(named).collect();
+    by_network.retain(|_, records| records.len() >= least);
+    let summaries = by_network.into_iter().map(|(network, records)| NetworkSummary::new(network, &records));
+    let mut networks: Vec<NetworkSummary> = summaries.collect();
     networks.sort_by_key(|network| Reverse(network.peers));
     networks
 }
 
-fn prefixes(networks: &[Network], least: usize) -> Table {
+fn prefixes(networks: &[NetworkSummary], least: usize) -> Table {
     let columns = [
         Column::text("network"),
         Column::number("peers", ""),
@@ -450,7 +384,7 @@ fn prefixes(networks: &[Network], least: usize) -> Table {
     let mut table = Table::new(&format!("Networks of {least} peers or more"), columns);
     for network in networks {
         table.row([
-            Cell::text(&network.prefix),
+            Cell::text(&network.network.to_string()),
             Cell::number(network.peers as f64, 0),
             Cell::number(network.rate.as_bits_per_sec() as f64 / 1e6, 1),
             Cell::number(network.rtt.as_millis_f64(), 1),
@@ -502,7 +436,7 @@ mod tests {
         records.extend((1..=9).map(|site| (peer(&format!("2001:db8:7:{site}::")), record(1000, 100))));
         records.push((peer("2001:db8:8::"), record(9, 9)));
         records.push((peer("192.0.2.77"), Record::default()));
-        let found = networks(&records, 8, &Division::default());
+        let found = networks(&records, 8, &Networks::default());
         let lines: Vec<String> = found.iter().map(|network| network.route("via 198.51.100.1")).collect();
         assert_eq!(
             lines,
@@ -514,30 +448,6 @@ mod tests {
         );
         assert_eq!(found[1].route(""), "ip route replace 192.0.2.0/24 initcwnd 30\n");
         assert_eq!((found[1].peers, found[1].rate), (8, Rate::from_mbit_per_sec(10)));
-        assert!(networks(&records, 10, &Division::default()).is_empty());
-    }
-
-    #[test]
-    fn networks_of_ones_own_take_the_peers_of_the_longest_and_wrong_lines_are_refused() {
-        let own = "# the two halves of a site\n192.0.2.0/25\n\n192.0.2.128/25\n192.0.2.4/30\n2001:db8::/32\n0.0.0.0/0\n";
-        let division = Division::parse(own).expect("a table");
-        for (peer, expected) in [
-            ("192.0.2.1", Some("192.0.2.0/25")),
-            ("192.0.2.5", Some("192.0.2.4/30")),
-            ("192.0.2.200", Some("192.0.2.128/25")),
-            ("198.51.100.1", Some("0.0.0.0/0")),
-            ("2001:db8:ffff::1", Some("2001:db8::/32")),
-            ("2001:db9::1", None),
-        ] {
-            let found = division.find(peer.parse().expect("an address"));
-            let found = found.map(|(address, length)| format!("{address}/{length}"));
-            assert_eq!(found.as_deref(), expected, "{peer}");
-        }
-        for wrong in ["192.0.2.1/25", "192.0.2.0/33", "192.0.2.0", "::/129", "x/8", "192.0.2.0/-1", "\u{0}"] {
-            let refused = Division::parse(&format!("192.0.2.0/24\n{wrong}\n")).expect_err(wrong);
-            assert!(refused.starts_with("line 2: found "), "{refused}");
-        }
-        assert!(Division::parse("# nothing\n").is_err());
-        assert!(Division::parse("2001:db8::1/128").is_ok());
+        assert!(networks(&records, 10, &Networks::default()).is_empty());
     }
 }

@@ -34,6 +34,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::history::read_networks;
 use crate::errors::{Refuse as _, one_line};
 use crate::options::address;
 
@@ -67,6 +68,10 @@ pub struct ServerArgs {
     /// it, they are kept in memory until the server ends
     #[arg(long, value_name = "FILE|URL")]
     pub history: Option<HistoryLocation>,
+    /// File with networks of one's own, one to a line as in `203.0.113.0/25`: those whose first
+    /// contacts share a credit, in place of /24 and /48
+    #[arg(long, value_name = "FILE")]
+    pub networks: Option<PathBuf>,
     /// Your own certificate chain (PEM), read again on SIGHUP [default: a self-signed one, made on
     /// first use]
     #[arg(long, value_name = "FILE", requires = "key")]
@@ -204,7 +209,12 @@ pub struct Choices(pub Vec<Choice>);
 impl FromStr for Choices {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        split_list(text).map(choice).collect::<Result<_, _>>().map(Self)
+        let all: Vec<Choice> = split_list(text).map(choice).collect::<Result<_, _>>()?;
+        let names: Vec<_> = all.iter().map(Choice::name).collect();
+        match (1..names.len()).find(|place| names[..*place].contains(&names[*place])) {
+            Some(place) => Err(format!("found `{}` twice, expected each scheme once", names[place])),
+            None => Ok(Self(all)),
+        }
     }
 }
 
@@ -513,15 +523,20 @@ async fn reload(
 }
 
 fn history_of(args: &ServerArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
-    let none: RenderHistory = Box::new(String::new);
+    let networks = args.networks.as_deref().map(read_networks).transpose()?.unwrap_or_default();
     let file = match &args.history {
-        None => return Ok((Arc::new(Sharded::default()), none)),
+        None => {
+            let history = Sharded::default();
+            history.divide(&networks);
+            return Ok((Arc::new(history), Box::new(String::new)));
+        }
         Some(HistoryLocation::File(file)) => file,
         #[cfg(feature = "fleet")]
         Some(HistoryLocation::Fleet(address)) => {
             let fleet = Fleet::open(address.clone(), fleet::Options::default())
                 .context("cannot start the thread that reaches the history's server")?;
             eprintln!("headstart: peers are remembered at {address}");
+            fleet.local().divide(&networks);
             let counted = fleet.clone();
             tokio::spawn(tell_of_fleet(fleet.clone()));
             return Ok((Arc::new(fleet), Box::new(move || counted.counters().render())));
@@ -533,6 +548,7 @@ fn history_of(args: &ServerArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
     }
     let peers = crate::show::counted(loaded.records as u64, "peer");
     eprintln!("headstart: {peers} remembered in {}", file.display());
+    history.divide(&networks);
     let counted = history.clone();
     tokio::spawn(tell_of_history(history.clone()));
     Ok((Arc::new(history), Box::new(move || render_history(&counted))))

@@ -1,9 +1,8 @@
 //! The credit of Headstart: bytes that first flights may hold together, priced by what they lose.
 //!
 //! A peer has its credit in its record. First contacts have none yet: they share one, and once a
-//! prefix has enough outcomes of its own, the credit of that prefix.
+//! network has enough outcomes of its own, the credit of that network.
 
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use alloc::sync::Arc;
@@ -15,7 +14,7 @@ pub struct SharedCredit {
     /// First flights of other connections to this peer that are not acknowledged yet, in bytes.
     pub reserved: Bytes,
     /// Bytes that first flights to this peer may hold together. For a peer without a record: the
-    /// credit of first contacts with its prefix, or with any peer. `None`: no flight has ended yet.
+    /// credit of first contacts with its network, or with any peer. `None`: no flight has ended.
     pub credit: Option<Bytes>,
 }
 
@@ -50,29 +49,29 @@ impl Revision {
 
 /// The credit of first contacts, in bytes. Clones are the same: the parts of one store share it.
 ///
-/// Peers of one prefix often have the same access network, and a server has clients of 1 Mbit/s
-/// and of 1 Gbit/s. So a prefix follows the credit of all until it has had [`OWN_FROM`] outcomes;
+/// Peers of one network often have the same kind of access link, and a server has clients of 1 Mbit/s
+/// and of 1 Gbit/s. So a network follows the credit of all until it has had [`OWN_FROM`] outcomes;
 /// from then on its own flights alone move its credit.
 ///
 /// # Limits
 ///
-/// - Prefixes lie in a table of fixed size, by their hash. A newer one takes the place of an older
+/// - Networks lie in a table of fixed size, by their hash. A newer one takes the place of an older
 ///   one with the same index, which then starts from the credit of all again. A host with many more
-///   prefixes than places seldom has eight outcomes of one.
+///   networks than places seldom has eight outcomes of one.
 #[derive(Clone, Debug, Default)]
 pub struct FirstContacts {
     all: Arc<AtomicU64>,
-    prefixes: Arc<[AtomicU64]>,
+    networks: Arc<[AtomicU64]>,
 }
 
-/// Outcomes of a prefix from which on it has a credit of its own. Eight flights move a credit by
-/// half or more; fewer say less about the prefix than those of all do.
+/// Outcomes of a network from which on it has a credit of its own. Eight flights move a credit by
+/// half or more; fewer say less about the network than those of all do.
 pub const OWN_FROM: u64 = 8;
 
 /// They take 256 kB.
-const PREFIXES: usize = 1 << 15;
+const NETWORKS: usize = 1 << 15;
 
-/// A prefix in one word: 20 bits of its hash, four of the count of outcomes, 40 of the credit.
+/// A network in one word: 20 bits of its hash, four of the count of outcomes, 40 of the credit.
 #[derive(Clone, Copy)]
 struct Slot {
     tag: u64,
@@ -100,18 +99,18 @@ impl Slot {
 }
 
 impl FirstContacts {
-    /// A credit for each prefix besides that of all.
+    /// A credit for each network besides that of all.
     #[must_use]
-    pub fn by_prefix() -> Self {
-        Self { all: Arc::default(), prefixes: (0..PREFIXES).map(|_| AtomicU64::new(0)).collect() }
+    pub fn by_network() -> Self {
+        Self { all: Arc::default(), networks: (0..NETWORKS).map(|_| AtomicU64::new(0)).collect() }
     }
 
     fn slot(&self, hash: u64) -> Option<(&AtomicU64, u64)> {
-        let at = hash.checked_rem(self.prefixes.len() as u64)?;
-        Some((self.prefixes.get(at as usize)?, hash >> TAG_SHIFT))
+        let at = hash.checked_rem(self.networks.len() as u64)?;
+        Some((self.networks.get(at as usize)?, hash >> TAG_SHIFT))
     }
 
-    /// The credit of a prefix with this hash; `None`: no flight has ended yet.
+    /// The credit of a network with this hash; `None`: no flight has ended yet.
     pub(super) fn credit(&self, hash: u64) -> Option<Bytes> {
         let own = self.slot(hash).and_then(|(word, tag)| {
             let slot = Slot::unpack(word.load(Ordering::Relaxed));
@@ -120,7 +119,7 @@ impl FirstContacts {
         known(own.unwrap_or_else(|| self.all.load(Ordering::Relaxed)))
     }
 
-    /// Applies `revision` to the credit of all, and to that of the prefix with this hash; returns
+    /// Applies `revision` to the credit of all, and to that of the network with this hash; returns
     /// the latter.
     pub(super) fn revise(&self, hash: u64, revision: &Revision) -> Bytes {
         let change = |before| Some(revision.of(known(before)).get());
@@ -141,7 +140,7 @@ impl FirstContacts {
 
     /// Forgets every outcome.
     pub(super) fn clear(&self) {
-        for word in core::iter::once(&*self.all).chain(self.prefixes.iter()) {
+        for word in core::iter::once(&*self.all).chain(self.networks.iter()) {
             word.store(0, Ordering::Relaxed);
         }
     }
@@ -149,15 +148,6 @@ impl FirstContacts {
 
 fn known(credit: u64) -> Option<Bytes> {
     (credit != 0).then(|| Bytes::new(credit))
-}
-
-/// The prefix of an address: the /24 of IPv4, the /48 of IPv6, as a site usually has.
-#[must_use]
-pub fn prefix(peer: IpAddr) -> IpAddr {
-    match peer {
-        IpAddr::V4(address) => Ipv4Addr::from_bits(address.to_bits() & !0xff).into(),
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 80 << 80).into(),
-    }
 }
 
 #[cfg(test)]
@@ -204,7 +194,7 @@ mod tests {
     const FAST: u64 = (8 << TAG_SHIFT) + 1;
     const NEW: u64 = (9 << TAG_SHIFT) + 2;
 
-    /// Revises each prefix in turn, with a flight that keeps or loses what it earned.
+    /// Revises each network in turn, with a flight that keeps or loses what it earned.
     fn play(contacts: &FirstContacts, rounds: u64) {
         for _ in 0..rounds {
             contacts.revise(SLOW, &fate(0, 4000));
@@ -213,8 +203,8 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_follows_all_first_contacts_until_it_has_outcomes_of_its_own() {
-        let contacts = FirstContacts::by_prefix();
+    fn a_network_follows_all_first_contacts_until_it_has_outcomes_of_its_own() {
+        let contacts = FirstContacts::by_network();
         assert_eq!(contacts.credit(NEW), None);
         play(&contacts, OWN_FROM - 1);
         let of_all = contacts.credit(NEW);
@@ -229,30 +219,19 @@ mod tests {
     }
 
     #[test]
-    fn without_prefixes_all_first_contacts_share_one_credit() {
+    fn without_networks_all_first_contacts_share_one_credit() {
         let contacts = FirstContacts::default();
         play(&contacts, 20);
         assert_eq!(contacts.credit(SLOW), contacts.credit(FAST));
     }
 
     #[test]
-    fn a_prefix_that_takes_the_place_of_another_begins_with_the_credit_of_all() {
-        let contacts = FirstContacts::by_prefix();
+    fn a_network_that_takes_the_place_of_another_begins_with_the_credit_of_all() {
+        let contacts = FirstContacts::by_network();
         play(&contacts, 20);
         let same_place = SLOW ^ (1 << 63);
         assert_eq!(contacts.credit(same_place), contacts.credit(NEW));
         contacts.revise(same_place, &fate(0, 0));
         assert_eq!(contacts.credit(SLOW), contacts.credit(NEW), "what was there is forgotten");
-    }
-
-    #[test]
-    fn peers_of_a_site_have_one_prefix() {
-        for (peer, expected) in [
-            ("192.0.2.77", "192.0.2.0"),
-            ("2001:db8:1:2:3::4", "2001:db8:1::"),
-            ("255.255.255.255", "255.255.255.0"),
-        ] {
-            assert_eq!(prefix(peer.parse().expect("an address")), expected.parse::<IpAddr>().expect("one"));
-        }
     }
 }

@@ -23,7 +23,8 @@ use hashbrown::HashTable;
 use headstart_units::hash::{FNV64, fnv64};
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use super::credit::{FirstContacts, Revision, SharedCredit, prefix};
+use super::credit::{FirstContacts, Revision, SharedCredit};
+use super::networks::Networks;
 use super::{FlightOutcome, Lease, Record, RecordUpdate, SharedRecord, Store};
 
 /// No entry: the end of a list.
@@ -122,6 +123,7 @@ pub struct MemoryStore<S = FixedHash> {
     /// First flights under way, by peer.
     flights: HashTable<(IpAddr, Bytes)>,
     first_contacts: FirstContacts,
+    networks: Networks,
 }
 
 impl<S: BuildHasher> MemoryStore<S> {
@@ -133,7 +135,7 @@ impl<S: BuildHasher> MemoryStore<S> {
     }
 
     /// A part of a larger store whose parts share `first_contacts`, and have the same hasher if it
-    /// is by prefix.
+    /// is by network.
     #[must_use]
     pub fn shard(capacity: usize, hasher: S, first_contacts: FirstContacts) -> Self {
         Self {
@@ -148,7 +150,14 @@ impl<S: BuildHasher> MemoryStore<S> {
             counters: Counters::default(),
             flights: HashTable::new(),
             first_contacts,
+            networks: Networks::default(),
         }
+    }
+
+    /// Divides first contacts into these networks instead of sites. All parts of a store have the
+    /// same; outcomes of others are forgotten as theirs come.
+    pub fn divide(&mut self, networks: Networks) {
+        self.networks = networks;
     }
 
     /// Peers in the store.
@@ -189,6 +198,10 @@ impl<S: BuildHasher> MemoryStore<S> {
         self.entries.clear();
         (self.newest, self.oldest, self.free) = (NONE, NONE, NONE);
         self.first_contacts.clear();
+    }
+
+    fn network_hash(&self, peer: IpAddr) -> u64 {
+        self.hasher.hash_one(self.networks.find_or_site(peer))
     }
 
     fn find(&self, peer: IpAddr) -> Option<u32> {
@@ -279,7 +292,7 @@ impl<S: BuildHasher> MemoryStore<S> {
     pub fn settle_flight(&mut self, lease: &mut Lease, revision: &Revision) -> StoreChange {
         self.end_flight(lease);
         if lease.reserved.is_none() {
-            lease.credit = self.first_contacts.revise(self.hasher.hash_one(prefix(lease.peer)), revision);
+            lease.credit = self.first_contacts.revise(self.network_hash(lease.peer), revision);
         }
         let Some(at) = self.find(lease.peer) else { return StoreChange::default() };
         let credit = &mut self.entries[at as usize].credit;
@@ -382,7 +395,7 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
         let peer = lease.peer;
         let credit = match lease.reserved.and_then(|_| self.find(peer)) {
             Some(at) => Some(self.entries[at as usize].credit).filter(|credit| !credit.is_zero()),
-            None => self.first_contacts.credit(self.hasher.hash_one(prefix(peer))),
+            None => self.first_contacts.credit(self.network_hash(peer)),
         };
         let hash = self.hasher.hash_one(peer);
         let under_way = self.flights.find(hash, |(other, _)| *other == peer);
