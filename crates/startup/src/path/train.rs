@@ -25,9 +25,16 @@ const LONGEST: u64 = 16;
 const MAX_FACTOR: u64 = 4;
 
 /// The packet train of a first flight.
+///
+/// An ack of a single packet, from a receiver that otherwise acknowledges several, waited for a
+/// timer. It counts once the next of several arrives.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PacketTrain {
     state: State,
+    /// Acknowledged by single packets since then.
+    waiting: Bytes,
+    /// An ack has covered two packets or more.
+    is_thinned: bool,
     /// The estimate so far: bytes, and the time that they took.
     acked: Bytes,
     took: Span,
@@ -53,6 +60,7 @@ impl PacketTrain {
             State::Ended => {}
             State::Unacknowledged => {
                 self.state = State::Acknowledged { at: ack.now, sent_at: ack.newest_sent_at };
+                self.is_thinned = ack.newly_acked >= packet * 2;
             }
             State::Acknowledged { at, sent_at } => self.extend(ack, packet, at, sent_at),
         }
@@ -63,7 +71,13 @@ impl PacketTrain {
         if ack.newest_sent_at >= at {
             return self.end();
         }
-        self.acked += ack.newly_acked;
+        let covers_several = ack.newly_acked >= packet * 2;
+        self.is_thinned |= covers_several;
+        self.waiting += ack.newly_acked;
+        if self.is_thinned && !covers_several {
+            return;
+        }
+        self.acked += core::mem::take(&mut self.waiting);
         // The longer interval, as of a delivery-rate sample: a train is no faster than its pace.
         self.took = ack.now.since(at).max(ack.newest_sent_at.since(sent_at));
         if self.acked >= packet * LONGEST {
@@ -220,6 +234,17 @@ mod tests {
         let mut acks = spaced(10);
         acks.extend([(100, 200), (101, 300)]);
         assert_eq!(play(&acks), PATH);
+    }
+
+    #[test]
+    fn the_timer_of_a_last_delayed_ack_is_no_part_of_the_train() {
+        // One packet, then pairs, and the tenth packet after 25 ms.
+        let acks = [(1, 100), (2, 102), (2, 104), (2, 106), (2, 108), (1, 134)];
+        let mut train = PacketTrain::default();
+        for (packets, now) in acks {
+            train.on_ack(&Ack { newly_acked: PACKET * packets, ..ack(0, now) }, PACKET);
+        }
+        assert_eq!(train.rate(PACKET, SLOW), PATH);
     }
 
     #[test]
