@@ -14,8 +14,8 @@
 //!   treat older ones as duplicates (noq and quinn do).
 //! - Copies are not in flight, neither for the stack nor for the scheme (`docs/decisions/0003`):
 //!   they are bounded by the budget of the repair itself and by [`CopyPolicy`].
-//! - They end for good when the path changes, and by default at congestion: a loss of a packet that
-//!   was not copied, or a mark.
+//! - They end for good when the path changes, and by default at congestion. The loss of a packet is
+//!   congestion whether it was copied or not, as in the TCP model (RFC 9002 §7.3.2).
 
 use std::collections::VecDeque;
 use std::fmt::Debug;

@@ -369,11 +369,6 @@ impl Sender {
         if packet.is_first_flight {
             self.tally.first_flight_lost += packet.bytes;
         }
-        if packet.is_copied {
-            // Its data was already duplicated: no reason to reduce the window.
-            self.tally.copied_lost += packet.bytes;
-            return Some(packet);
-        }
         self.losses.add(packet.bytes, packet.is_first_flight, packet.stamp.sent_at);
         Some(packet)
     }
@@ -459,9 +454,8 @@ impl Sender {
         is_recent
     }
 
-    /// A copy of that packet leaves.
-    pub fn on_copied(&mut self, ordinal: u64, bytes: Bytes) {
-        self.ledger.copied(ordinal);
+    /// A copy of a packet leaves.
+    pub fn on_copied(&mut self, bytes: Bytes) {
         self.tally.copies += 1;
         self.tally.copy_bytes += bytes;
     }

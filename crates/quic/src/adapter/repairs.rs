@@ -92,13 +92,13 @@ impl Adapter {
             duplicator.left = duplicator.left.saturating_sub(bytes);
             let (destination, source) = (duplicator.destination, self.shared.local);
             duplicator.sender.send(Duplicate { destination, source, contents, timing });
-            self.driver.sender.on_copied(ordinal, bytes);
+            self.driver.sender.on_copied(bytes);
             let transmission = Transmission::Copy;
             self.journal(now, SenderEvent::Sent { offset: position.get(), payload: bytes, transmission });
         }
     }
 
-    /// Congestion: a loss of a packet that was not copied, or a mark.
+    /// Congestion: a loss, of a packet that was copied too, or a mark.
     pub(super) fn report_congestion_to_repair(&mut self) {
         let Some(duplicator) = &mut self.duplicator else { return };
         duplicator.repair.on_congestion();

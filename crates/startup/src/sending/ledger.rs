@@ -35,8 +35,6 @@ pub struct ResolvedPacket {
     pub stamp: SendStamp,
     /// Part of the first flight.
     pub is_first_flight: bool,
-    /// A copy of it was sent.
-    pub is_copied: bool,
 }
 
 /// Packets of one size with successive numbers that left at the same time.
@@ -55,8 +53,6 @@ struct PacketRange {
     is_first_flight: bool,
     /// Packets neither acknowledged nor lost, a bit for each.
     open: u64,
-    /// Packets of which a copy was sent, a bit for each.
-    copied: u64,
 }
 
 /// Most packets in a range: one per bit.
@@ -158,9 +154,8 @@ impl Ledger {
     /// Starts a range with a single packet.
     #[inline(never)]
     fn begin(&mut self, number: u64, bytes: Bytes, stamp: SendStamp, is_first_flight: bool) {
-        let (ordinal, offset, length, open, copied) = (self.end, self.sent, 1, 1, 0);
-        let range =
-            PacketRange { number, ordinal, offset, stamp, bytes, length, is_first_flight, open, copied };
+        let (ordinal, offset, length, open) = (self.end, self.sent, 1, 1);
+        let range = PacketRange { number, ordinal, offset, stamp, bytes, length, is_first_flight, open };
         self.ranges.push_back(range);
     }
 
@@ -207,7 +202,6 @@ impl Ledger {
             offset: range.offset(position),
             stamp: range.stamp,
             is_first_flight: range.is_first_flight,
-            is_copied: range.copied & (1 << position) != 0,
         }
     }
 
@@ -350,13 +344,6 @@ impl Ledger {
             None => self.ranges.front().map_or(self.sent, |first| first.offset).saturating_sub(Bytes::new(1)),
         }
     }
-
-    /// Notes that a copy of that packet leaves.
-    pub fn copied(&mut self, ordinal: u64) {
-        if let Some((at, position)) = self.find(ordinal) {
-            self.ranges[at].copied |= 1 << position;
-        }
-    }
 }
 
 #[cfg(test)]
@@ -395,7 +382,6 @@ mod tests {
         /// The same, and packets before it up to so many bytes in all.
         DeliverUpTo(u16, u16),
         Lose(u16),
-        Copy(u16),
     }
 
     fn event() -> impl Strategy<Value = Event> {
@@ -405,7 +391,6 @@ mod tests {
             3 => any::<u16>().prop_map(Event::Deliver),
             3 => (any::<u16>(), 0..20_000_u16).prop_map(|(at, bytes)| Event::DeliverUpTo(at, bytes)),
             2 => any::<u16>().prop_map(Event::Lose),
-            1 => any::<u16>().prop_map(Event::Copy),
         ]
     }
 
@@ -418,7 +403,6 @@ mod tests {
         stamp: SendStamp,
         is_first_flight: bool,
         is_open: bool,
-        is_copied: bool,
     }
 
     #[derive(Default)]
@@ -444,7 +428,7 @@ mod tests {
         let settled = settled.expect("its fate was open");
         assert_eq!((settled.ordinal, settled.bytes), (ordinal as u64, packet.bytes));
         assert_eq!((settled.offset, settled.stamp), (packet.offset, packet.stamp));
-        assert_eq!((settled.is_first_flight, settled.is_copied), (packet.is_first_flight, packet.is_copied));
+        assert_eq!(settled.is_first_flight, packet.is_first_flight);
     }
 
     proptest! {
@@ -461,8 +445,8 @@ mod tests {
                         let bytes = Bytes::new(bytes.into());
                         for _ in 0..count {
                             ledger.push(number, bytes, &stamp, is_first_flight);
-                            let (offset, is_open, is_copied) = (sent, true, false);
-                            model.0.push(Plain { number, bytes, offset, stamp, is_first_flight, is_open, is_copied });
+                            let (offset, is_open) = (sent, true);
+                            model.0.push(Plain { number, bytes, offset, stamp, is_first_flight, is_open });
                             (number, sent) = (number + 1, sent + bytes);
                         }
                     }
@@ -493,11 +477,6 @@ mod tests {
                     Event::Lose(position) => if let Some(at) = at(position) {
                         let Plain { number, bytes, .. } = model.0[at];
                         same(ledger.lose(number, bytes), at, model.settle(at));
-                    },
-                    Event::Copy(position) => if let Some(at) = at(position) {
-                        ledger.copied(at as u64);
-                        // The ledger keeps nothing of a settled packet.
-                        model.0[at].is_copied |= model.0[at].is_open;
                     },
                 }
                 prop_assert_eq!((ledger.sent(), ledger.in_flight()), (sent, model.in_flight()));

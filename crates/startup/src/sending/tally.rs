@@ -21,8 +21,6 @@ pub struct Tally {
     pub lost: Bytes,
     /// Bytes of the first flight declared lost.
     pub first_flight_lost: Bytes,
-    /// Bytes declared lost of which a copy had been sent.
-    pub copied_lost: Bytes,
     /// Copies of datagrams sent.
     pub copies: u64,
     /// Bytes of copies sent.
