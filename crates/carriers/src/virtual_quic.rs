@@ -6,14 +6,10 @@ use headstart_sim::{Finished, Recorder, Scenario, Seed};
 use headstart_stack::{Crypto, Simulation, simulation};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::history::MemoryStore;
-use headstart_units::Bytes;
 
 use headstart_study::carrier::{Carrier, Detail, Hosts, Observer, Run, RunResult, Simulator};
 use headstart_study::options::{CryptoName, Environment, TransportName, TransportOptions};
-use headstart_study::setup::{SchemeMix, Setup, reference};
-
-/// Smallest packet on the link that every path of QUIC carries: 1200 bytes in UDP and IPv4.
-const SMALLEST: Bytes = Bytes::new(1228);
+use headstart_study::setup::{SMALLEST_INITIAL, SchemeMix, Setup, reference};
 
 /// The QUIC stack in virtual time.
 #[derive(Clone, Copy, Debug)]
@@ -38,10 +34,10 @@ impl Carrier for VirtualQuic {
 
     fn check(&self, setup: &Setup) -> Result<()> {
         ensure!(
-            setup.transport.mtu >= SMALLEST,
+            setup.transport.mtu >= SMALLEST_INITIAL,
             "--mtu: found {}, expected {} B at least over QUIC (RFC 9000 §14)",
             setup.transport.mtu,
-            SMALLEST.get()
+            SMALLEST_INITIAL.get()
         );
         ensure!(
             setup.transport.certificate.is_zero() || setup.transport.crypto == CryptoName::Tls,

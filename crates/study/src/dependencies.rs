@@ -87,6 +87,7 @@ pub static DEPENDENCIES: &[Dependency] = &[
     row("no-window-validation", MODEL, is_model, "--no-window-validation",
         ["--transport quic", "--pages archive2014 --schemes iw10"]),
     row("as-linux", MODEL, is_model, "--as-linux", ["--transport quic", ""]),
+    row("as-quic", MODEL, is_model, "--as-quic", ["--transport quic", ""]),
     row("record-limited", MODEL, is_model, "--record-limited", ["--transport quic", RECORDS]),
     row("record-limited", "without a scheme that draws on a history", |setup| runs(setup, draws_on_history), "--record-limited",
         ["--schemes halfback", RECORDS]),

@@ -267,6 +267,14 @@ pub struct TransportOptions {
     /// and an application limits samples only by writing late
     #[arg(long)]
     pub as_linux: bool,
+    /// Let the model do what the QUIC stack does, a hundred times as fast: the receiver dials with
+    /// packets of 1200 bytes, acknowledges every second one, and probes, recovery and pacing are
+    /// those of RFC 9002. Times are within 5 % where no copies are sent (docs/agreement.md)
+    #[arg(long, conflicts_with_all = [
+        "as_linux", "acks", "probe", "recovery_period", "no_prr", "prr_slow_start", "pacing", "no_idle_restart",
+        "idle_decay", "pipe_ack",
+    ])]
+    pub as_quic: bool,
     /// Let records keep the fastest delivery rate of all, even where the application was the limit
     #[arg(long)]
     pub record_limited: bool,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
 use headstart_sim::random::Random;
-use headstart_sim::tcp::DelayedAck;
+use headstart_sim::tcp::{DelayedAck, Pacing, Probe};
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::media::Media;
@@ -21,8 +21,8 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::carrier::{Carrier, Carriers, Run};
 use crate::options::{
-    AckName, DelayFile, DetectionName, Environment, FetchName, LaterName, PathOptions, RunOptions, SizeName,
-    TransportName, TransportOptions, UpOptions, WorkloadOptions,
+    AckName, DelayFile, DetectionName, Environment, FetchName, LaterName, PathOptions, RunOptions,
+    SchemeName, SizeName, TransportName, TransportOptions, UpOptions, WorkloadOptions,
 };
 use crate::schemes;
 use crate::workload::files::ArrivalFile;
@@ -30,6 +30,10 @@ use crate::workload::web::har;
 
 /// Largest certificates: 64 parts of a handshake in the model.
 const LARGEST_CERTIFICATE: Bytes = Bytes::new(64_000);
+
+/// The least that a packet of QUIC's first flights takes on a link: 1200 bytes (RFC 9000 §14.1) in UDP
+/// and IPv4. Every path that QUIC can take carries it.
+pub const SMALLEST_INITIAL: Bytes = Bytes::new(1228);
 
 /// The group of the scheme under test.
 pub const TESTED: u16 = 0;
@@ -212,6 +216,12 @@ impl Setup {
             !is_early || setup.opener() == Opener::Receiver || !setup.pages.is_empty(),
             "--handshakes: found 0, expected 1 at least where the sender opens: --opener receiver has a request"
         );
+        let copies = |name: &SchemeName| name.0.scheme().repair().is_active();
+        if setup.transport.as_quic && setup.run.schemes().iter().any(copies) {
+            let note = "--as-quic: schemes that send copies take less time than over the QUIC stack at high load \
+                        (docs/agreement.md)";
+            setup.notes.push(note.to_owned());
+        }
         setup.load_of_arrivals()?;
         carrier.check(&setup)?;
         let limits = setup.limits();
@@ -341,10 +351,12 @@ impl Setup {
     pub fn tcp(&self) -> TcpConfig {
         use headstart_sim::tcp::Detection;
         let options = &self.transport;
-        let header = TcpConfig::default().header;
+        let as_quic = options.as_quic;
+        let TcpConfig { header, syn, .. } = TcpConfig::default();
         TcpConfig {
             mss: options.mtu.saturating_sub(header),
             header,
+            syn: if as_quic { SMALLEST_INITIAL } else { syn },
             receive_window: options.receive_window,
             receive_growth: options.receive_growth,
             detection: match options.detection {
@@ -355,10 +367,10 @@ impl Setup {
             copies_count: options.detection == DetectionName::Rfc6675Copies,
             handshakes: options.handshakes,
             certificate: options.certificate,
-            probe: options.probe,
-            prr: !options.no_prr,
-            recovery_period: options.recovery_period,
-            idle_restart: !options.no_idle_restart,
+            probe: if as_quic { Probe::Quic } else { options.probe },
+            prr: !(options.no_prr || as_quic),
+            recovery_period: options.recovery_period || as_quic,
+            idle_restart: !(options.no_idle_restart || as_quic),
             idle_decay: options.idle_decay || options.as_linux,
             pipe_ack: options.pipe_ack,
             rate_limited_increase: options.rate_limited_increase,
@@ -368,7 +380,7 @@ impl Setup {
             delayed_ack: self.delayed_ack(),
             min_rto: options.min_rto,
             initial_rto: options.initial_rto,
-            pacing: options.pacing,
+            pacing: if as_quic { Pacing::Quic } else { options.pacing },
             quantum: options.quantum,
             ecn: options.ecn,
             records_limited: options.record_limited,
@@ -393,6 +405,7 @@ impl Setup {
             ack_on_push: false,
         };
         match self.transport.acks {
+            _ if self.transport.as_quic => DelayedAck { immediate: ImmediateAck::NewGap(1), ..second(25) },
             AckName::Immediate => DelayedAck::IMMEDIATE,
             AckName::Delayed => DelayedAck::SECOND,
             AckName::Quic => second(25),
@@ -454,7 +467,8 @@ impl Setup {
     /// Side that opens connections.
     #[must_use]
     pub fn opener(&self) -> Opener {
-        self.workload.opener.unwrap_or_else(|| self.carrier.opener())
+        let usual = || if self.transport.as_quic { Opener::Receiver } else { self.carrier.opener() };
+        self.workload.opener.unwrap_or_else(usual)
     }
 
     /// The reference of comparisons here: [`reference()`], as the transport has it, unless another

@@ -150,7 +150,7 @@ fn tcp() -> impl Strategy<Value = TcpConfig> {
         2 => 1_448..=20_000_u64,
         2 => 20_000..=4_000_000_u64,
     ];
-    let pacing = prop_oneof![Just(Pacing::Off), Just(Pacing::Linux)];
+    let pacing = prop_oneof![Just(Pacing::Off), Just(Pacing::Linux), Just(Pacing::Quic)];
     let growth = prop_oneof![
         4 => Just(ReceiveGrowth::Fixed),
         1 => Just(ReceiveGrowth::Linux),

@@ -35,6 +35,7 @@ pub const PROBES: &[Choice<Probe>] = &[
 pub const PACINGS: &[Choice<Pacing>] = &[
     ("off", Pacing::Off, "Packets leave as the window opens"),
     ("linux", Pacing::Linux, "200 % of the window per RTT in slow start, 120 % in avoidance"),
+    ("quic", Pacing::Quic, "125 % of the window per RTT, in bursts of ten packets (RFC 9002 §7.7)"),
     ("linux-always", Pacing::LinuxAlways, "The same for every scheme, also one with its own pace: the first ten segments go at once and later ones in bursts of a millisecond"),
 ];
 

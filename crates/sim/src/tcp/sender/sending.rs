@@ -143,6 +143,7 @@ impl Sender {
                 let percent = if self.controller.is_slow_start() { 200 } else { 120 };
                 Some(window * percent / 100 / self.rtt.smoothed)
             }
+            Pacing::Quic => Some(window * 5 / 4 / self.rtt.smoothed),
         }
     }
 
@@ -156,7 +157,12 @@ impl Sender {
     fn quantum(&self, pace: Rate, config: &TcpConfig) -> u32 {
         match config.pacing {
             Pacing::Off | Pacing::Linux => config.quantum.max(1),
+            Pacing::Quic if self.controller.allowance().pace.is_some() => config.quantum.max(1),
             Pacing::LinuxAlways => largest_buffer(pace, config).max(config.quantum),
+            Pacing::Quic => {
+                let within = |millis| (pace * Span::from_millis(millis)).get() / config.mss.get().max(1);
+                within(2).max(10).min(within(10)).clamp(1, 256) as u32
+            }
         }
     }
 
