@@ -1,5 +1,5 @@
-//! README: every command in it runs, with files that the project makes, and its sample is the
-//! command's output. CONTRIBUTING: its experiment runs.
+//! README and docs/commands.md: every command in them runs, with files that the project makes, and
+//! their sample is the command's output. CONTRIBUTING: its experiment runs.
 
 #![expect(clippy::disallowed_methods, reason = "a real server, real time")]
 
@@ -11,7 +11,14 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const SAMPLE: &str = "race --schemes iw10,iw32,jump-start,halfback,wise-start,careful-resume,headstart --size mixed \
      --duration 60s --repeats 8 --out sample";
 const PICTURE: &str = "trace halfback --out one";
-const BEGIN: &str = "writes the table, the picture and docs/sample/report.html -->\n```text\n";
+/// Pages of which commands are run, the first one first.
+const PAGES: [&str; 2] = ["README.md", "docs/commands.md"];
+/// The main job and the tests come first; what is installed is the program that the pages need.
+const FIRST: [&str; 3] =
+    ["cargo run --release -- race", "./ci.sh", "cargo install --locked --path crates/lab --features full"];
+/// Opening of the sample in each page.
+const BEGIN: &str = "<!-- sample: ";
+const TEXT: &str = "```text\n";
 
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme").join(name);
@@ -20,16 +27,22 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-fn readme() -> String {
-    fs::read_to_string(Path::new(ROOT).join("README.md")).expect("README.md")
+fn page(name: &str) -> String {
+    fs::read_to_string(Path::new(ROOT).join(name)).expect(name)
 }
 
-/// The commands of README that begin with the program's name, without their explanations.
-fn commands() -> Vec<String> {
-    let text = readme();
+/// The commands of a page, without their explanations.
+fn typed(name: &str) -> Vec<String> {
+    let text = page(name);
     let lines =
         text.split("```sh\n").skip(1).flat_map(|block| block.split("```").next().unwrap_or_default().lines());
-    let typed = lines.map(|line| line.split(" #").next().unwrap_or_default().trim().to_owned());
+    lines.map(|line| line.split(" #").next().unwrap_or_default().trim().to_owned()).collect()
+}
+
+/// Commands of the program; a build in front of one is this test's own.
+fn commands() -> Vec<String> {
+    let typed = PAGES.iter().flat_map(|name| typed(name));
+    let typed = typed.map(|line| line.replace("cargo run --release -- ", "headstart "));
     typed.filter(|line| line.starts_with("headstart ")).collect()
 }
 
@@ -53,6 +66,13 @@ fn is_built(line: &str) -> bool {
     let word = line.split(' ').nth(1).unwrap_or_default();
     cfg!(feature = "full")
         || !(needs_all.contains(&word) || line.contains("--transport quic") || line.contains("--in emulator"))
+}
+
+/// A newcomer's first command does the main job, and the second one runs the tests.
+#[test]
+fn the_readme_begins_with_the_main_job_and_the_tests() {
+    assert_eq!(typed("README.md"), FIRST);
+    assert!(page(".ci/run").lines().any(|line| line == format!("exec {}", FIRST[1])), ".ci/run");
 }
 
 #[test]
@@ -100,20 +120,35 @@ fn the_sample_output_of_the_readme_is_current() {
     let made = |name: &str| without_version(&fs::read_to_string(folder.join(name)).expect("it was written"));
     let files =
         [("report.html", made("sample/report.html")), ("time-sequence.svg", made("one/time-sequence.svg"))];
-    let text = readme();
-    let (before, rest) = text.split_once(BEGIN).expect("the beginning of the sample");
-    let (found, after) = rest.split_once("```\n").expect("its end");
+    // README has the table alone: what it says goes on in the other page.
+    let (rows, _) = table.split_once("Verdict: ").expect("a verdict below the table");
     let kept = Path::new(ROOT).join("docs/sample");
-    if std::env::var_os("HEADSTART_WRITE_DOCS").is_some() {
+    let writes = std::env::var_os("HEADSTART_WRITE_DOCS").is_some();
+    let how = "HEADSTART_WRITE_DOCS=1 cargo test -p headstart --test readme sample writes it anew";
+    for (name, expected) in PAGES.into_iter().zip([rows, table]) {
+        let text = page(name);
+        let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            name != "README.md"
+                || said.contains(&format!("`headstart {}`", SAMPLE.replace(" --out sample", "")))
+        );
+        let begin = text.find(BEGIN).expect("the comment before the sample");
+        let begin = begin + text[begin..].find(TEXT).expect("the beginning of the sample") + TEXT.len();
+        let end = begin + text[begin..].find("```\n").expect("its end");
+        if writes {
+            let text = format!("{}{expected}{}", &text[..begin], &text[end..]);
+            fs::write(Path::new(ROOT).join(name), text).expect("a page can be written");
+        } else {
+            assert_eq!(&text[begin..end], expected, "{name}: {how}");
+        }
+    }
+    if writes {
         fs::create_dir_all(&kept).expect("docs/sample");
         for (name, made) in &files {
             fs::write(kept.join(name), made).expect("docs/sample can be written");
         }
-        let text = format!("{before}{BEGIN}{table}```\n{after}");
-        return fs::write(Path::new(ROOT).join("README.md"), text).expect("README.md can be written");
+        return;
     }
-    let how = "HEADSTART_WRITE_DOCS=1 cargo test -p headstart --test readme sample writes it anew";
-    assert_eq!(found, table, "README.md: {how}");
     for (name, made) in &files {
         let found = fs::read_to_string(kept.join(name)).expect("docs/sample");
         assert!(found == *made, "docs/sample/{name} is not what the command gives: {how}");
