@@ -3,7 +3,7 @@
 connections.
 
 Needs Linux, nginx, h2load (package nghttp2-client) and openssl; with Caddy it takes part. The
-programs are built as docs/serving-measurements.md says; `--help` has the options.
+programs are built as docs/records/serving.md says; `--help` has the options.
 
 All serve over loopback. Certificate and files are the same, TLS is 1.3, nothing is resumed.
 There is one worker of nginx; the others have their threads. No processor is reserved for any. The

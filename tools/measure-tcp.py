@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Untouched servers over the kernel's TCP behind `headstart link`, and the QUIC server.
 
-A known peer's 100 kB by nginx, Go and Java on the four paths of docs/agreement.md, in turns with
-CUBIC, and the QUIC server's time on the same paths.
+A known peer's 100 kB by nginx, Go and Java on four paths of docs/records/agreement.md, in turns
+with CUBIC, and the QUIC server's time on the same paths.
 
 Needs root, nginx, curl, Go and a JDK. Usage:
     tools/measure-tcp.py [HEADSTART] [--repeats N] [--servers nginx,go,java,java-nodelay]

@@ -37,7 +37,7 @@ pub struct Gates {
     /// gets 1/(n+1). On: several at once would each send the whole of it. Connections of a
     /// scheme that reserves credit share that instead.
     pub alone: bool,
-    /// Lowest handshake RTT for a fast start; 2 ms (`docs/short-paths.md`).
+    /// Lowest handshake RTT for a fast start; 2 ms (`docs/records/short-paths.md`).
     pub shortest_rtt: Span,
     /// Requires of a fast start more than the initial window (RFC 9002 §7.2). On: an answer that
     /// fits into it leaves unpaced with any scheme, and a record or hint with no larger

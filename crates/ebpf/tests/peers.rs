@@ -1,5 +1,5 @@
 //! The history of a million peers: its capacity, and its cost (printed, with `--nocapture`;
-//! docs/linux-tcp-measurements.md has the numbers).
+//! docs/records/linux-tcp.md has the numbers).
 #![cfg(feature = "load")]
 
 use headstart_ebpf::needs::{Level, Machine};

@@ -1,7 +1,7 @@
 //! Our TCP model beside ns-3's, row by row of `benches/peers/ns3/reference`: `cargo bench -p
 //! headstart-sim --bench agreement`.
 //!
-//! Same arrivals, same dumbbell, same settings; `docs/ns3.md` gives the results and their reasons.
+//! Same arrivals, same dumbbell, same settings; `docs/records/ns3.md` has the results and reasons.
 //! Nothing here depends on the machine: the output repeats exactly. `-- --only alone` runs the
 //! sections whose names contain that.
 

@@ -2,7 +2,7 @@
 //!
 //! Derived from rate, load, sizes, duration and the number of runs, to within a factor of two. The
 //! costs of a packet and of a flow are those of a release build on one core of 2023, as
-//! `docs/costs.md` measures them.
+//! `docs/records/costs.md` measures them.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -162,7 +162,7 @@ pub struct OperationOptions {
     #[arg(long, value_name = "FOLDER")]
     pub qlog: Option<PathBuf>,
     /// Connections whose handshake took less run slow start: a fast start would save nothing
-    /// (docs/short-paths.md)
+    /// (docs/records/short-paths.md)
     #[arg(long, default_value = "2 ms", value_name = "TIME")]
     pub shortest_rtt: Span,
     /// The most that a client's hint may claim for a connection

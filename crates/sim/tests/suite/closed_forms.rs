@@ -178,8 +178,8 @@ fn the_time_of_a_flow_is_divided_by_what_held_it_back() {
 }
 
 /// Segments that the receiver lets through in so many round trips, of a sender that would send all
-/// at once, from 64 240 bytes. Linux 6.18: 44, 97, 224, 496 (docs/agreement.md). Chromium doubles
-/// the window when half of it is read.
+/// at once, from 64 240 bytes. Linux 6.18: 44, 97, 224, 496 (docs/records/agreement.md). Chromium
+/// doubles the window when half of it is read.
 #[test]
 fn a_receive_window_grows_by_the_receivers_rules() {
     let within = |receive_growth| {

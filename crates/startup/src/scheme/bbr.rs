@@ -32,7 +32,7 @@
 //! - BBR paces at the estimate, and its first gain is 2.89. Here it is one percent less and
 //!   739/256, as Linux has both. With a slightly smaller growth, start-up may take one more round
 //!   until three rounds are below 25 %. A further round at that gain overflows the buffer
-//!   (`docs/agreement.md`).
+//!   (`docs/records/agreement.md`).
 //! - From Linux, too: room for aggregated acks, and windows of an even number of segments, two more
 //!   while it probes.
 //! - Linux detects policers; BBR does not, nor does this scheme.

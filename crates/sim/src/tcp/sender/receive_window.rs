@@ -54,7 +54,8 @@ impl ReceiveWindow {
 
     /// Linux's dynamic right-sizing (tcp_input.c, tcp_rcv_space_adjust and tcp_grow_window). The
     /// buffer doubles with the bytes read in a round trip, and more where these rise. The window
-    /// grows with what arrives: measured on Linux 6.18, by four thirds of it (docs/agreement.md).
+    /// grows by four thirds of what arrives, as measured on Linux 6.18
+    /// (docs/records/agreement.md).
     fn as_linux(&mut self, now: Time, read: u64, rtt: Span) {
         if now.since(self.since) >= rtt {
             let copied = read.saturating_sub(self.read);
