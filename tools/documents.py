@@ -1,13 +1,19 @@
 #!/usr/bin/env python3
-"""Checks links of documents, the table of crates in CONTRIBUTING.md, and tests named as evidence.
+"""Checks links, paths and commands of documents, the table of crates, and tests as evidence.
 
-A link must lead to a file and a heading that exist. The table must have every crate of the
-workspace, with the crates it depends on as `cargo metadata` has them, without those of tests. Links
-to other hosts are not followed. Each threat of docs/security.md names tests, and they exist.
-Nothing has a reader install a package that is not known to be ours or well known: a name that
-nobody has taken is anybody's. Each rule is first shown to find a fault in a sample.
+A link must lead to a file and a heading that exist. So must a path in code, and a test named behind
+it: `crates/net/src/link.rs`, `net/tests/elements.rs: a_test`, `link.rs` of any folder. Packages,
+targets and features of cargo's commands must exist; options of `headstart` are checked by the test
+`documents_name_commands_and_options_that_exist`. The table of crates must have every one, with the
+crates it depends on as `cargo metadata` has them, without those of tests. Links to other hosts are
+not followed. Each threat of docs/security.md names tests, and they exist. Each record has its date
+and commit, and README is short. Nothing has a reader install a package that is not known to be
+ours or well known: a name that nobody has taken is anybody's. Each rule is first shown to find a
+fault in a sample.
 """
 
+import fnmatch
+import functools
 import json
 import pathlib
 import re
@@ -18,6 +24,10 @@ TABLE = "CONTRIBUTING.md"
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 THREATS = "docs/security.md"
 ROW = re.compile(r"\| `([\w-]+)` \| .* \| (.*) \|$")
+# Files that a reader makes.
+MADE = {"crates/net/src/gaps.rs", "crates/startup/src/scheme/spread.rs"}
+# Most words of a page that is read in two minutes.
+WORDS = {"README.md": 1000}
 
 
 def without_code(text):
@@ -125,10 +135,99 @@ def packages():
     return {re.split(r"[\[<>=]", name)[0] for name in re.findall(r'"([\w\[\]<>=.,-]+)"', extras.split("\n[")[0])}
 
 
-def crates():
-    """Each crate of the workspace by the name of its folder, with those it depends on."""
+def code(text):
+    """Line number and text of each span of code, and of each line of a block."""
+    fence, before = None, ""
+    for number, line in enumerate(text.splitlines(), 1):
+        mark = re.match(r" *```(\w*)", line)
+        if mark:
+            fence = None if fence is not None else mark[1]
+        elif fence in ("", "sh", "text") or fence is None and line.startswith("    ") and not before.strip():
+            yield number, line.split(" #")[0].strip(), True
+            continue
+        elif fence is None:
+            yield from ((number, span, False) for span in re.findall(r"`([^`]+)`", line))
+        before = line
+
+
+@functools.cache
+def folders_of(files):
+    return {file[: found.start()] for file in files for found in re.finditer("/", file)}
+
+
+def wrong_paths(path, text, files):
+    """Line number and message of each path in code that is none, and of each missing test."""
+    folders = folders_of(tuple(files))
+    tops = {folder.split("/")[0] for folder in folders}
+    rooms = {file.split("/")[1] for file in files if file.startswith("crates/")}
+    here = pathlib.PurePath(path).parent
+    for number, span, is_block in code(text):
+        for word in span.split() if is_block else [span]:
+            name, _, test = word.partition(": ") if not is_block else (word.strip("'\"(),;"), "", "")
+            name = name.removeprefix("./").rstrip("/")
+            if not re.fullmatch(r"[\w.<>*/-]+", name) or "..." in name or name in MADE:
+                continue
+            first, _, rest = name.partition("/")
+            is_ours = rest and (first in tops or first in rooms and re.match(r"(src|tests|examples|benches)\b", rest))
+            is_source = re.search(r"\w\.(rs|py|sh|js|h|ipynb)$", name) and not is_block
+            if not is_ours and not is_source:
+                continue
+            pattern = re.sub(r"<\w+>|\b[A-Z]{3,}\b", "*", name)
+            places = [pattern, f"{here}/{pattern}", f"crates/{pattern}"]
+            found = [place for place in places if place in files or place in folders]
+            if not found and ("*" in pattern or not is_ours):
+                places += [] if is_ours else [f"*/{pattern}"]
+                found = [file for place in places for file in fnmatch.filter([*files, *folders], place)]
+            if not found:
+                yield number, f"found `{name}`, expected a file or folder of the repository"
+            elif re.fullmatch(r"[a-z]\w+", test) and not any(f"fn {test}(" in (files.get(file) or "") for file in found):
+                yield number, f"found `{test}`, expected a test of {name}"
+
+
+def wrong_cargo(text, targets):
+    """Line number and message of each package, target or feature of cargo that is none."""
+    for number, line, _ in code(text):
+        call = re.search(r"\bcargo (test|bench|run|build|clippy|install|doc)\b([^|;`]*)", line)
+        if not call or "--manifest-path" in line:
+            continue
+        words = call[2].split(" -- ")[0].split()
+        for flag, value in zip(words, words[1:]):
+            kind = {"-p": "package", "--features": "feature"}.get(flag, flag.removeprefix("--"))
+            if kind not in targets or value.startswith("-"):
+                continue
+            for name in value.split(",") if kind == "feature" else [value]:
+                if name.strip("'\"").split("/")[-1] not in targets[kind] and not re.search("[A-Z]{3}", name):
+                    yield number, f"found the {kind} `{name}` of cargo, expected one of the workspace"
+
+
+def long_or_undated(path, text):
+    """Messages for a page that is too long, and for a record without date and commit."""
+    words = len(text.split())
+    if words > WORDS.get(path, words):
+        yield f"found {words} words, expected at most {WORDS[path]}"
+    if path.startswith("docs/records/") and not re.search(r"\bTaken 20\d\d-\d\d-\d\d[^.]*?,\s+commits? [0-9a-f]{7,}", text):
+        yield "found a record without a line such as `Taken 2026-01-31, commit 0123abcd`"
+
+
+def cargo_targets(packages):
+    """Names of packages, features and targets by kind."""
+    found = {"package": set(), "feature": {"all"}, "test": set(), "bench": set(), "example": set(), "bin": set()}
+    for package in packages:
+        found["package"].add(package["name"])
+        found["feature"].update(package["features"])
+        for target in package["targets"]:
+            for kind in target["kind"]:
+                found.setdefault(kind, set()).add(target["name"])
+    return found
+
+
+def workspace():
     command = ["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"]
-    packages = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)["packages"]
+    return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)["packages"]
+
+
+def crates(packages):
+    """Each crate of the workspace by the name of its folder, with those it depends on."""
     folder = {package["name"]: pathlib.Path(package["manifest_path"]).parent.name for package in packages}
     return {
         folder[package["name"]]: {
@@ -181,6 +280,38 @@ def check_rules():
             sys.exit(f"documents.py: {evidence!r}: found {found}, expected {expected} faults")
 
 
+    files = {"crates/net/src/link.rs": "", "crates/net/tests/a.rs": "fn one() {", "tools/x.py": "", "docs/a.md": ""}
+    for text, expected in [
+        ("`crates/net/src/link.rs`, `link.rs`, `net/tests/a.rs: one`, `crates/net/src/`, `docs/<name>.md`", 0),
+        ("`crates/net/src/links.rs`", 1),
+        ("`links.rs` `race.csv` `/metrics` `arriving/...`", 1),
+        ("`net/tests/a.rs: two`", 1),
+        ("```sh\ntools/x.py --only y\n```", 0),
+        ("```sh\ntools/y.py --only y   # in tools/z.py\n```", 1),
+        ("before\n\n    tools/y.py\n", 1),
+    ]:
+        found = [*wrong_paths("docs/a.md", text, files)]
+        if len(found) != expected:
+            sys.exit(f"documents.py: {text!r}: found {found}, expected {expected} faults")
+    targets = {"package": {"net"}, "feature": {"full"}, "test": {"a"}, "bench": set()}
+    for text, expected in [
+        ("`cargo test -p net --test a --features net/full -- --nocapture`, `cargo test -p CRATE`", 0),
+        ("`cargo test -p nets --test b --features net/all`", 3),
+        ("```sh\ncargo bench --bench a   # cargo test -p x\n```", 1),
+    ]:
+        found = [*wrong_cargo(text, targets)]
+        if len(found) != expected:
+            sys.exit(f"documents.py: {text!r}: found {found}, expected {expected} faults")
+    for path, text, expected in [
+        ("README.md", "word " * 1000, 0),
+        ("README.md", "word " * 1001, 1),
+        ("docs/records/a.md", "Taken 2026-11-25, commit 0123abcd, on x", 0),
+        ("docs/records/a.md", "Taken 2026-11-25 on x", 1),
+        ("docs/a.md", "word " * 1001, 0),
+    ]:
+        found = [*long_or_undated(path, text)]
+        if len(found) != expected:
+            sys.exit(f"documents.py: {text[:60]!r}: found {found}, expected {expected} faults")
     for text, expected in [
         ("pip install '.[gym]'  # at the root", 0),
         ("expected `pip install pandas`", 0),
@@ -203,10 +334,17 @@ def read_file(place):
 def main():
     check_rules()
     listed = subprocess.run(["git", "ls-files", "*.md"], capture_output=True, check=True, text=True).stdout.splitlines()
+    everything = subprocess.run(["git", "ls-files"], capture_output=True, check=True, text=True).stdout.splitlines()
+    files = {file: read_file(pathlib.Path(file)) if file.endswith(".rs") else "" for file in everything}
+    members = workspace()
+    targets = cargo_targets(members)
     faults = []
     for path in listed:
         text = pathlib.Path(path).read_text(encoding="utf-8")
         faults += [f"{path}:{number}: {message}" for number, message in dead_links(path, text, read_file)]
+        faults += [f"{path}:{number}: {message}" for number, message in wrong_paths(path, text, files)]
+        faults += [f"{path}:{number}: {message}" for number, message in wrong_cargo(text, targets)]
+        faults += [f"{path}: {message}" for message in long_or_undated(path, text)]
         if path == THREATS:
             faults += [f"{path}:{number}: {message}" for number, message in wrong_evidence(text, read_file)]
     known = packages()
@@ -214,10 +352,10 @@ def main():
     for path in subprocess.run(["git", "ls-files", *sources], capture_output=True, check=True, text=True).stdout.splitlines():
         text = pathlib.Path(path).read_text(encoding="utf-8")
         faults += [f"{path}: {message}" for message in foreign_installs(text, known)]
-    faults += [f"{TABLE}: {message}" for message in wrong_rows(pathlib.Path(TABLE).read_text(encoding="utf-8"), crates())]
+    faults += [f"{TABLE}: {message}" for message in wrong_rows(pathlib.Path(TABLE).read_text(encoding="utf-8"), crates(members))]
     if faults:
         sys.exit("\n".join([*faults, f"documents.py: {len(faults)} faults"]))
-    print(f"documents.py: {len(listed)} documents, no dead link; the table of crates is right")
+    print(f"documents.py: {len(listed)} documents; links, paths, commands and the table of crates are right")
 
 
 if __name__ == "__main__":

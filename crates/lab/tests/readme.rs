@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a real server, real time")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -73,6 +74,166 @@ fn is_built(line: &str) -> bool {
 fn the_readme_begins_with_the_main_job_and_the_tests() {
     assert_eq!(typed("README.md"), FIRST);
     assert!(page(".ci/run").lines().any(|line| line == format!("exec {}", FIRST[1])), ".ci/run");
+}
+
+/// Documents below a folder, without those of builds.
+fn documents(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if entry.is_dir() && name != "target" && !name.starts_with('.') {
+            documents(&entry, found);
+        } else if name.ends_with(".md") {
+            found.push(entry);
+        }
+    }
+}
+
+/// Lines of blocks and spans of code, without explanations behind ` #`.
+fn code(text: &str) -> Vec<String> {
+    let mut found = vec![];
+    let (mut fence, mut before) = (None, "");
+    for line in text.lines() {
+        if let Some(kind) = line.trim_start().strip_prefix("```") {
+            fence = if fence.is_some() { None } else { Some(kind) };
+        } else if fence.is_some_and(|kind| kind == "sh")
+            || fence.is_none() && line.starts_with("    ") && before.is_empty()
+        {
+            found.push(line.split(" #").next().unwrap_or_default().trim().to_owned());
+            continue;
+        }
+        before = line.trim();
+    }
+    // A span may go on in the next line.
+    let prose: Vec<&str> = text.split("```").step_by(2).collect();
+    for paragraph in prose.iter().flat_map(|part| part.split("\n\n")) {
+        found.extend(paragraph.split('`').skip(1).step_by(2).map(|span| span.replace('\n', " ")));
+    }
+    found
+}
+
+/// Words of each call of the program in a line of code, up to `--` or the line's next command.
+fn calls(line: &str) -> Vec<Vec<&str>> {
+    const NEXT: [&str; 8] = ["--", "|", ";", "&", "&&", ">", "sudo", "time"];
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let begins = |at: usize| {
+        let before = at.checked_sub(1).map(|before| words[before]);
+        words[at].starts_with("$(") || before.is_none_or(|it| NEXT.contains(&it) || it.starts_with('-'))
+    };
+    let is_program = |word: &str| word == "headstart" || word.ends_with("/headstart") && !word.contains('=');
+    let bare = |word: &'_ str| word.trim_start_matches("$(").to_owned();
+    let starts = (0..words.len()).filter(|at| begins(*at) && is_program(&bare(words[*at])));
+    let ends = |word: &&str| !NEXT.contains(word);
+    starts.map(|at| words[at + 1..].iter().copied().take_while(ends).collect()).collect()
+}
+
+/// Output of `--help` of a command; `None` for one that is not built.
+fn help(folder: &Path, command: &str) -> Option<String> {
+    let output = shell(folder, &format!("headstart {command} --help")).output().expect("a shell");
+    output.status.success().then(|| String::from_utf8(output.stdout).expect("UTF-8"))
+}
+
+fn has_option(help: &str, option: &str) -> bool {
+    help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|word| word == option)
+}
+
+/// Commands that a help lists.
+fn listed(help: &str) -> impl Iterator<Item = &str> {
+    let (_, list) = help.split_once("\nCommands:\n").unwrap_or_default();
+    let names = list.split("\n\n").next().unwrap_or_default().lines().filter(|line| !line.starts_with("   "));
+    names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help")
+}
+
+/// The help of every command by its name, one of `tcp` and `history` by two words.
+fn helps(folder: &Path) -> BTreeMap<String, Option<String>> {
+    let all = help(folder, "").expect("the list of commands");
+    let mut found: BTreeMap<String, Option<String>> =
+        listed(&all).map(|name| (name.to_owned(), help(folder, name))).collect();
+    for group in ["tcp", "history", "tcp history"] {
+        if let Some(Some(text)) = found.get(group).cloned() {
+            let names = listed(&text).map(|name| format!("{group} {name}"));
+            found.extend(names.map(|name| (name.clone(), help(folder, &name))));
+        }
+    }
+    found
+}
+
+/// Text of programs of the repository whose options documents name.
+fn programs(folder: &Path, text: &mut String) {
+    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        if entry.is_dir() {
+            programs(&entry, text);
+        } else {
+            text.push_str(&fs::read_to_string(entry).unwrap_or_default());
+        }
+    }
+}
+
+#[test]
+fn documents_name_commands_and_options_that_exist() {
+    let known = helps(&folder("documents"));
+    let is_whole = known.values().all(Option::is_some);
+    let mut others: String = known.values().flatten().map(String::as_str).collect();
+    for folder in ["tools", "benches/peers", "crates/web/examples", "crates/lab/tests/agreement"] {
+        programs(&Path::new(ROOT).join(folder), &mut others);
+    }
+    // Options that a reader adds, that documents abbreviate, and cargo's.
+    let made = ["--gaps", "--up-", "--profile", "--h1"];
+    let mut pages = vec![];
+    documents(Path::new(ROOT), &mut pages);
+    let (mut faults, mut options) = (vec![], 0);
+    for page in pages {
+        let text = fs::read_to_string(&page).expect("a document");
+        for line in code(&text) {
+            for call in calls(&line) {
+                // The longest name is the command's: `tcp` has commands of its own.
+                let names = (1..=3.min(call.len())).rev().map(|count| call[..count].join(" "));
+                let Some(help) = names.into_iter().find_map(|name| known.get(&name)) else {
+                    let is_word = |word: &&&str| word.starts_with(|c: char| c.is_ascii_lowercase());
+                    if let Some(word) = call.first().filter(is_word) {
+                        faults.push(format!("{}: found the command `{word}`: {line}", page.display()));
+                    }
+                    continue;
+                };
+                for option in call.iter().filter(|word| word.starts_with("--")) {
+                    let name = option
+                        .split('=')
+                        .next()
+                        .unwrap_or_default()
+                        .trim_end_matches([',', '.', ':', ']', ')']);
+                    options += 1;
+                    if !made.contains(&name) && help.as_ref().is_some_and(|help| !has_option(help, name)) {
+                        faults.push(format!("{}: found `{name}`: {line}", page.display()));
+                    }
+                }
+            }
+            let name: String = line.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+            let is_option = name.starts_with("--") && name.len() > 2 && !made.contains(&name.as_str());
+            if is_whole
+                && is_option
+                && !has_option(&others, &name)
+                && !others.contains(&format!("\"{}\"", &name[2..]))
+            {
+                faults.push(format!("{}: found `{name}`, an option of no command", page.display()));
+            }
+        }
+    }
+    assert!(options > 200, "{options}");
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn calls_and_options_of_a_text_are_found() {
+    let text = "`headstart race --rate\n5mbit`\n\n```sh\na | headstart get --hint 1 -- headstart  # headstart b\n```\n\n    headstart link --udp\n";
+    let found: Vec<String> =
+        code(text).iter().flat_map(|line| calls(line)).map(|call| call.join(" ")).collect();
+    assert_eq!(found, ["get --hint 1", "", "link --udp", "race --rate 5mbit"]);
+    assert_eq!(
+        calls("x $(headstart measure a) iw10 headstart b"),
+        [["measure", "a)", "iw10", "headstart", "b"]]
+    );
+    assert_eq!(calls("H=a/headstart tool").len(), 0);
+    assert!(has_option("  --rate <RATE>, or --up-rate=1", "--rate"));
+    assert!(!has_option("  --up-rate <RATE>", "--rate"));
 }
 
 #[test]

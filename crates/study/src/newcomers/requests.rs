@@ -7,7 +7,7 @@
 //! Each newcomer is a client that requests one object. Its time counts from the request to the last
 //! byte, as in the paper's figures. There, 70 kB behind a buffer of 200 ms take 279 ms, which is
 //! one round trip; with a handshake it would be two. Newcomers arrive at a moment drawn by seed
-//! from `--settling-spread`: at any phase of the long flow's sawtooth.
+//! from `settling-spread`: at any phase of the long flow's sawtooth.
 //!
 //! # Deviations
 //!
@@ -16,7 +16,7 @@
 //! - Over the emulator bytes count when the client reads them, without headers: half a round trip
 //!   later, and for both sides alike. `utilisation` is left out.
 //! - BS lets the long flow "fully utilize the available bandwidth" before the other arrives. Here
-//!   that time is `--settling-time`.
+//!   that time is `settling-time`.
 
 mod delivery_log;
 mod flows;
@@ -125,10 +125,10 @@ pub struct RequestParams {
     #[arg(long, default_value = "0 ms", value_name = "TIME")]
     newcomer_gap: Span,
     /// Time from the start of the long flows to the first newcomer, to which a random part
-    /// of `--settling-spread` is added
+    /// of `settling-spread` is added
     #[arg(long, default_value = "30 s", value_name = "TIME")]
     settling_time: Span,
-    /// Range of the random time added to `--settling-time`
+    /// Range of the random time added to `settling-time`
     #[arg(long, default_value = "20 s", value_name = "TIME")]
     settling_spread: Span,
     /// Runs of which one is shown, with throughput over time; `0`: none is
