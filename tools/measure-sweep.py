@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures costs of sweeps over several processes: the figures of docs/scale.md.
+"""Measures costs of sweeps over several processes: the figures of docs/records/scale.md.
 
     HEADSTART=target/release/headstart tools/measure-sweep.py flows|workers|points
 
