@@ -15,9 +15,9 @@ use crate::setup::Setup;
 pub struct Condition {
     /// The option that sets it.
     pub option: &'static str,
-    /// Its column.
+    /// Column of the condition.
     pub name: &'static str,
-    /// Its value here.
+    /// Value of the condition in this run.
     pub value: Value,
 }
 
@@ -63,7 +63,7 @@ const ROWS: &[Row] = &[
     ("background", "background_flows", "long flows from the beginning to the end", |it| Value::Count(u64::from(it.workload.background))),
     ("long-share", "long_share", "share of the load that arriving long flows bring", |it| share(it.workload.long_share)),
     ("long-scheme", "long_scheme", "what long flows run", |it| text(it.workload.long_scheme.0.name)),
-    ("media", "media_bits_per_s", "rate of a real-time flow beside; 0 without one", |it| Value::Count(it.workload.media.map_or(0, |rate| rate.as_bits_per_sec()))),
+    ("media", "media_bits_per_s", "rate of a concurrent real-time flow; 0 without one", |it| Value::Count(it.workload.media.map_or(0, |rate| rate.as_bits_per_sec()))),
     ("attack", "attack", "requests for rates without connections; `none` without such", |it| word(it.workload.attack)),
     ("attack-requests", "attack_requests", "such requests in a second", |it| Value::Count(u64::from(it.workload.attack_requests))),
     ("peers", "peers", "different peers", |it| Value::Count(u64::from(it.workload.peers))),
@@ -102,7 +102,7 @@ pub fn conditions(setup: &Setup) -> Vec<Condition> {
 pub struct ConditionColumns {
     /// Names and values before the measures.
     pub before: Vec<(String, Value)>,
-    /// Those behind them.
+    /// Names and values behind the measures.
     pub behind: Vec<(String, Value)>,
 }
 
