@@ -108,7 +108,8 @@ enum Command {
     /// Run all schemes on one path and compare them
     ///
     /// Without options: Halfback's access path (15 Mbit/s, 60 ms, 115 kB of drop-tail buffer),
-    /// flows of 100 kB at 25 % load. Prints a table and writes report.html, race.csv and race.json.
+    /// flows of 100 kB at 25 % load. Prints a table and writes report.html, race.csv, seeds.csv and
+    /// race.json.
     #[command(allow_negative_numbers = true, after_long_help = examples::RACE)]
     Race(RaceArgs),
     /// As `race`, where any option takes a list
@@ -179,8 +180,8 @@ enum Command {
     ///
     /// A page of a HAR file, or of one of four shapes, as a site over HTTP/3 behind an emulated
     /// path. Headless Chromium visits it, first where the server does not know its client, then
-    /// where it does. Measured are paints, load event, the part above the fold and the last
-    /// object, beside the simulator's time for the same page.
+    /// where it does. Measured are paints, load event, the part above the fold and the last object,
+    /// with the simulator's time for the same page.
     #[command(after_long_help = examples::PAGE)]
     Page(Box<PageArgs>),
     /// Serve a folder over HTTP/3, with fast starts
@@ -204,14 +205,14 @@ enum Command {
     /// Judge a rollout: on, off or keep testing
     ///
     /// From the log of `serve` or `tcp trace`, or from texts of /metrics: first answers and losses
-    /// of both arms, harm to other connections of the same peers. To be run at any time.
+    /// of both arms, harm to other connections of the same peers. Can be run at any time.
     #[command(after_long_help = examples::AB)]
     Ab(AbArgs),
     /// Fetch pages over HTTP/3 and time them
     ///
     /// `--hint` sends the rate of your downlink, `--repeat` connects again, `--compare` requests
-    /// each scheme in turn. Fails if an answer is no page (404 and the like): its times
-    /// would be those of an error.
+    /// each scheme in turn. Fails if an answer is no page (404 and the like): its times would be an
+    /// error's.
     #[command(after_long_help = examples::GET)]
     Get(Box<GetArgs>),
     /// Fast starts for servers over kernel TCP

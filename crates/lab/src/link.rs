@@ -76,7 +76,7 @@ pub struct HowOptions {
     /// may be repeated
     #[arg(long = "change", value_name = "TIME WHAT=VALUE..")]
     pub changes: Vec<Change>,
-    /// A file of such lines; `#` begins a comment
+    /// File of timed changes, each in a line as --change has it; `#` begins a comment
     #[arg(long, value_name = "FILE")]
     pub schedule: Option<PathBuf>,
     /// Random seed

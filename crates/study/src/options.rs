@@ -91,7 +91,7 @@ pub struct PathOptions {
     /// packets; FQ-CoDel: 10240 packets, RFC 8290]
     #[arg(long, alias = "down-buffer", default_value = "115 kB", value_name = "SIZE")]
     pub buffer: Buffer,
-    /// Queue discipline of that buffer
+    /// Queue discipline of the bottleneck's buffer
     #[arg(long, alias = "down-queue", default_value = "drop-tail", value_name = "DISCIPLINE", value_parser = discipline())]
     pub queue: QueueDiscipline,
     /// Policer before the bottleneck: rate and burst, as `5mbit,50kB` [default burst: 100 ms of the
@@ -129,10 +129,10 @@ pub struct PathOptions {
     /// for each seed; of a link the beginning]
     #[arg(long, value_name = "TIME")]
     pub trace_offset: Option<Span>,
-    /// Rate of the way back [default: that of the way there; of a trace its mean]
+    /// Rate of the way back [default: --rate; with --trace its mean rate]
     #[arg(long, value_name = "RATE")]
     pub up_rate: Option<Rate>,
-    /// Buffer of the way back [default: that of the way there]
+    /// Buffer of the way back [default: --buffer]
     #[arg(long, value_name = "SIZE")]
     pub up_buffer: Option<Buffer>,
     /// Trace that drives the way back
@@ -200,7 +200,7 @@ pub struct TransportOptions {
     /// Size of a full data packet on the link, headers included
     #[arg(long, default_value = "1500 B", value_name = "SIZE")]
     pub mtu: Bytes,
-    /// Sender's action when acks stop arriving
+    /// Handling of lost tails: the sender's action when acks stop arriving
     #[arg(long, default_value = "tlp", value_name = "NAME", value_parser = one_of(PROBES))]
     pub probe: Probe,
     /// When the receiver acknowledges
@@ -221,8 +221,8 @@ pub struct TransportOptions {
     /// The receiver's window
     #[arg(long, default_value = "141 kB", value_name = "SIZE")]
     pub receive_window: Bytes,
-    /// Growth of that window: in Linux up to 32 MiB from 64240 B (--receive-window), in Chromium up
-    /// to 6 MiB
+    /// Growth of the receive window: in Linux up to 32 MiB from 64240 B (--receive-window), in
+    /// Chromium up to 6 MiB
     #[arg(long, default_value = "fixed", value_name = "HOW", value_parser = one_of(GROWTHS))]
     pub receive_growth: ReceiveGrowth,
     /// Explicit congestion notification: CoDel and RED mark instead of dropping
@@ -246,8 +246,8 @@ pub struct TransportOptions {
     /// cut what was used (RFC 7661)
     #[arg(long, conflicts_with_all = ["no_idle_restart", "idle_decay", "no_window_validation"])]
     pub pipe_ack: bool,
-    /// In the TCP model: what schemes that send a flow at once make of the later responses of
-    /// a page's connection
+    /// Start of later responses of a page's connection, by schemes that send a flow at once (TCP
+    /// model)
     #[arg(long, default_value = "flights", value_name = "HOW")]
     pub later_responses: LaterName,
     /// Let the window grow for every ack, even where the application was the limit, as some stacks
@@ -262,7 +262,7 @@ pub struct TransportOptions {
     /// goal, as RFC 6937 had it in 2013
     #[arg(long, conflicts_with = "no_prr")]
     pub prr_slow_start: bool,
-    /// Let the sender do what Linux does beside the RFCs. Data leaves in buffers of a millisecond
+    /// Let the sender depart from the RFCs as Linux does. Data leaves in buffers of a millisecond
     /// with PSH at the end of each. A timeout is SRTT + 200 ms at least, probes wait accordingly,
     /// and an application limits samples only by writing late
     #[arg(long)]
@@ -304,24 +304,24 @@ pub struct WorkloadOptions {
     /// Share of the load that long flows bring, which arrive as the short ones do
     #[arg(long, default_value = "0 %", value_name = "SHARE")]
     pub long_share: Ratio,
-    /// Size of those long flows
+    /// Size of the flows of --long-share
     #[arg(long, default_value = "100 MB", value_name = "SIZE")]
     pub long_size: Bytes,
     /// Scheme of long flows, those in the background too
     #[arg(long, default_value = "iw10", value_name = "SCHEME")]
     pub long_scheme: SchemeName,
-    /// Receive window of long flows, if larger than that of the others
+    /// Receive window of long flows, if it is larger than the others'
     #[arg(long, default_value = "4 MB", value_name = "SIZE")]
     pub long_window: Bytes,
-    /// Rate of a real-time flow beside the others that does not adapt (packets of 1200 bytes): its
-    /// delay and loss are measured
+    /// Rate of a concurrent real-time flow that does not adapt (packets of 1200 bytes): its delay
+    /// and loss are measured
     #[arg(long, value_name = "RATE")]
     pub media: Option<Rate>,
-    /// Requests for rates without connections, beside the flows: what Quick-Start routers grant
-    /// them is wasted
+    /// Concurrent requests for rates without connections: what Quick-Start routers grant them is
+    /// wasted
     #[arg(long, default_value = "none", value_name = "KIND")]
     pub attack: AttackName,
-    /// Such requests a second
+    /// Requests of the attack per second
     #[arg(long, default_value_t = 20, value_name = "COUNT", value_parser = whole(1..=1_000_000_u32))]
     pub attack_requests: u32,
     /// Pages instead of flows: HAR files that a browser saved; may be repeated
@@ -330,7 +330,7 @@ pub struct WorkloadOptions {
     /// Pages instead of flows: a hundred drawn from published statistics of front pages
     #[arg(long, value_name = "NAME", conflicts_with = "har")]
     pub pages: Option<PageStatistics>,
-    /// Which page of the HAR files: its id, or its number from 1 [default: that of the earliest
+    /// Page of the HAR files: its id, or its number from 1 [default: the one with the earliest
     /// request]
     #[arg(long, value_name = "ID|NUMBER", requires = "har")]
     pub page: Option<String>,
@@ -342,7 +342,7 @@ pub struct WorkloadOptions {
     /// over its connections; times are of each
     #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = whole(1..=1_000_u32), conflicts_with = "arrivals")]
     pub answers: u32,
-    /// Pause of the client before each of them but the first
+    /// Pause of the client before each answer but the first
     #[arg(long, default_value = "1 s", value_name = "TIME")]
     pub think: Span,
     /// Different peers, equally likely: each has one record in a sender's history
@@ -371,8 +371,8 @@ pub struct RunOptions {
     /// lists them]
     #[arg(long, value_name = "NAMES")]
     pub schemes: Option<SchemeNames>,
-    /// Scheme that the others are compared with, and beside whose flows harm is measured [default:
-    /// iw10; where a kernel runs, its own start]
+    /// Scheme that the others are compared with; harm is measured on its flows [default: iw10;
+    /// where a kernel runs, its own start]
     #[arg(long, value_name = "SCHEME")]
     pub reference: Option<SchemeName>,
     /// Simulated time during which flows arrive
@@ -394,7 +394,7 @@ pub struct RunOptions {
     /// Threads [default: all cores]; the results do not depend on it
     #[arg(long, value_name = "COUNT", value_parser = whole(0..=u16::MAX as usize))]
     pub threads: Option<usize>,
-    /// Run it although the estimate is beyond 4 h of processor time or 2 GB of memory
+    /// Run it although the estimate is above 4 h of processor time or 2 GB of memory
     #[arg(long)]
     pub large: bool,
 }

@@ -37,7 +37,7 @@ pub struct AssessArgs {
     /// Threads [default: all cores]; the results do not depend on it
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<usize>,
-    /// Run it although the estimate is beyond 4 h of processor time or 2 GB of memory
+    /// Run it although the estimate is above 4 h of processor time or 2 GB of memory
     #[arg(long)]
     pub large: bool,
     /// Folder for the results

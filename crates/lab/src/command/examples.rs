@@ -17,7 +17,7 @@ Begin with:
   headstart race --rate 50mbit --rtt 30ms   which fast start is best on my path
   headstart trace halfback                  one flow, packet by packet
   headstart sweep --load 5%,25%,50%         the same over several loads
-  headstart reproduce halfback --quick      a paper's claims beside ours
+  headstart reproduce halfback --quick      a paper's claims, figure by figure
 
 Each command explains itself with -h and --help. Exit codes: 0 done, 1 failed on
 the way, 2 refused.";
@@ -26,7 +26,7 @@ the way, 2 refused.";
 pub const RACE: &str = "\
 Examples:
   headstart race --rate 50mbit --rtt 30ms --buffer 0.5BDP --load 40%   my path
-  headstart race --schemes iw10,halfback,wise-start --background 2     three schemes beside two long flows
+  headstart race --schemes iw10,halfback,wise-start --background 2     three schemes with two long flows
   headstart race --transport quic --schemes iw10,halfback              over the real QUIC stack, in virtual time
   headstart race --duration 20s --repeats 2                            a first look";
 
@@ -70,7 +70,7 @@ Examples:
   headstart assess headstart --quick                    every criterion, in some two minutes
   headstart assess iw10,suss --figure load,queues       two schemes, the criteria of two plans
 
-Loss, time and fairness of others, active queues, satellites, outages, a call beside: each bound stands in the column `accepted`, and the
+Loss, time and fairness of others, active queues, satellites, outages, a concurrent call: each bound stands in the column `accepted`, and the
 plans in experiments/assessment.toml. What no run can show is answered in words by a scheme's author.";
 
 /// Of `history`.
@@ -170,7 +170,7 @@ Examples:
 pub const PATHS: &str = "\
 Examples:
   headstart paths
-  headstart race --path lte --load 40%                  what is not said otherwise is the path's";
+  headstart race --path lte --load 40%                  other options override the path";
 
 /// Of `examples`.
 pub const EXAMPLES: &str = "\
@@ -193,7 +193,7 @@ Example:
 
 /// Of `schemes`.
 pub const SCHEMES: &str = "\
-Names are those of --schemes and --scheme. `needs` is what a scheme must know before its first byte: without a history, a hint or a router it starts as slow start does.
+--schemes and --scheme take these names. `needs` is what a scheme must know before its first byte: without a history, a hint or a router it starts as slow start does.
 
 Parameters other than the defaults follow in parentheses: --schemes 'halfback(additional=25%),wise-start(kappa=30)'. Names are read without regard to case and hyphens.
 

@@ -20,7 +20,7 @@ pub enum Format {
     Table,
     /// One line for each row, with a header
     Csv,
-    /// The same with explanations
+    /// The rows, with explanations
     Json,
     /// The rows in columns with types, to a file or a pipe
     Parquet,

@@ -66,7 +66,7 @@ enum Action {
         /// File, or valkey://HOST:PORT/
         #[arg(value_name = "FILE|URL")]
         store: HistoryLocation,
-        /// Networks of fewer peers are left out: their numbers would be those of single people
+        /// Fewest peers of a network that is printed: numbers of fewer would identify people
         #[arg(long, default_value_t = 8, value_name = "COUNT", value_parser = crate::options::whole(1..=1_000_000_usize))]
         least: usize,
         /// File with networks of one's own in place of /24 and /48, one to a line as in

@@ -38,13 +38,13 @@ pub struct PageArgs {
     /// A page that was made up for this program
     #[arg(long, value_enum, default_value = "search", value_name = "NAME", conflicts_with = "har")]
     pub shape: Shape,
-    /// Which page of the file: its id, or its number from 1 [default: that of the earliest request]
+    /// Page of the file: its id, or its number from 1 [default: the one with the earliest request]
     #[arg(long, value_name = "ID|NUMBER", requires = "har")]
     pub page: Option<String>,
     /// A path by name; options override its numbers (`headstart paths`: sources, assumed buffers)
     #[arg(long = "path", value_name = "NAME")]
     pub preset: Option<PathPreset>,
-    /// Rate of the access link, towards the browser [default: that of the path `cable`, as all of
+    /// Rate of the access link, towards the browser [default: of the path `cable`, as everything of
     /// the path]
     #[arg(long, default_value = "5 Mbit/s", hide_default_value = true, value_name = "RATE")]
     pub rate: Rate,

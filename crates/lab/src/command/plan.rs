@@ -31,7 +31,7 @@ pub struct PlanOptions {
     /// override them
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     pub plan: Option<PathBuf>,
-    /// Write the options of this run as such a file
+    /// Write the options of this run as a plan
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     pub save_plan: Option<PathBuf>,
 }

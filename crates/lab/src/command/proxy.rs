@@ -26,7 +26,7 @@ pub struct ProxyArgs {
     /// Certificates (PEM) to trust of upstreams over https [default: the system's]
     #[arg(long, value_name = "FILE")]
     pub upstream_trust: Option<PathBuf>,
-    /// Send the upstream's name as Host, in place of the one that the client asked for
+    /// Send the upstream's name as Host, in place of the client's
     #[arg(long)]
     pub upstream_host: bool,
     /// Clients are proxies whose Forwarded and X-Forwarded-* are true: add to them, do not replace

@@ -22,8 +22,7 @@ use headstart_paper::run::Results;
 /// Options of `reproduce`.
 #[derive(Args, Debug)]
 pub struct ReproduceArgs {
-    /// The paper, or a folder that is laid out like those of `experiments/` [default: list all
-    /// papers and figures]
+    /// The paper, or a folder laid out as in `experiments/` [default: list all papers and figures]
     pub paper: Option<String>,
     /// List papers and figures
     #[arg(long, conflicts_with_all = ["figure", "traces"])]
@@ -65,7 +64,7 @@ pub struct ReproduceArgs {
     /// Print every claim, figure by figure, and not only the headline results
     #[arg(long)]
     pub all: bool,
-    /// Run it although the estimate is beyond 4 h of processor time or 2 GB of memory
+    /// Run it although the estimate is above 4 h of processor time or 2 GB of memory
     #[arg(long)]
     pub large: bool,
     /// Folder for the results; each paper has its own in it

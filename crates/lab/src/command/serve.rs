@@ -64,8 +64,8 @@ pub struct ServerArgs {
     /// Start-up scheme of connections, by the names of `headstart schemes`
     #[arg(long, default_value = "headstart", value_name = "NAME", value_parser = choice)]
     pub scheme: Choice,
-    /// File of path records, or valkey://HOST:PORT/ for those of a fleet (docs/fleet.md); without
-    /// it, they are kept in memory until the server ends
+    /// File of path records, or valkey://HOST:PORT/ for a fleet's (docs/fleet.md); without it,
+    /// records are kept in memory until the server ends
     #[arg(long, value_name = "FILE|URL")]
     pub history: Option<HistoryLocation>,
     /// File with networks of one's own, one to a line as in `203.0.113.0/25`: those whose first
@@ -79,7 +79,7 @@ pub struct ServerArgs {
     /// The certificate's key (PEM)
     #[arg(long, value_name = "FILE", requires = "certificate")]
     pub key: Option<PathBuf>,
-    /// Name for the self-signed certificate, beside localhost; may be repeated
+    /// Name for the self-signed certificate in addition to localhost; may be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "certificate")]
     pub name: Vec<String>,
     /// Operation.
@@ -127,17 +127,18 @@ impl FromStr for HistoryLocation {
 #[command(next_help_heading = "Operation")]
 pub struct OperationOptions {
     /// Share of the eligible connections that get the scheme; the others run slow start and are
-    /// counted beside them
+    /// counted apart
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     pub rollout: Ratio,
-    /// Stop fast starts by itself when first answers of the scheme take longer than those of slow
-    /// start beside it, by more than this; needs --rollout below 100 % (docs/rollout.md)
+    /// Stop fast starts when first answers of the scheme take longer than the control arm's by more
+    /// than this; needs --rollout below 100 % (docs/rollout.md)
     #[arg(long, default_value = "10 %", value_name = "SHARE")]
     pub guard_slower: Ratio,
-    /// Also when the scheme loses more of its bytes than slow start, by more than this
+    /// Stop them, too, when the scheme loses more of its bytes than the control arm by more than
+    /// this
     #[arg(long, default_value = "2 %", value_name = "SHARE")]
     pub guard_loss: Ratio,
-    /// Do not stop by itself
+    /// Never stop fast starts automatically
     #[arg(long, conflicts_with_all = ["guard_slower", "guard_loss"])]
     pub no_guard: bool,
     /// Port at which clients reach this server over UDP, for Alt-Svc, if a port mapping or a

@@ -160,7 +160,7 @@ struct GuardArgs {
     /// First answers of the treatment may take this much longer
     #[arg(long, default_value = "10 %", value_name = "SHARE")]
     slower: Ratio,
-    /// It may lose this much more of its bytes
+    /// The treatment may lose this much more of its bytes
     #[arg(long, default_value = "2 %", value_name = "SHARE")]
     loss: Ratio,
     /// Print a line for each connection, as `trace` does

@@ -31,7 +31,7 @@ pub struct TraceArgs {
     pub flow: Option<u64>,
     #[command(flatten)]
     pub experiment: ExperimentOptions,
-    /// Schemes whose flow is shown beside this one in the report
+    /// Schemes whose flow the report shows with this one
     #[arg(long, default_value = crate::setup::REFERENCE, value_name = "NAMES", help_heading = "Output")]
     pub beside: SchemeNames,
     /// Write the flow as qlog: `.qlog` as qvis opens it, `.sqlog` (JSON-SEQ) as the newest drafts

@@ -36,7 +36,7 @@ pub const PACINGS: &[Choice<Pacing>] = &[
     ("off", Pacing::Off, "Packets leave as the window opens"),
     ("linux", Pacing::Linux, "200 % of the window per RTT in slow start, 120 % in avoidance"),
     ("quic", Pacing::Quic, "125 % of the window per RTT, in bursts of ten packets (RFC 9002 §7.7)"),
-    ("linux-always", Pacing::LinuxAlways, "The same for every scheme, also one with its own pace: the first ten segments go at once and later ones in bursts of a millisecond"),
+    ("linux-always", Pacing::LinuxAlways, "As linux, for schemes with a pace of their own too: the first ten segments go at once and later ones in bursts of a millisecond"),
 ];
 
 /// Growth of the receiver's window.
@@ -107,7 +107,7 @@ pub fn discipline() -> impl TypedValueParser<Value = QueueDiscipline> {
     let help = |discipline| match discipline {
         QueueDiscipline::DropTail => "Drops what finds the buffer full",
         QueueDiscipline::Netem => {
-            "The same, with packets in the link's delay counted, as netem under a token bucket"
+            "As drop-tail, with packets in the link's delay counted, as netem under a token bucket"
         }
         QueueDiscipline::CoDel => "RFC 8289",
         QueueDiscipline::Red => "Floyd and Jacobson 1993, gentle",
@@ -157,7 +157,7 @@ pub enum DetectionName {
     Rack,
     /// By count (RFC 6675).
     Rfc6675,
-    /// The same, where a proactive copy counts as a transmission: its segment is not lost before a
+    /// As rfc6675, but a proactive copy counts as a transmission: its segment is not lost before a
     /// round trip after it.
     Rfc6675Copies,
     /// By count, then sent again at line rate every so often until it arrives (UDT, Halfback's
@@ -178,10 +178,10 @@ pub enum AckName {
     Timer,
     /// As QUIC recommends (RFC 9000 §13.2): every second packet, or after 25 ms.
     Quic,
-    /// The same by packet numbers: at once only where a gap begins, not while an old one is open or
+    /// As quic, by packet numbers: at once only where a gap begins, not while an old one is open or
     /// filled.
     QuicGap,
-    /// The same, with four packets at once from each new gap on, as Google QUIC did.
+    /// As quic-gap, with four packets at once from each new gap on, as Google QUIC did.
     Google,
     /// As ngtcp2: as quic-gap, but after an eighth of the path's RTT, 25 ms at most.
     Ngtcp2,
@@ -203,7 +203,7 @@ pub enum LaterName {
 /// Transport of the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum TransportName {
-    /// TCP: the simulator's model; in the emulator that of the kernel.
+    /// TCP: the simulator's model; in the emulator the kernel's.
     #[default]
     Tcp,
     /// The real QUIC stack: in virtual time; in the emulator in real time.

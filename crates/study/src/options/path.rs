@@ -15,17 +15,17 @@ use super::{Burst, PathOptions, RouterName, TraceFile, discipline};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Way back (up)")]
 pub struct UpOptions {
-    /// Queue discipline of its buffer
+    /// Queue discipline of its buffer, on the way back
     #[arg(long, default_value = "drop-tail", value_name = "DISCIPLINE", value_parser = discipline())]
     pub up_queue: QueueDiscipline,
-    /// Random loss on it, each packet for itself
+    /// Random loss on the way back, each packet for itself
     #[arg(long, default_value = "0 %", value_name = "SHARE")]
     pub up_loss: Ratio,
-    /// Bursts of loss on it: share of packets that begin one, and mean length in packets, as
-    /// `0.1%,5`
+    /// Bursts of loss on the way back: share of packets that begin one, and mean length in packets,
+    /// as `0.1%,5`
     #[arg(long, value_name = "SHARE,LENGTH")]
     pub up_burst_loss: Option<Burst>,
-    /// Random extra delay on it up to this, in order
+    /// Random extra delay on the way back up to this, in order
     #[arg(long, default_value = "0 ms", value_name = "TIME")]
     pub up_jitter: Span,
 }

@@ -24,7 +24,7 @@ pub struct RouterOptions {
     /// newest interval)
     #[arg(long, default_value = "peak:5", value_name = "MEASURE")]
     pub router_measure: MeasureName,
-    /// The length of one such interval
+    /// Length of the intervals of --router-measure
     #[arg(long, default_value = "150 ms", value_name = "TIME")]
     pub router_interval: Span,
     /// Time during which a grant counts as used capacity
@@ -37,14 +37,14 @@ pub struct RouterOptions {
     /// Granularity of the rates that routers grant
     #[arg(long, default_value = "four-bits", value_name = "STEPS", value_parser = one_of(RATES))]
     pub router_rates: Granularity,
-    /// Treatment of a request that a router denies
+    /// Action of a router on a request that it denies
     #[arg(long, default_value = "zero", value_name = "WHAT", value_parser = one_of(DENIALS))]
     pub router_denial: Denial,
     /// Rate of requests per second above which a router ignores further ones [default: no limit]
     #[arg(long, value_name = "COUNT")]
     pub router_requests: Option<u32>,
-    /// Extreme: state kept beside flows: fair (no host gets all while others get nothing), scores
-    /// (of hosts), both, none
+    /// Extreme: further state: fair (no host gets all while others get nothing), scores (of hosts),
+    /// both, none
     #[arg(long, default_value = "both", value_name = "WHAT", value_parser = one_of(EXTRAS))]
     pub router_extras: [bool; 2],
     /// Link rates that routers assume [default: the actual rates]
