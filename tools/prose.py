@@ -9,7 +9,8 @@ targets of links do not count). A sentence has at most 30 words; text between ba
 word. No sentence opens with a noun clause: "What was sent." and "Whether it is lost." describe a
 thing without its name; "Bytes sent." and "True if it is lost." have it. "Where" and "How" may open
 a sentence that goes on after a comma: "Where no router answers, slow start runs." Questions are
-allowed. Each rule is first shown to find a fault in a sample.
+allowed. A comment of documentation stands alone: "Its name." needs the line above. Each rule is
+first shown to find a fault in a sample.
 """
 
 import ast
@@ -27,6 +28,7 @@ DOCUMENT = "md"
 
 NOUN = re.compile(r"(What|Whether|Who|Whoever|Whatever)\b")
 NOUN_WITHOUT_COMMA = re.compile(r"(Where|How)\b[^,:]*$")
+LEANING = re.compile(r"(Its|Their|The same|Those|That of|This one|As above|Likewise)\b")
 ITEM = re.compile(r"^([-*#>]+|\d+\.) +")
 
 
@@ -118,6 +120,16 @@ def openings(paragraphs):
                 yield number, f"a sentence opens with {sentence.split()[0]!r}, expected the name of the thing"
 
 
+def leaning(lines):
+    """Comments of documentation in Rust whose first words lean on the line above."""
+    before = False
+    for number, line in enumerate(lines, 1):
+        found = re.match(r"\s*///(?: |$)(.*)", line)
+        if found and not before and (word := LEANING.match(found[1])):
+            yield number, f"documentation opens with {word[0]!r}, expected the name of the thing"
+        before = bool(found)
+
+
 def wide_comments(lines, mark):
     for number, line in enumerate(lines, 1):
         if re.match(rf"\s*({mark})( |$)", line) and len(line) > COMMENT_COLUMNS and "://" not in line:
@@ -162,6 +174,8 @@ def faults(path, lines):
     mark = MARKS[end]
     rules = [openings, long_sentences, *([] if end == "sh" else [odd_backquotes])]
     found = [*wide_comments(lines, mark), *(fault for rule in rules for fault in rule(comments(lines, mark)))]
+    if end == "rs":
+        found += leaning(lines)
     if end == "py":
         text = docstrings(lines)
         found += [*wide_docstrings(lines), *openings(paragraphs(text)), *long_sentences(paragraphs(text))]
@@ -178,6 +192,8 @@ def check_rules():
         ("sample.rs", "/// " + thirty.replace("\n", "\n    /// ") + "\n    /// more.", 1),
         ("sample.rs", "// " + thirty.replace("\n", "\n// ") + "\n//\n// more.\nlet code = 1;\n// More.", 0),
         ("sample.rs", "/// call)` reaches the\n/// methods of `Startup`.\nfn a() {}\n/// `b`", 1),
+        ("sample.rs", "/// Its name.\na: u8,\n/// The same of a reader.", 2),
+        ("sample.rs", "/// Name.\n/// Its use.\n// Its end.", 0),
         ("sample.sh", "# " + thirty.replace("\n", "\n# ") + "\n# `a b` [c](d e)", 1),
         ("sample.py", f'def sent():\n    """Bytes.\n\n    What was sent.\n\n    {" ".join(["a"] * 31)}.\n    """', 2),
         ("sample.py", f'"""{"x" * COMMENT_COLUMNS}"""', 1),

@@ -105,7 +105,7 @@ pub struct Connection {
     pub account: Mutex<Account>,
     /// Number of live controllers: stacks clone them.
     controllers: AtomicUsize,
-    /// It is a path of another connection.
+    /// True for a path of another connection.
     is_disowned: AtomicBool,
     /// A token validated the peer's address before the handshake.
     is_validated: AtomicBool,
@@ -235,7 +235,8 @@ impl Connection {
         is_last
     }
 
-    /// It is a path of another connection: it writes no record, and is not counted or logged.
+    /// Marks this as a path of another connection: it writes no record, and is not counted or
+    /// logged.
     pub fn disown(&self) {
         self.is_disowned.store(true, Ordering::Relaxed);
         locked(&self.account).note_migration();

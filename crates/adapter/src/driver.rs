@@ -61,7 +61,7 @@ struct Ready {
 pub struct NextFlight {
     /// The scheme with this flight.
     pub controller: CachedController,
-    /// Its plan.
+    /// Plan of the flight.
     pub plan: FlightPlan,
     /// Bytes announced by the application so far.
     announced: Bytes,

@@ -65,7 +65,7 @@ impl NothingToGain {
     /// All reasons, in the order of tables.
     pub const ALL: [Self; 3] = [Self::ShortPath, Self::InitialWindow, Self::LongAnswer];
 
-    /// Its name in logs and labels.
+    /// Name of the reason in logs and labels.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -226,7 +226,7 @@ impl Rollout {
         self.stopped.store(false, Ordering::Relaxed);
     }
 
-    /// The same by a [`Guard`](crate::Guard): [`Self::resume`] does not undo it.
+    /// Stops the rollout by a [`Guard`](crate::Guard): [`Self::resume`] does not undo it.
     pub fn stop_guarded(&self) {
         self.guarded.store(true, Ordering::Relaxed);
     }
@@ -272,7 +272,7 @@ impl Arm {
     pub const ALL: [Self; 5] =
         [Self::Undecided, Self::Treatment, Self::Control, Self::Ineligible, Self::Stopped];
 
-    /// Its name in logs and labels.
+    /// Name of the arm in logs and labels.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -68,7 +68,7 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// Its name in logs and labels.
+    /// Name of the reason in logs and labels.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -131,7 +131,7 @@ impl Guard {
         self.observe_connection(report.arm, report.answer_class(), report.loss_share())
     }
 
-    /// The same of a connection whose report has another form: as [`StartReport::answer_class`] and
+    /// A connection ended whose report has another form: as [`StartReport::answer_class`] and
     /// [`StartReport::loss_share`].
     pub fn observe_connection(
         &self,
@@ -177,7 +177,7 @@ impl Guard {
         })
     }
 
-    /// Its counters, in Prometheus' text format.
+    /// Counters of the guard, in Prometheus' text format.
     #[must_use]
     pub fn render(&self) -> String {
         let state = locked(&self.state);
@@ -241,7 +241,7 @@ mod tests {
         }
     }
 
-    /// Those worse by half of a bound are worse beyond chance.
+    /// Treatments worse by half of a bound are worse beyond chance.
     #[test]
     fn it_does_not_stop_a_treatment_that_is_better_alike_or_worse_within_the_bounds() {
         for (treatment, control) in [

@@ -38,7 +38,7 @@ pub const FEWEST: u64 = 20;
 pub struct Moments {
     /// Number of values.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the values.
     pub sum: f64,
     /// The sum of their squares.
     pub squares: f64,

@@ -40,7 +40,7 @@ impl Source {
     /// All sources, in the order of tables.
     pub const ALL: [Self; 4] = [Self::Nothing, Self::FlowSize, Self::History, Self::Hint];
 
-    /// Its name in logs and labels.
+    /// Name of the source in logs and labels.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

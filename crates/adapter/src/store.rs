@@ -34,8 +34,9 @@ pub trait Store: Send + Sync + Debug {
     /// A connection to `peer` starts: its record, and a lease that counts the connection as live.
     fn open(&self, peer: IpAddr) -> (Option<SharedRecord>, Lease);
 
-    /// Its first flight begins: reads the room that the peer's connections share and reserves the
-    /// bytes that `plan` returns, in one step. `plan` takes no lock that a store may hold.
+    /// The connection's first flight begins: reads the room that the peer's connections share and
+    /// reserves the bytes that `plan` returns, in one step. `plan` takes no lock that a store may
+    /// hold.
     fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes);
 
     /// Every packet of its first flight is acknowledged or lost.

@@ -80,7 +80,7 @@ pub struct Estimate {
 pub enum Unavailable {
     /// The source does not exist here, or was not queried.
     Absent(String),
-    /// Its answer was rejected.
+    /// The source's answer was rejected.
     Refused(String),
 }
 
@@ -98,7 +98,7 @@ impl fmt::Display for Unavailable {
 pub struct Answer {
     /// The source.
     pub source: Source,
-    /// Its estimate.
+    /// Estimate of the source.
     pub outcome: Result<Estimate, Unavailable>,
 }
 

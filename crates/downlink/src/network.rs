@@ -27,7 +27,7 @@ pub enum Kind {
 pub struct Network {
     /// The interface.
     pub interface: String,
-    /// Its kind.
+    /// Kind of network.
     pub kind: Kind,
     /// The gateway's address.
     pub gateway: Option<Ipv4Addr>,

@@ -539,9 +539,9 @@ pub fn peer(key: &[u8]) -> Option<IpAddr> {
 pub enum PeerEvent {
     /// A connection of it may come.
     Connects,
-    /// Its record was written.
+    /// The peer's record was written.
     Saved,
-    /// Its record misled a start and was removed.
+    /// The peer's record misled a start and was removed.
     Dropped,
 }
 

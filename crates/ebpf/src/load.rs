@@ -31,7 +31,7 @@ use maps::not_attached;
 
 /// The object, as `src/bpf/build.sh` made it.
 pub const OBJECT: &[u8] = include_bytes!("bpf/headstart.bpf.o");
-/// Its parts that need no type information of the kernel.
+/// The object's parts that need no type information of the kernel.
 pub const WINDOW_OBJECT: &[u8] = include_bytes!("bpf/window.bpf.o");
 /// Directory of all pins.
 pub const PINS: &str = "/sys/fs/bpf/headstart";
@@ -205,7 +205,7 @@ impl Running {
         fs::write(DEFAULT, CONTROL).map_err(refused("make it the namespace's default"))
     }
 
-    /// Its maps.
+    /// Maps of the attached object.
     ///
     /// # Errors
     /// If the object has none of that name.
@@ -377,7 +377,7 @@ fn in_all_namespaces(link: &Link) -> Result<(), Error> {
 /// The object attached to this machine.
 #[derive(Debug)]
 pub struct Attached {
-    /// Its maps.
+    /// Maps of the attached object.
     pub maps: Maps,
 }
 

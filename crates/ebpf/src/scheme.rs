@@ -21,7 +21,7 @@ pub enum Scheme {
     TcpCache,
     /// The recorded bandwidth-delay product, then the rate measured over the first six acks.
     WiseStart,
-    /// The same without its adaptation to a limiting application.
+    /// WiseStart without its adaptation to a limiting application.
     WiseStartWa,
     /// Half of the recorded bandwidth-delay product, once the path is confirmed.
     CarefulResume,
@@ -31,7 +31,7 @@ pub enum Scheme {
     Headstart,
 }
 
-/// Those with a name of their own, in the order of tables.
+/// Schemes with a name of their own, in the order of tables.
 pub const ALL: [Scheme; 9] = [
     Scheme::SlowStart(10),
     Scheme::JumpStart,
@@ -83,8 +83,8 @@ impl Scheme {
         }
     }
 
-    /// Its parameters, each with the default of the Rust scheme but for the initial window: without
-    /// record or hint a connection starts as the kernel's does.
+    /// Parameters of the scheme, each with the default of the Rust scheme but for the initial
+    /// window: without record or hint a connection starts as the kernel's does.
     #[must_use]
     pub fn params(self) -> Params {
         let initial_window = match self {

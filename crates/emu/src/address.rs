@@ -44,7 +44,7 @@ impl Block {
         Ipv4Addr::from_bits(self.first + 2)
     }
 
-    /// Its first address and the length of its prefix.
+    /// First address of the block and the length of its prefix.
     #[must_use]
     pub const fn prefix(self) -> (Ipv4Addr, u8) {
         (Ipv4Addr::from_bits(self.first), self.length)

@@ -50,7 +50,8 @@ pub struct Line {
 /// An event of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogEvent {
-    /// It arrived; the queue is that of the first link (the packet included if it is queued there).
+    /// The packet arrived; the queue is the first link's (the packet included if it is queued
+    /// there).
     Arrival {
         /// Packets in the queue.
         queue_packets: u32,
@@ -59,14 +60,14 @@ pub enum LogEvent {
         /// Fields of its headers.
         header: HeaderSummary,
     },
-    /// It was sent.
+    /// The packet was sent.
     Departure {
         /// Deadline of the departure.
         due: Time,
     },
     /// An element dropped it.
     Drop(headstart_net::DropReason),
-    /// It was due and could not be sent.
+    /// The packet was due and could not be sent.
     Unsent(RelayError),
 }
 

@@ -116,9 +116,9 @@ impl End {
 /// A program at an end of a path. It and all processes of its network namespace are killed on drop.
 #[derive(Debug)]
 pub struct Program {
-    /// Its first process.
+    /// First process of the program.
     pub child: Child,
-    /// Its network namespace, as identified by the kernel.
+    /// Network namespace of the program, as identified by the kernel.
     namespace: Option<OsString>,
 }
 

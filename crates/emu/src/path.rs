@@ -11,7 +11,7 @@ use headstart_units::{Bytes, Time};
 /// Outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketOutcome<P> {
-    /// It crossed the path.
+    /// The packet crossed the path.
     Out {
         /// Deadline of its departure at the far end.
         due: Time,

@@ -13,7 +13,7 @@ use headstart_net::Direction;
 pub struct ParsedLog {
     /// Header entries, in order.
     pub header: Vec<(String, String)>,
-    /// Its lines.
+    /// Lines of the log.
     pub entries: Vec<ParsedLine>,
 }
 
@@ -35,17 +35,17 @@ pub struct ParsedLine {
 /// An event of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParsedEvent {
-    /// It arrived.
+    /// The packet arrived.
     Arrival {
         /// Packets in the queue.
         queue_packets: u32,
     },
-    /// It was sent.
+    /// The packet was sent.
     Departure {
         /// Deadline of the departure.
         due: Time,
     },
-    /// It was dropped, or could not be sent.
+    /// The packet was dropped, or could not be sent.
     Drop {
         /// Reason.
         cause: String,

@@ -20,7 +20,7 @@ pub fn unix_now() -> Time {
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// It begins now.
+    /// A stopwatch that begins now.
     #[must_use]
     pub fn start() -> Self {
         #[expect(clippy::disallowed_methods, reason = "the outside's time comes in here")]

@@ -53,11 +53,11 @@ pub struct Bounds {
 /// The verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It is better, and does no harm beyond the bounds.
+    /// The treatment is better, and its harm is within the bounds.
     TurnOn,
     /// Not decided yet.
     KeepTesting,
-    /// It is worse, harmful, or worth nothing.
+    /// The treatment is worse, harmful, or worth nothing.
     TurnOff,
 }
 
@@ -77,7 +77,7 @@ type Pair<T> = [T; 2];
 /// First answers of one class of sizes.
 #[derive(Clone, Debug)]
 pub struct Class {
-    /// Its name: up to so many bytes.
+    /// Name of the class: up to so many bytes.
     pub size: &'static str,
     /// Number of answers.
     pub counts: Pair<u64>,
@@ -107,7 +107,7 @@ pub struct Test {
     pub difference: Difference,
     /// Ends of the confidence sequence.
     pub low: f64,
-    /// Its upper end.
+    /// Upper end of the confidence sequence.
     pub high: f64,
     /// Values in each arm.
     pub counts: Pair<u64>,

@@ -73,7 +73,7 @@ pub fn capacity(setup: &Setup, store: &JobStore) -> Result<Vec<Capacity>> {
     })
 }
 
-/// The same, where `run` has the jobs of one load, in percent, run in their order.
+/// A search of capacities, where `run` has the jobs of one load, in percent, run in their order.
 ///
 /// # Errors
 /// Those of `run`.

@@ -259,7 +259,7 @@ fn parser() -> clap::Command {
     })
 }
 
-/// The same where values of `sweep` are any text: each may be a list.
+/// The parser with values of `sweep` that are any text: each may be a list.
 fn relaxed(parser: clap::Command) -> clap::Command {
     let text = |arg: clap::Arg| {
         if arg.get_action().takes_values() { arg.value_parser(ValueParser::string()) } else { arg }
@@ -269,9 +269,9 @@ fn relaxed(parser: clap::Command) -> clap::Command {
 
 /// A command line as it was read.
 struct Line {
-    /// Its options, with those of its preset and its plan.
+    /// Options of the line, its preset and its plan.
     matches: ArgMatches,
-    /// Those that were typed or are in the plan, as words.
+    /// Options that were typed or are in the plan, as words.
     asked: Vec<String>,
 }
 

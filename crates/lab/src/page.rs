@@ -56,13 +56,13 @@ pub struct Node {
     pub parent: usize,
     /// Time between its arrival and the request.
     pub think: Span,
-    /// Its origin.
+    /// Origin of the object.
     pub origin: u16,
-    /// Its body.
+    /// Bytes of the object's body.
     pub bytes: u64,
     /// The kind of object.
     pub kind: Kind,
-    /// It is above the fold.
+    /// True for an object above the fold.
     pub is_above: bool,
     /// A redirect to the next object, which is fetched without being asked for.
     pub leads: bool,
@@ -73,9 +73,9 @@ pub struct Node {
 /// A page as a site.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// Its title.
+    /// Title of the page.
     pub title: String,
-    /// Its objects in the order of the HAR.
+    /// Objects of the page in the order of the HAR.
     pub nodes: Vec<Node>,
     /// Place of the document: redirects to it come before.
     pub document: usize,

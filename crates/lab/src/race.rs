@@ -95,7 +95,7 @@ pub struct SchemeResult {
     pub measured: BTreeMap<&'static str, Measured>,
     /// Memory of the history for each recorded peer.
     pub history_bytes_per_peer: usize,
-    /// Its place in the list of requested schemes; in the catalogue without such a list.
+    /// The scheme's place in the list of requested schemes; in the catalogue without such a list.
     pub asked_at: usize,
     /// Fingerprints of all runs, folded together.
     pub fingerprint: u64,
@@ -103,7 +103,7 @@ pub struct SchemeResult {
     pub has_fingerprint: bool,
     /// Data packets sent in all runs.
     pub data_packets: u64,
-    /// Its numbers for each seed.
+    /// Numbers of the scheme for each seed.
     pub seeds: Vec<Row>,
     /// The traced flow, of the first seed.
     pub view: FlowTrace,

@@ -23,7 +23,7 @@ pub enum HarmedFlows {
 /// Cost of a scheme to other flows: 1 is none, 2 is half of the speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Harm {
-    /// Its factor, with the interval if there are several seeds.
+    /// Factor of the harm, with the interval if there are several seeds.
     pub interval: Interval,
     /// The harmed flows.
     pub harmed: HarmedFlows,
@@ -110,7 +110,7 @@ impl SchemeResult {
         )
     }
 
-    /// It can be ranked: transfers finished, and the machine kept up.
+    /// True if the scheme can be ranked: transfers finished, and the machine kept up.
     fn counts(&self) -> bool {
         self.invalid.0 == 0 && self.mean().value.is_finite() && !self.is_unfinished()
     }
@@ -129,7 +129,7 @@ impl SchemeResult {
 /// Schemes by their place in [`Race::scheme_results`], each list with the fastest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Those that may be the fastest; the first has the smallest mean.
+    /// Schemes that may be the fastest; the first has the smallest mean.
     pub fastest: Vec<usize>,
     /// Of those that are harmless, those that may be the fastest. Empty for one or two seeds, which
     /// say nothing about harm.
@@ -184,7 +184,7 @@ impl Race {
         }
     }
 
-    /// Those of `places` that may be the fastest, the smallest mean first.
+    /// Schemes of `places` that may be the fastest, the smallest mean first.
     fn fastest_of(&self, places: Vec<usize>) -> Vec<usize> {
         let samples: Vec<&[f64]> =
             places.iter().map(|place| self.scheme_results[*place].mean().by_seed.as_slice()).collect();
@@ -250,9 +250,9 @@ pub enum SortKey {
     /// Mean completion time of flows, or of pages.
     #[default]
     Time,
-    /// Their median.
+    /// Median completion time.
     P50,
-    /// Their 99th percentile.
+    /// 99th percentile of completion times.
     P99,
     /// Mean completion time in round trips.
     Rtts,

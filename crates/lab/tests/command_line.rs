@@ -146,7 +146,7 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["reproduce", "mine/"],                    &["cannot read mine/"]),
 ];
 
-/// The same for commands of the full program only.
+/// Mistakes in commands of the full program only.
 #[cfg(feature = "full")]
 #[rustfmt::skip]
 const MORE_MISTAKES: &[(&[&str], &[&str])] = &[

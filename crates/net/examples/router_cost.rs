@@ -70,7 +70,7 @@ fn main() {
     println!("{:10} {:>18} {:>18} {packet:>15.1} ns {:>10} B", "rcp", "", "", size_of::<FairRate>());
 }
 
-/// The same algorithm with nothing to grant.
+/// An algorithm with nothing to grant.
 fn zero(algorithm: Algorithm) -> Algorithm {
     let nothing = Ratio::percent(0);
     match algorithm {

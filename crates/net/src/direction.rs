@@ -13,7 +13,7 @@ impl Direction {
     /// Both.
     pub const BOTH: [Self; 2] = [Self::Up, Self::Down];
 
-    /// Its name in options and logs.
+    /// Name of the direction in options and logs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -9,7 +9,7 @@ use crate::queueing_delays::QueueingDelays;
 
 /// The properties of a packet that elements use.
 pub trait Packet: Debug {
-    /// Its size on the link in bytes, headers included.
+    /// Size of the packet on the link in bytes, headers included.
     fn size(&self) -> Bytes;
     /// True if it may be marked instead of dropped (RFC 3168 ECT).
     fn is_ecn_capable(&self) -> bool;

@@ -63,7 +63,7 @@ macro_rules! parts {
             $($with)*;
             /// A router without Quick-Start and RCP, which decrements the time to live.
             NonCapableRouter(crate::delay::NonCapableRouter),
-            /// The same delay for every packet.
+            /// A constant delay for every packet.
             Delay(crate::delay::Params),
             /// Independent random loss of each packet.
             Loss(crate::loss::Params),

@@ -22,7 +22,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// The same share at all times.
+    /// A constant share of losses.
     #[must_use]
     pub const fn constant(share: Ratio) -> Self {
         Self { share, changes: vec![] }

@@ -33,7 +33,7 @@ pub enum Action {
 /// Parameters of the box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Its action.
+    /// Action of the box.
     pub action: Action,
     /// The share of the packets with an option that it affects.
     pub share: Ratio,

@@ -47,11 +47,11 @@ pub struct PathPlan {
 pub struct Placed<'a> {
     /// The element.
     pub plan: &'a ElementPlan,
-    /// Its direction.
+    /// Direction of the element.
     pub direction: Direction,
-    /// Its place in that direction, from zero.
+    /// The element's place in that direction, from zero.
     pub position: usize,
-    /// Its name, different from all others of the path.
+    /// Name of the element, different from all others of the path.
     pub name: String,
     /// The seed of its random draws.
     pub seed: Seed,

@@ -48,7 +48,7 @@ pub enum QueueDiscipline {
     /// Drops arrivals at a full buffer.
     #[default]
     DropTail,
-    /// The same, where the buffer also holds the packets in the link's delay: a link of its own,
+    /// Drop-tail, where the buffer also holds the packets in the link's delay: a link of its own,
     /// [`NetemLink`](crate::NetemLink), at a constant rate only.
     Netem,
     /// CoDel, RFC 8289.
@@ -78,7 +78,7 @@ impl QueueDiscipline {
         Self::Priority,
     ];
 
-    /// Its name in options and plans.
+    /// Name of the discipline in options and plans.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -162,8 +162,8 @@ impl Trace {
         Self::from_millis((1..=lines).map(|line| (line * period).div_ceil(lines) as u32))
     }
 
-    /// The same trace for a link that begins in the middle of it, at `offset`, and wraps at its
-    /// end. Parts of a millisecond are dropped; an offset beyond the period wraps too.
+    /// This trace for a link that begins in the middle of it, at `offset`, and wraps at its end.
+    /// Parts of a millisecond are dropped; an offset beyond the period wraps too.
     #[must_use]
     pub fn beginning_at(&self, offset: Span) -> Self {
         let offset = offset.as_nanos() % self.period().as_nanos().max(1);
@@ -195,7 +195,7 @@ impl Trace {
         &self.millis
     }
 
-    /// Its length, after which it begins anew: the last time of all.
+    /// Length of the trace, after which it begins anew: the last time of all.
     #[must_use]
     pub fn period(&self) -> Span {
         Span::from_millis(self.millis.last().copied().unwrap_or(0).into())

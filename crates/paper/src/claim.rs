@@ -124,9 +124,9 @@ struct Test {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The same within its tolerance, with the whole interval.
+    /// Our value is within the tolerance, with the whole interval.
     Holds,
-    /// The same within its tolerance, but not with the whole interval.
+    /// Our value is within the tolerance, but not with the whole interval.
     Wide,
     /// Another number, on the same side of "no difference".
     Direction,

@@ -185,7 +185,7 @@ pub struct Drawing {
     x: Option<String>,
     /// By name: of every scheme, or as the figure lists them.
     curves: Vec<(String, Quantity)>,
-    /// They have names of their own.
+    /// True if series have names of their own.
     is_listed: bool,
     x_value: Option<Quantity>,
     /// Further points of a scatter: name, y, x.

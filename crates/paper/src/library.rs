@@ -35,7 +35,7 @@ pub struct PaperFiles {
     pub folder: Cow<'static, str>,
     /// `paper.toml`.
     pub paper: Cow<'static, str>,
-    /// Its figures, in the order of the report.
+    /// Figures of the paper, in the order of the report.
     pub figures: Cow<'static, [FigureFiles]>,
 }
 
@@ -100,9 +100,9 @@ pub const ALL: &[PaperFiles] = &[
 pub struct CarriedPaper {
     /// Of which paper.
     pub paper: &'static str,
-    /// Their environment and transport.
+    /// Environment and transport of the files.
     pub selection: (Environment, TransportName),
-    /// Their files.
+    /// Files of the paper there.
     pub files: PaperFiles,
 }
 
@@ -280,9 +280,9 @@ pub fn assessment() -> Result<Assessment> {
 pub struct Experiment {
     /// The folder's name.
     pub name: String,
-    /// Its runs.
+    /// Runs of the experiment.
     pub plan: Plan,
-    /// Their drawings.
+    /// Drawings of the runs.
     pub drawings: Vec<Drawing>,
     /// Claims of the paper.
     pub claims: Vec<Claim>,

@@ -96,7 +96,7 @@ pub struct Plan {
     pub study: &'static StudyEntry,
     /// Schemes that are compared.
     pub schemes: Vec<Scheme>,
-    /// Its claims are ours, not the paper's.
+    /// True if the claims are ours, not the paper's.
     pub is_ours: bool,
     /// Wrong versions of schemes: whose, and the version.
     pub mutants: Vec<(String, Scheme)>,

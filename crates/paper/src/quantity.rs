@@ -83,7 +83,7 @@ struct OverText {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Across {
-    /// Their mean.
+    /// Mean of the points.
     Mean,
     /// The largest.
     Max,
@@ -93,20 +93,20 @@ pub enum Across {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
-    /// Their mean.
+    /// Mean of the seeds.
     #[default]
     Mean,
-    /// Their median.
+    /// Median of the seeds.
     Median,
-    /// Their 90th percentile.
+    /// 90th percentile of the seeds.
     P90,
-    /// Their 95th percentile.
+    /// 95th percentile of the seeds.
     P95,
-    /// Their 99th percentile.
+    /// 99th percentile of the seeds.
     P99,
     /// The largest.
     Max,
-    /// Their standard deviation.
+    /// Standard deviation of the seeds.
     Deviation,
 }
 
@@ -148,7 +148,7 @@ pub struct Quantity {
 pub struct Scope<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// Its results.
+    /// Results of the plan.
     pub results: &'a Results,
     /// Which of the plan's variants.
     pub variant: usize,
@@ -217,7 +217,7 @@ impl Quantity {
         places.filter_map(|place| place.scheme.as_deref())
     }
 
-    /// The same, divided by another scheme's.
+    /// This quantity, divided by another scheme's.
     #[must_use]
     pub fn over(&self, scheme: &str) -> Self {
         let mut other = self.clone();
@@ -233,13 +233,13 @@ impl Quantity {
         self.place.at.contains_key(axis)
     }
 
-    /// It is compared with something.
+    /// True if it is compared with something.
     #[must_use]
     pub fn is_compared(&self) -> bool {
         self.over.is_some()
     }
 
-    /// The same of another scheme.
+    /// This quantity of another scheme.
     #[must_use]
     pub fn of(&self, scheme: &str) -> Self {
         let mut other = self.clone();
@@ -247,7 +247,7 @@ impl Quantity {
         other
     }
 
-    /// The same of another measure.
+    /// This quantity of another measure.
     #[must_use]
     pub fn measuring(&self, measure: &str) -> Self {
         let mut other = self.clone();
@@ -267,7 +267,7 @@ impl Quantity {
         self.over.as_ref().map_or(Ok(()), |over| over.check(plan).context("over"))
     }
 
-    /// It is a quotient or a difference, of which 1 or 0 means that nothing differs.
+    /// The value of a quotient or a difference, 1 or 0, that means that nothing differs.
     #[must_use]
     pub fn neutral(&self) -> Option<f64> {
         self.over.as_ref().map(|_| if self.shown_as == ShownAs::Ratio { 1.0 } else { 0.0 })

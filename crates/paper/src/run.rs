@@ -189,7 +189,7 @@ fn runs_of<'a>(plan: &'a Plan, setup: &Setup) -> impl Iterator<Item = (&'a Schem
     })
 }
 
-/// The same setup without the clients' hint.
+/// A setup without the clients' hint.
 fn without_hint(setup: &Setup) -> Setup {
     let mut setup = setup.clone();
     setup.workload.hint = Ratio::ONE;

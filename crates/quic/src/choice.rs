@@ -77,7 +77,7 @@ impl Choice {
         Ok(Self { name: entry.name, summary, needs: entry.needs, controller: Controller::Scheme(scheme) })
     }
 
-    /// The same scheme with default parameters.
+    /// The scheme with default parameters.
     #[must_use]
     pub fn with_defaults(&self) -> Self {
         let plain = self.scheme().and_then(|scheme| Self::find(scheme.about().name).ok());
@@ -90,13 +90,13 @@ impl Choice {
         carried.chain([Self::stack(Stack::Cubic)])
     }
 
-    /// Its name in the catalogue.
+    /// Name of the scheme in the catalogue.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The same, as an owned name.
+    /// Name of the scheme as an owned name.
     #[must_use]
     pub const fn scheme_name(&self) -> Name {
         self.name

@@ -35,7 +35,7 @@ impl LastEncrypted {
         self.level.load(Ordering::Relaxed) == Level::Data as u8
     }
 
-    /// Its number.
+    /// Number of the packet.
     pub fn number(&self) -> u64 {
         self.number.load(Ordering::Relaxed)
     }

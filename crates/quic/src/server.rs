@@ -141,7 +141,7 @@ macro_rules! common_setters {
             self
         }
 
-        /// The same without quantisation: it discloses more of the link than a peer needs.
+        /// Sends the hint without quantisation: it discloses more of the link than a peer needs.
         #[must_use]
         pub fn exact_hint(mut self, hint: Hint) -> Self {
             self.announce = Some(hint);

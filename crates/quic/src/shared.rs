@@ -20,7 +20,7 @@ use crate::unvalidated::Paths;
 /// Settings common to all connections of an endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
-    /// Those of any stack.
+    /// Settings of any stack.
     pub common: Arc<headstart_adapter::Rules>,
     pub choice: Choice,
     pub epoch: Epoch,

@@ -69,8 +69,8 @@ impl ServerSetup {
         self.configure_with_hint(peer, None)
     }
 
-    /// The same with a hint of the peer's access link, known from elsewhere: quinn has no place for
-    /// a transport parameter of one's own.
+    /// The configuration with a hint of the peer's access link, known from elsewhere: quinn has no
+    /// place for a transport parameter of one's own.
     #[must_use]
     pub fn configure_with_hint(&self, peer: SocketAddr, hint: Option<Hint>) -> (Arc<ServerConfig>, Handle) {
         let (factory, handle) = self.factory(peer, hint);

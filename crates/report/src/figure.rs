@@ -45,7 +45,7 @@ pub struct Figure {
     pub title: String,
     /// The drawing in a sentence, for those who do not see it; empty: made from the data.
     pub says: String,
-    /// Its role where a page combines figures.
+    /// Role of the figure where a page combines figures.
     pub role: Role,
     /// The horizontal axis.
     pub x: Axis,
@@ -139,7 +139,8 @@ pub enum Role {
     /// Not at all.
     #[default]
     Plain,
-    /// It shows one subject, e.g. a scheme; drawings of the same view can be laid over one another.
+    /// The figure shows one subject, e.g. a scheme; drawings of the same view can be laid over one
+    /// another.
     Of {
         /// Whose it is.
         subject: String,

@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// The file that makes a folder ours.
 const MARKER: &str = ".headstart";
 
-/// Its content, for a reader of the folder.
+/// Content of the marker, for a reader of the folder.
 const MARKER_TEXT: &str =
     "Results written by headstart. While this file is here, headstart may replace the others.\n";
 
@@ -70,7 +70,7 @@ pub enum OutputError {
         name: String,
         /// Which row, counted from 1 below the header.
         row: usize,
-        /// Its fields.
+        /// Fields of the row.
         found: usize,
         /// The header's fields.
         expected: usize,

@@ -143,7 +143,7 @@ impl RowFile {
 /// A column of a row file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name, with its unit.
+    /// Name of the column, with its unit.
     pub name: String,
     /// Type of its fields.
     pub kind: Kind,

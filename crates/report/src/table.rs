@@ -82,13 +82,13 @@ impl Column {
         Self { unit: unit.into(), align: Align::Right, ..Self::text(title) }
     }
 
-    /// The same column with another priority.
+    /// The column with another priority.
     #[must_use]
     pub fn priority(self, priority: u8) -> Self {
         Self { priority, ..self }
     }
 
-    /// The same column with its best value marked.
+    /// The column with its best value marked.
     #[must_use]
     pub fn better(self, better: Better) -> Self {
         Self { better: Some(better), ..self }
@@ -138,7 +138,7 @@ impl Cell {
         Self::number(value as f64, 0)
     }
 
-    /// The same number with the ends of its uncertainty; words stay as they are.
+    /// The number with the ends of its uncertainty; words stay as they are.
     #[must_use]
     pub fn with_interval(self, low: f64, high: f64) -> Self {
         match self {

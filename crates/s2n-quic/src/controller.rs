@@ -43,7 +43,7 @@ pub enum Packet {
     Other {
         /// Number of the scheme's next packet.
         next: u32,
-        /// Its own size in bytes.
+        /// Size of the packet in bytes.
         bytes: u16,
     },
     /// The scheme's packet of that number.

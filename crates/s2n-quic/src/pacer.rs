@@ -22,7 +22,7 @@ impl Pace {
         Self { rate, credit: GRANULARITY }
     }
 
-    /// That of a window, ten packets of which may leave together.
+    /// Pace of a window, ten packets of which may leave together.
     pub fn of_window(window: Bytes, smoothed: Span, packet: Bytes) -> Self {
         let rate = ((window / smoothed) * WINDOWS_IN_A_ROUND).max(Rate::from_bytes_per_sec(1));
         Self { rate, credit: packet * (INITIAL_PACKETS - 1) / rate }

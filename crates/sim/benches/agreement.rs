@@ -85,7 +85,7 @@ fn theirs(row: &Row) -> Outcome {
     }
 }
 
-/// The same in our simulator.
+/// The outcome in our simulator.
 fn ours(row: &Row, arrivals: Vec<Time>, pairs: u16) -> Outcome {
     let base = if row["cc"] == "cubic" { base::Kind::Cubic } else { base::Kind::Reno };
     let buffer = Bytes::new(number(row, "buffer_bytes") as u64);

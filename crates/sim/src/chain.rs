@@ -28,13 +28,13 @@ use crate::random::Seed;
 /// One link of the chain, the same in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainLink {
-    /// Its rate.
+    /// Rate of the link.
     pub rate: Rate,
-    /// Its propagation delay.
+    /// Propagation delay of the link.
     pub delay: Span,
     /// The buffer before it.
     pub limit: Limit,
-    /// Its queue discipline.
+    /// Queue discipline of the buffer.
     pub discipline: QueueDiscipline,
 }
 

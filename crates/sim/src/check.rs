@@ -21,11 +21,11 @@ use crate::workload::PageReport;
 pub enum ElementModel {
     /// A constant-rate link with a drop-tail queue.
     Link {
-        /// Its rate.
+        /// Rate of the link.
         rate: Rate,
-        /// Its propagation delay.
+        /// Propagation delay of the link.
         delay: Span,
-        /// Its buffer.
+        /// Buffer of the link.
         limit: Limit,
     },
     /// Anything else: only counted.

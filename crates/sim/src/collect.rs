@@ -78,7 +78,7 @@ impl Histogram {
         self.total
     }
 
-    /// Their mean, exact to a nanosecond.
+    /// Mean of the values, exact to a nanosecond.
     #[must_use]
     pub fn mean(&self) -> Option<Span> {
         (self.total > 0).then(|| Span::from_nanos((self.sum / u128::from(self.total)) as u64))
@@ -156,7 +156,7 @@ impl TryFrom<InUse> for Histogram {
 pub struct Totals {
     /// Flows that began after the warm-up.
     pub flows: u64,
-    /// Those of them that the run's end cut off. They count with their age at that time.
+    /// Flows that the run's end cut off. They count with their age at that time.
     pub unfinished: u64,
     /// Completion times: from the first SYN to the last byte at the receiver.
     pub completion: Histogram,
@@ -188,9 +188,9 @@ pub struct Totals {
     pub history_hits: u64,
     /// Starts that asked the routers for a rate.
     pub rate_requests: u64,
-    /// Those of them that were granted one.
+    /// Starts that were granted a rate.
     pub granted: u64,
-    /// Those of the granted whose first flight lost a packet (Quick-Start failures).
+    /// Granted starts whose first flight lost a packet (Quick-Start failures).
     pub granted_and_failed: u64,
     /// Starts whose request was denied, by reason in the order of [`DenialReason::ALL`].
     pub denied: [u64; DenialReason::ALL.len()],
@@ -372,7 +372,7 @@ impl Collector {
         }
     }
 
-    /// The same, with slowdowns relative to `ideal`.
+    /// The collector, with slowdowns relative to `ideal`.
     #[must_use]
     pub const fn against(mut self, ideal: Ideal) -> Self {
         self.ideal = Some(ideal);

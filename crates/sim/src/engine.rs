@@ -86,7 +86,7 @@ pub struct Summary {
 /// A run that is over.
 #[derive(Debug)]
 pub struct Finished<R> {
-    /// Its fingerprint, and counts of events, packets and flows.
+    /// Fingerprint of the run, and counts of events, packets and flows.
     pub summary: Summary,
     /// The path, with the account of every packet.
     pub path: Path,

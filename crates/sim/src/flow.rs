@@ -63,7 +63,7 @@ pub struct Flow {
     pub serial: u64,
     /// Index of its group, whose settings it has.
     pub group: u16,
-    /// Its class of hosts.
+    /// Class of hosts of the flow.
     pub class: u16,
     /// The peer's number.
     pub peer: u32,
@@ -77,11 +77,12 @@ pub struct Flow {
     pub size_known: bool,
     /// The application closes the connection after the present messages.
     pub is_closing: bool,
-    /// It began from a record of its peer.
+    /// True if the flow began from a record of its peer.
     pub had_history: bool,
     /// Lease of its peer's record in the history of its group.
     pub lease: Option<Lease>,
-    /// Its first flight is reserved there, and neither acknowledged nor lost yet.
+    /// True while the flow's first flight is reserved in the history, and neither acknowledged nor
+    /// lost.
     pub has_reservation: bool,
 
     /// The sender's request to the routers.

@@ -29,13 +29,13 @@ pub enum Ecn {
 /// A packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Its flow: [`FlowId::slot`].
+    /// Flow of the packet: [`FlowId::slot`].
     pub slot: u32,
-    /// Its flow: [`FlowId::generation`].
+    /// Flow of the packet: [`FlowId::generation`].
     pub generation: u16,
     /// Bytes on the link, headers included.
     pub size: u16,
-    /// Its route: an index into the path's table.
+    /// Route of the packet: an index into the path's table.
     pub route: u16,
     /// Index, in its route, of the next element to cross.
     pub hop: u8,

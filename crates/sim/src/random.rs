@@ -81,7 +81,7 @@ pub fn unit(draw: u64) -> f64 {
     (draw >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// The same in (0, 1]: its logarithm is finite.
+/// The number in (0, 1] that belongs to a draw: its logarithm is finite.
 #[must_use]
 pub fn unit_above_zero(draw: u64) -> f64 {
     ((draw >> 11) + 1) as f64 / (1_u64 << 53) as f64

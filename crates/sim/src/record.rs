@@ -94,15 +94,15 @@ impl Recorder for NullRecorder {}
 /// Events of a packet at an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementEvent {
-    /// It was taken in.
+    /// The packet was taken in.
     Accepted,
-    /// It was dropped on arrival.
+    /// The packet was dropped on arrival.
     Refused(DropReason),
-    /// It crossed the element without delay.
+    /// The packet crossed the element without delay.
     Passed,
-    /// It left the element.
+    /// The packet left the element.
     Delivered,
-    /// It was dropped after it had been taken in.
+    /// The packet was dropped after it had been taken in.
     Dropped(DropReason),
 }
 
@@ -204,7 +204,7 @@ impl FlowReport {
 pub struct MessageReport {
     /// Serial number of its flow.
     pub serial: u64,
-    /// Its group.
+    /// Group of the flow.
     pub group: u16,
     /// Time of its request (or of its hand-over, where there is no request).
     pub requested_at: Time,

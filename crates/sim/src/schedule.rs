@@ -31,7 +31,7 @@ pub struct Timer {
     pub at: Time,
     /// The flow to which it belongs.
     pub flow: FlowId,
-    /// Its kind.
+    /// Kind of timer.
     pub kind: TimerKind,
 }
 

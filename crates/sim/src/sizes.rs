@@ -158,7 +158,7 @@ impl Sizes {
         Self::weighted(below.collect()).unwrap_or(Self::Fixed(limit))
     }
 
-    /// These sizes, each as often as its weight says; `None` if no weight is above zero.
+    /// The given sizes, each as often as its weight says; `None` if no weight is above zero.
     #[must_use]
     pub fn weighted(mut sizes: Vec<(u64, f64)>) -> Option<Self> {
         sizes.retain(|(_, weight)| *weight > 0.0);
@@ -407,7 +407,7 @@ mod tests {
         }
     }
 
-    /// The same numbers on every machine: the quartiles, computed by hand from the anchors.
+    /// Equal numbers on every machine: the quartiles, computed by hand from the anchors.
     #[test]
     fn draws_are_the_same_everywhere() {
         let draws = [0, 1 << 62, 1 << 63, 3 << 62, u64::MAX];

@@ -81,11 +81,11 @@ pub enum Wait {
 /// An application data unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// Its sender.
+    /// Sender of the unit.
     pub from: Side,
     /// Time or event after which it is sent.
     pub wait: Wait,
-    /// Its size; at least a byte.
+    /// Size of the unit; at least a byte.
     pub bytes: Bytes,
 }
 
@@ -96,7 +96,7 @@ pub struct Vector {
     pub start: Time,
     /// The ends send at their own times.
     pub is_concurrent: bool,
-    /// Its data units; of a sequential connection in their order. At least one.
+    /// Data units of the connection; of a sequential connection in their order. At least one.
     pub units: Vec<Unit>,
 }
 

@@ -94,9 +94,9 @@ pub struct PageReport {
 /// A connection to be opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowSpec {
-    /// Its settings: an index into the run's groups.
+    /// Settings of the flow: an index into the run's groups.
     pub group: u16,
-    /// Its class of hosts: an index into the classes of the path.
+    /// Class of hosts of the flow: an index into the classes of the path.
     pub class: u16,
     /// The peer's number: the key of its history.
     pub peer: u32,

@@ -62,9 +62,9 @@ pub struct Departure {
     pub at: Time,
     /// UDP payload.
     pub bytes: Bytes,
-    /// It begins with a packet of application data.
+    /// True if it begins with a packet of application data.
     pub is_data: bool,
-    /// It was a copy.
+    /// True for a copy.
     pub is_copy: bool,
 }
 

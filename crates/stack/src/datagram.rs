@@ -7,9 +7,9 @@ use noq_proto::EcnCodepoint;
 /// A UDP datagram in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Its ECN codepoint; `None` for Not-ECT.
+    /// ECN codepoint of the datagram; `None` for Not-ECT.
     pub ecn: Option<EcnCodepoint>,
-    /// Its UDP payload.
+    /// UDP payload of the datagram.
     pub contents: Bytes,
     /// True for a copy of an earlier datagram.
     pub is_copy: bool,

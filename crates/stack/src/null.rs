@@ -261,7 +261,7 @@ impl HmacKey for NoSecret {
     }
 }
 
-/// The same for an endpoint, which answers before a connection is configured.
+/// Null sessions of an endpoint, which answers before a connection is configured.
 impl noq_proto::crypto::ServerConfig for NullSessions {
     fn initial_keys(&self, _: u32, _: ConnectionId) -> Result<Keys, UnsupportedVersion> {
         Ok(keys())

@@ -38,7 +38,7 @@ pub enum Malformed {
         TransferRequest::TAGGED
     )]
     Length {
-        /// Its length in bytes.
+        /// Length of the request in bytes.
         found: usize,
     },
     /// The last byte is neither 0 nor 1.

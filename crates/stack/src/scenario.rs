@@ -121,7 +121,7 @@ impl Scenario {
         self.run_choice(Choice::find(scheme)?)
     }
 
-    /// The same with a scheme that has its own parameters.
+    /// Runs it with a scheme that has its own parameters.
     ///
     /// # Errors
     /// An endpoint cannot be set up.

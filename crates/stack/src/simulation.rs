@@ -526,7 +526,7 @@ impl<R: Recorder> Simulation<R> {
         self.end_if_over(id);
     }
 
-    /// The same for the sender's endpoint.
+    /// Drives the sender's endpoint.
     fn drive_sender(&mut self, id: FlowId) {
         let (now, instant) = (self.now, self.epoch.instant(self.now));
         let Some(flow) = self.flows.get_mut(id) else { return };

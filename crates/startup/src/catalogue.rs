@@ -31,7 +31,8 @@ pub use crate::scheme::Family;
 /// A scheme with its parameters, selectable by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its canonical name: a preset's, or the scheme's with parameters other than the defaults.
+    /// Canonical name of the entry: a preset's, or the scheme's with parameters other than the
+    /// defaults.
     pub name: Name,
     /// Summary in a few words.
     pub summary: &'static str,

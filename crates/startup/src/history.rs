@@ -125,7 +125,7 @@ pub enum FlightOutcome {
 pub enum Refusal {
     /// There is none, or it is empty.
     NoRecord,
-    /// It is too old.
+    /// The record is too old.
     Expired,
     /// Another connection that began from it is still open.
     InUse,
@@ -133,7 +133,7 @@ pub enum Refusal {
     RttTooSmall,
     /// The path's RTT is more than ten times the recorded one.
     RttTooLarge,
-    /// It allows no more than the present window.
+    /// The record allows no more than the present window.
     NothingToGain,
     /// Congestion occurred before it could be used.
     Congested,
@@ -151,9 +151,9 @@ pub struct SharedRecord {
 /// Effect of a closing connection on the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordUpdate {
-    /// Its measurement. The newest record wins, whichever connection closes last.
+    /// The connection's measurement. The newest record wins, whichever connection closes last.
     Replace(Record),
-    /// It measured nothing worth storing.
+    /// The connection measured nothing worth storing.
     Keep,
     /// The record it began from was wrong and is removed. If that record has been replaced
     /// meanwhile, the newer one stays.
@@ -172,7 +172,7 @@ pub struct Lease {
     pub(crate) flight: Bytes,
     /// For a first contact: the initial credit of its record, if it writes one.
     pub(crate) credit: Bytes,
-    /// It does not count as live.
+    /// True if the connection does not count as live.
     pub(crate) is_suspended: bool,
 }
 
@@ -189,15 +189,16 @@ pub trait Store {
     /// A connection to `peer` starts, and counts as live from now on. Returns its record, if any.
     fn open(&mut self, peer: IpAddr) -> (Option<SharedRecord>, Lease);
 
-    /// Its first flight begins: `plan` gets the shared credit and returns the bytes of the flight.
-    /// Both are one step, so that concurrent starts see each other's reservations.
+    /// The connection's first flight begins: `plan` gets the shared credit and returns the bytes of
+    /// the flight. Both are one step, so that concurrent starts see each other's reservations.
     fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes);
 
     /// The outcome of its first flight is known: ends the reservation, and applies `revision`.
     fn release(&mut self, lease: &mut Lease, revision: &Revision);
 
-    /// Its peer does not answer: the connection does not count as live until [`Self::resume`]. The
-    /// reservation of its first flight ends for good: those packets have left the path.
+    /// The connection's peer does not answer: the connection does not count as live until
+    /// [`Self::resume`]. The reservation of its first flight ends for good: those packets have left
+    /// the path.
     fn suspend(&mut self, lease: &mut Lease);
 
     /// The lease counts as live again; returns the number of others that do.

@@ -63,13 +63,13 @@ pub trait Parameters: Copy + Default + PartialEq + 'static {
 /// A parameter in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// Its name.
+    /// Name of the parameter.
     pub name: String,
     /// The type of its values.
     pub kind: &'static str,
     /// The form of its values, and their range.
     pub expected: String,
-    /// Its default.
+    /// Default of the parameter.
     pub default: String,
     /// Description: the field's documentation.
     pub about: &'static str,

@@ -80,7 +80,7 @@ impl Batch {
 /// A packet that left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// Its number among the sender's packets, without gaps.
+    /// The packet's number among the sender's packets, without gaps.
     pub ordinal: u64,
     /// Bytes sent before it.
     pub offset: Bytes,
@@ -93,7 +93,7 @@ pub struct Departure {
 pub struct Delivery {
     /// Packets that it delivered.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of the delivered packets.
     pub bytes: Bytes,
     /// End of the newest of them, as an offset in the bytes sent.
     pub end: Bytes,
@@ -283,8 +283,8 @@ impl Sender {
         packet.inspect(|packet| self.batch.add(packet)).is_some()
     }
 
-    /// The same for a transport that reports departure and size, but no number. A packet smaller by
-    /// more than `slack` is not meant.
+    /// A packet was acknowledged, of a transport that reports departure and size, but no number. A
+    /// packet smaller by more than `slack` is not meant.
     #[inline]
     pub fn on_delivered_unnumbered(&mut self, sent_at: Time, bytes: Bytes, slack: Bytes) -> bool {
         let packet = self.ledger.deliver_unnumbered(sent_at, bytes, slack);
@@ -495,7 +495,7 @@ impl Sender {
         .record(now, used)
     }
 
-    /// Its state after an event. A transport that knows no backlog has nothing unsent.
+    /// The sender's state after an event. A transport that knows no backlog has nothing unsent.
     #[must_use]
     pub fn trace(&self, event: SenderEvent) -> SenderTrace {
         let allowance = self.controller.allowance();
@@ -511,7 +511,7 @@ impl Sender {
         }
     }
 
-    /// Its packets, as a repair reads them; `is_all_sent` if the application has no more.
+    /// The sender's packets, as a repair reads them; `is_all_sent` if the application has no more.
     #[must_use]
     pub const fn segments(&self, is_all_sent: bool) -> LedgerSegments<'_> {
         LedgerSegments { ledger: &self.ledger, first_flight: self.first_flight, is_all_sent }
@@ -565,7 +565,7 @@ impl Sender {
         self.first_flight
     }
 
-    /// Its totals of bytes, copies, marks and timeouts.
+    /// The sender's totals of bytes, copies, marks and timeouts.
     #[must_use]
     pub const fn tally(&self) -> &Tally {
         &self.tally

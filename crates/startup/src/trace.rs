@@ -39,7 +39,7 @@ pub enum SenderEvent {
     Sent {
         /// Offset of its first byte in the stream.
         offset: u64,
-        /// Its payload in bytes.
+        /// Payload of the packet in bytes.
         payload: Bytes,
         /// Kind of the transmission.
         transmission: Transmission,
@@ -55,7 +55,7 @@ pub enum SenderEvent {
     Lost {
         /// Offset of its first byte in the stream.
         offset: u64,
-        /// Its payload in bytes.
+        /// Payload of the packet in bytes.
         payload: Bytes,
     },
     /// The retransmission timer expired.

@@ -18,9 +18,9 @@ pub struct Error {
 pub enum Reason {
     /// Another process has it open, or this one has already.
     InUse,
-    /// It is a folder, a device or a pipe.
+    /// The file is a folder, a device or a pipe.
     NotRegularFile,
-    /// It begins as no history does: some other program's file.
+    /// The file begins as no history does: some other program's file.
     UnknownFormat,
     /// A version that is not known here.
     Version {
@@ -29,7 +29,7 @@ pub enum Reason {
     },
     /// The header's checksum does not agree with it: nothing in the file can be relied upon.
     Header,
-    /// It has more slots than any history.
+    /// The file has more slots than any history.
     TooLarge {
         /// Slots in the file.
         slots: u64,
@@ -43,7 +43,7 @@ pub enum Reason {
     Io {
         /// The attempted operation.
         doing: &'static str,
-        /// Its answer.
+        /// Answer of the system.
         source: io::Error,
     },
 }

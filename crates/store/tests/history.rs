@@ -19,7 +19,7 @@ fn open(path: &Path, capacity: usize) -> (History, Loaded) {
     History::open(path, options).expect("a history")
 }
 
-/// Those of the first `count` peers that have a record, with their numbers.
+/// Peers of the first `count` peers that have a record, with their numbers.
 fn known(history: &History, count: u32) -> Vec<(u32, u64)> {
     let all = (0..count).filter_map(|at| Some((at, history.peek(peer(at))?)));
     all.map(|(at, record)| (at, number(&record).expect("not torn"))).collect()

@@ -41,7 +41,7 @@ pub enum Detail {
     Counts,
     /// Every packet and every event of a sender; histories can be set and read back.
     Events,
-    /// The same on paths of any shape, with access to the state of routers.
+    /// As `Events`, on paths of any shape, with access to the state of routers.
     Topology,
 }
 
@@ -63,7 +63,7 @@ pub trait Carrier: Debug + Sync {
     /// The options that select it.
     fn selection(&self) -> (Environment, TransportName);
 
-    /// Its name, for messages.
+    /// Name of the carrier, for messages.
     fn name(&self) -> &'static str;
 
     /// Detail that it shows.
@@ -329,7 +329,7 @@ impl RandomLoss {
 }
 
 impl<O> RunResult<O> {
-    /// The same result with another observer.
+    /// The result with another observer.
     pub fn map<P>(self, change: impl FnOnce(O) -> P) -> RunResult<P> {
         let Self { observer, summary, bottleneck, histories, invalid } = self;
         RunResult { observer: change(observer), summary, bottleneck, histories, invalid }

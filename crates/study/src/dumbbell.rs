@@ -73,9 +73,9 @@ pub struct DumbbellParams {
 /// Decisions at the first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StartName {
-    /// That of the scheme.
+    /// Decisions of the scheme.
     Own,
-    /// That of the informed start ([`Informed`]), once for all schemes: in the runs of `iw10`.
+    /// Decisions of the informed start ([`Informed`]), once for all schemes: in the runs of `iw10`.
     Informed,
 }
 

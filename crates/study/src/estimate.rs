@@ -66,7 +66,7 @@ impl Estimate {
         Self::at(setup, setup.workload.load, runs)
     }
 
-    /// The same at another load.
+    /// Estimate for so many runs of a setup at another load.
     #[must_use]
     pub fn at(setup: &Setup, load: Ratio, runs: u64) -> Self {
         let tcp = setup.tcp();

@@ -12,7 +12,7 @@ const MAX_EVENTS: usize = 500_000;
 /// Keeps the events of a few flows.
 #[derive(Debug)]
 pub struct FlowTracer {
-    /// Their traces, in order.
+    /// Traces of the flows, in order.
     pub views: Vec<FlowTrace>,
     first: u64,
     focused: Option<usize>,
@@ -21,7 +21,7 @@ pub struct FlowTracer {
 /// Trace of one flow.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTrace {
-    /// Its sender's events.
+    /// Events of the flow's sender.
     pub events: Vec<(Time, SenderTrace)>,
     /// Packets and bytes in the bottleneck's queue during the flow.
     pub queue: Vec<(Time, u64, Bytes)>,

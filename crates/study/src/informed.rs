@@ -13,7 +13,7 @@ use crate::setup::TESTED;
 
 /// Share of the buffer that it fills: the rest is for bursts that it cannot foresee.
 const FILLED: f64 = 0.5;
-/// The same for queues with AQM: CoDel's target.
+/// Queueing delay to which a queue with AQM is filled: CoDel's target.
 const AQM: Span = Span::from_millis(5);
 /// Segments that leave at once in any case, as from every other start.
 const MIN_BURST: u64 = 10;

@@ -44,7 +44,7 @@ pub fn clear() -> bool {
 pub struct Work {
     /// Number of runs.
     pub runs: usize,
-    /// Their estimated processor time in seconds; in real time, elapsed time.
+    /// The runs' estimated processor time in seconds; in real time, elapsed time.
     pub seconds: f64,
     /// Number of runs at once.
     pub at_once: usize,
@@ -141,7 +141,7 @@ pub struct Progress {
 pub struct RunProgress {
     all: Arc<Progress>,
     covered: Arc<AtomicU64>,
-    /// Its work, in parts of all.
+    /// Work of the run, in parts of all.
     parts: f64,
 }
 

@@ -221,7 +221,7 @@ pub fn run_alone(setup: &Setup, tested: &'static Entry) -> Result<FlowTrace> {
     run_alone_counted(setup, tested).map(|(view, _)| view)
 }
 
-/// The same, with the number of packets that the first link's queue dropped.
+/// One flow alone on the path, with the number of packets that the first link's queue dropped.
 ///
 /// # Errors
 /// If the checker found a fault.

@@ -11,7 +11,7 @@ use headstart_startup::parameters::Error;
 
 /// The schemes compared by default, baselines first.
 static ALL: LazyLock<Vec<Entry>> = LazyLock::new(catalogue::all);
-/// Those with parameters, and others not compared by default, if an option names them.
+/// Schemes with parameters, and others not compared by default, if an option names them.
 static OTHERS: Mutex<Vec<&'static Entry>> = Mutex::new(Vec::new());
 
 thread_local! {

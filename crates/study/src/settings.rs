@@ -135,7 +135,7 @@ impl Settings {
         Ok(())
     }
 
-    /// These settings, overridden by the others.
+    /// The settings, overridden by the others.
     #[must_use]
     pub fn with(&self, others: &Self) -> Self {
         let mut all = self.clone();

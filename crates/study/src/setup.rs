@@ -267,7 +267,7 @@ impl Setup {
         Ok(())
     }
 
-    /// The same setup over another path.
+    /// The setup over another path.
     ///
     /// # Errors
     /// If no such path exists.

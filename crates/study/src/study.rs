@@ -30,7 +30,7 @@ pub const INVALID: &str = "invalid";
 /// Conversion of a setup to a run. A value has the study's parameters, which only its plans may
 /// set; all of its printed text determines a run.
 pub trait Study: Args + fmt::Debug + Send + Sync + 'static {
-    /// Its name in plans.
+    /// Name of the study in plans.
     const NAME: &'static str;
     /// A short description.
     const ABOUT: &'static str;
@@ -171,7 +171,7 @@ pub const fn percent(is: bool) -> f64 {
 
 /// A study of the list.
 pub struct StudyEntry {
-    /// Its name in plans.
+    /// Name of the study in plans.
     pub name: &'static str,
     /// A short description.
     pub about: &'static str,
@@ -258,14 +258,14 @@ impl StudyEntry {
         (self.augment)(command)
     }
 
-    /// Its parameters, named as options.
+    /// Parameters of the study, named as options.
     #[must_use]
     pub fn parameters(&self) -> Vec<String> {
         let command = self.augment(Command::new(""));
         command.get_arguments().filter_map(|argument| argument.get_long().map(str::to_owned)).collect()
     }
 
-    /// Its parameters with their defaults and their help, for documentation.
+    /// Parameters of the study with their defaults and their help, for documentation.
     #[must_use]
     pub fn described(&self) -> Vec<(String, String, String)> {
         let command = self.augment(Command::new(""));

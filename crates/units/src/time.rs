@@ -79,19 +79,19 @@ impl Span {
         Self(secs * 1_000_000_000)
     }
 
-    /// Its length in nanoseconds.
+    /// Length of the span in nanoseconds.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Its length in seconds; for output only.
+    /// Length of the span in seconds; for output only.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Its length in milliseconds; for output only.
+    /// Length of the span in milliseconds; for output only.
     #[must_use]
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6

@@ -109,7 +109,7 @@ impl AccessLog {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Its counter, in Prometheus' text format.
+    /// Counter of the log, in Prometheus' text format.
     #[must_use]
     pub fn render(&self) -> String {
         let mut metrics = Exposition::default();
@@ -395,7 +395,7 @@ mod tests {
         }
     }
 
-    /// It would not end if a request waited for the log.
+    /// The test would not end if a request waited for the log.
     #[test]
     fn a_log_that_is_stuck_loses_lines_and_delays_no_request() {
         let (release, waits) = channel();

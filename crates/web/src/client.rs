@@ -35,7 +35,7 @@ pub use endpoint::ClientEndpoint;
 /// Certificates that a client trusts.
 #[derive(Clone, Debug)]
 pub enum Trust {
-    /// Those that the operating system trusts, and `also`.
+    /// Certificates that the operating system trusts, and `also`.
     System {
         /// Certificates beside the system's: for example self-signed ones of
         /// [`identity`](crate::identity).
@@ -283,7 +283,7 @@ impl Origin {
         self.host.trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// Its addresses.
+    /// Addresses of the origin.
     ///
     /// # Errors
     ///

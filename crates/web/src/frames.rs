@@ -238,7 +238,7 @@ mod tests {
         frame
     }
 
-    /// The same verdict however the stream is cut.
+    /// The verdict, equal however the stream is cut.
     fn verdict(limit: impl Fn() -> FrameLimit, stream: &[u8]) -> Result<(), Refusal> {
         let stream = Bytes::copy_from_slice(stream);
         let whole = limit().read(&stream);

@@ -125,7 +125,7 @@ pub fn open(
     open_on(plan, socket)
 }
 
-/// The same on a socket that is bound already.
+/// Opens the endpoint on a socket that is bound already.
 ///
 /// # Errors
 ///

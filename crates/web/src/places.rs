@@ -103,7 +103,7 @@ struct Taken {
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     open: usize,
-    /// Those whose client has not proven its address.
+    /// Connections whose client has not proven its address.
     unvalidated: usize,
 }
 

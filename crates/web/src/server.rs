@@ -40,8 +40,8 @@ pub struct ServerConfig {
     pub retry: bool,
     /// Limit on concurrent connections; more are refused.
     pub most_connections: usize,
-    /// The same for one address (of IPv6 a /64), for QUIC and TCP apart. 1000: many clients may
-    /// share an address, and ten addresses are needed to take all places.
+    /// Limit on concurrent connections of one address (of IPv6 a /64), for QUIC and TCP apart. Many
+    /// clients may share an address, so it is 1000: ten addresses are needed to take all places.
     pub most_per_address: usize,
     /// Counters of open and of refused connections.
     pub connections: ConnectionCounters,
@@ -100,7 +100,8 @@ pub(crate) const MAX_FIELD_SECTION: u32 = 64 * 1024;
 
 /// Bytes of a client's requests that wait to be read, on one stream: a header section and more.
 const STREAM_RECEIVE_WINDOW: u32 = 128 * 1024;
-/// The same on all streams of a connection. The body of a request is not read while it is answered.
+/// Bytes that wait to be read on all streams of a connection. The body of a request is not read
+/// while it is answered.
 const RECEIVE_WINDOW: u32 = 256 * 1024;
 
 /// Limits on what the stack keeps of a client's requests: its defaults are 125 MB a connection.

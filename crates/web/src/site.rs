@@ -62,7 +62,7 @@ pub struct Folder {
 
 /// Most answers that hold a file, of all clients together: each has a descriptor and 64 KiB.
 pub const MOST_FILES: usize = 10_000;
-/// The same of one address (of IPv6 a /64).
+/// Most answers that hold a file, of one address (of IPv6 a /64).
 pub const MOST_FILES_PER_ADDRESS: usize = 1000;
 
 impl Folder {

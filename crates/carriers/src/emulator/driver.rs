@@ -70,9 +70,9 @@ pub enum FlowEvent {
 pub struct ConnectionCounters {
     /// Time at which it was established.
     pub established_at: Option<Time>,
-    /// Its smallest RTT.
+    /// Smallest RTT of the connection.
     pub min_rtt: Span,
-    /// It started from a record.
+    /// True if it started from a record.
     pub had_history: bool,
     /// Bytes of its first flight.
     pub first_flight: Bytes,
@@ -84,7 +84,7 @@ pub struct ConnectionCounters {
     pub limited: [Span; LimitedBy::ALL.len()],
     /// The end of slow start; `None` if that lasts, or is not reported.
     pub slow_start_end: Option<SlowStartEnd>,
-    /// Its last phase.
+    /// Last phase of the scheme.
     pub phase: &'static str,
 }
 

@@ -36,7 +36,7 @@ use crate::sweep::Point;
 /// Results of a command.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
-    /// Its tables, by name; the first is the main one.
+    /// Tables of the results, by name; the first is the main one.
     pub tables: Vec<(String, Table)>,
     /// The command line with the same results.
     pub command: String,
@@ -148,7 +148,7 @@ pub fn sweep(options: &[String], folder: &Path, stored: Stored) -> Result<Answer
 /// A point of a sweep as a task for another process.
 #[derive(Clone, Debug)]
 pub struct PointTask {
-    /// Its options, for [`point`].
+    /// Options of the point, for [`point`].
     pub options: Vec<String>,
     /// The keys of its runs.
     pub keys: Vec<String>,

@@ -46,7 +46,7 @@ pub struct DemoArgs {
     /// Round-trip time
     #[arg(long, default_value = "50 ms", value_name = "TIME")]
     pub rtt: Span,
-    /// Its buffer: bytes, packets, time at the link's rate, or BDP
+    /// Buffer of the access link: bytes, packets, time at the link's rate, or BDP
     #[arg(long, default_value = "104 packets", value_name = "SIZE")]
     pub buffer: Buffer,
     /// Size of the page

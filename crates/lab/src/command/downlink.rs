@@ -25,7 +25,7 @@ pub struct DownlinkArgs {
     /// The rate of the access line, in place of all estimates: `50 Mbit/s`
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub rate: Option<Rate>,
-    /// Its technology: unknown, ethernet, dsl, cable, wifi, 3g, lte
+    /// Technology of the access line: unknown, ethernet, dsl, cable, wifi, 3g, lte
     #[arg(long, value_name = "NAME", requires = "rate", default_value = "unknown")]
     pub access: Access,
     /// Steps to which the hint is rounded, so that it does not identify you

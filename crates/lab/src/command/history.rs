@@ -158,7 +158,7 @@ impl OpenStore {
         Ok(Self::File(history))
     }
 
-    /// Its records, the newest first.
+    /// Records of the store, the newest first.
     fn records(&mut self) -> Result<Vec<(IpAddr, Record)>> {
         let mut records = match self {
             Self::File(history) => history.records(),

@@ -6,11 +6,11 @@ use std::ffi::OsString;
 /// The commands that need the feature `network`.
 const NETWORK: [&str; 10] =
     ["downlink", "measure", "link", "show-link", "demo", "page", "serve", "proxy", "get", "ab"];
-/// Those that need `explore`.
+/// Commands that need `explore`.
 const EXPLORE: [&str; 1] = ["explore"];
-/// Those that need `fleet`.
+/// Commands that need `fleet`.
 const FLEET: [&str; 1] = ["history"];
-/// Those that need `shell`.
+/// Commands that need `shell`.
 const SHELL: [&str; 2] = ["completions", "man"];
 
 /// Marks, in the list of commands, those that are not in this program.

@@ -54,7 +54,7 @@ pub struct PageArgs {
     /// Round-trip time
     #[arg(long, default_value = "28 ms", value_name = "TIME")]
     pub rtt: Span,
-    /// Its buffer: bytes, packets, time at the link's rate, or BDP
+    /// Buffer of the access link: bytes, packets, time at the link's rate, or BDP
     #[arg(long, default_value = "100 ms", value_name = "SIZE")]
     pub buffer: Buffer,
     /// Buffer of the way back

@@ -58,7 +58,7 @@ pub fn parse_points(words: &[String]) -> Result<Vec<(Point, SweepArgs)>> {
 /// A sweep before its first run.
 #[derive(Default)]
 pub struct Prepared {
-    /// Its points, each with its setup.
+    /// Points of the sweep, each with its setup.
     pub points: Vec<(Point, Setup)>,
     /// File of the flows.
     pub flows: Option<RowFile>,

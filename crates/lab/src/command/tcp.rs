@@ -109,7 +109,7 @@ enum HistoryCommand {
     /// of this machine.
     #[cfg(feature = "fleet")]
     Share {
-        /// Such as valkey://HOST:PORT/
+        /// Address of the server, such as valkey://HOST:PORT/
         #[arg(value_name = "URL")]
         server: headstart_store::fleet::Address,
     },

@@ -23,7 +23,7 @@ pub fn print(text: &str) -> Result<()> {
     print_bytes(text.as_bytes())
 }
 
-/// The same with bytes that need not be text.
+/// Writes bytes, which need not be text, to standard output.
 pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     match std::io::stdout().write_all(bytes) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

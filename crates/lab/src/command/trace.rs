@@ -45,7 +45,7 @@ pub struct TraceArgs {
 
 /// A trace before it is run.
 pub struct Prepared {
-    /// Its path, workload and transport.
+    /// Path, workload and transport of the trace.
     pub setup: Setup,
     /// The schemes, the one in question first.
     pub entries: Vec<&'static Entry>,

@@ -27,7 +27,7 @@ pub struct Segment {
     pub payload: u32,
     /// Bytes of IP and TCP headers.
     pub headers: u32,
-    /// It opens a connection, or answers that.
+    /// True if it opens a connection, or answers that.
     pub is_syn: bool,
     /// The option of a SYN.
     pub maximum_segment: Option<u16>,

@@ -43,7 +43,7 @@ pub fn find_browser() -> Option<PathBuf> {
 /// Time of one object in a visit, from the beginning of the navigation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Arrival {
-    /// Its place in the page.
+    /// The object's place in the page.
     pub place: usize,
     /// Time of its request in milliseconds.
     pub asked_ms: f64,

@@ -23,9 +23,9 @@ use headstart_report::statistics::Interval;
 pub struct JudgedFigure<'a> {
     /// The experiment.
     pub experiment: &'a Experiment,
-    /// Its results.
+    /// Results of the experiment.
     pub results: &'a Results,
-    /// Its claims.
+    /// Claims of the experiment.
     pub claims: Vec<JudgedClaim<'a>>,
 }
 
@@ -247,7 +247,7 @@ pub struct DrawnFigure {
     pub caption: String,
     /// The values.
     pub data: Vec<Datum>,
-    /// Their columns.
+    /// Columns of the values.
     pub columns: Vec<String>,
     /// The picture.
     pub svg: Svg,

@@ -41,7 +41,8 @@ const SHOWN: [&str; 4] = ["mean_ms", "p99_ms", "loss_percent", "harm"];
 pub struct PointResult {
     /// The values of the options that vary, as they were typed.
     typed: Vec<String>,
-    /// The same as numbers in the unit of their axis, where they are numbers.
+    /// Values of the options that vary, as numbers in the unit of their axis, where they are
+    /// numbers.
     numbers: Vec<Option<f64>>,
     rows: Vec<Row>,
 }

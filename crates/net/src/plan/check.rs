@@ -27,7 +27,7 @@ pub struct PlanError {
     pub quantity: &'static str,
     /// The value found.
     pub found: String,
-    /// Its limit.
+    /// Limit of the value.
     pub expected: &'static str,
 }
 

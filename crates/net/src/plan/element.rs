@@ -26,7 +26,7 @@ use crate::trace_link::{AtEnd, TraceLink};
 pub enum LinkRate {
     /// Constant, apart from the link's changes.
     Constant(Rate),
-    /// That of a repeated packet-delivery trace.
+    /// Rate of a repeated packet-delivery trace.
     Trace(Arc<Trace>),
 }
 
@@ -44,13 +44,13 @@ impl LinkRate {
 /// A link with its buffer and the router before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkPlan {
-    /// Its rate.
+    /// Rate of the link.
     pub rate: LinkRate,
-    /// Its one-way propagation delay.
+    /// One-way propagation delay of the link.
     pub delay: Span,
-    /// Its buffer.
+    /// Buffer of the link.
     pub limit: Limit,
-    /// Its queue discipline.
+    /// Queue discipline of the link's buffer.
     pub discipline: QueueDiscipline,
     /// The router before it, if it supports Quick-Start or RCP.
     pub router: Option<RouterPlan>,

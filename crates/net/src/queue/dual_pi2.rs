@@ -284,7 +284,7 @@ impl<P: Packet> DualPi2<P> {
         Ok(packet)
     }
 
-    /// The same of the C queue.
+    /// Takes the next packet of the C queue.
     fn dequeue_classic(&mut self) -> Result<P, P> {
         let Some((_, mut packet)) = self.classic.dequeue() else { unreachable!("it is its turn") };
         if self.classic_hits.recurs(self.classic_probability()) {

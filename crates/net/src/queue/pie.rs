@@ -93,7 +93,7 @@ pub struct Pie<P> {
     allowance: Span,
     /// Queueing delay of the packet that left last; zero with an empty queue (current_qdelay).
     delay: Span,
-    /// The same at the last update (PIE->qdelay_old_).
+    /// Queueing delay at the last update (PIE->qdelay_old_).
     delay_before: Span,
     source: Xoshiro256PlusPlus,
 }

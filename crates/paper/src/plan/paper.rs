@@ -68,7 +68,7 @@ pub struct Scheme {
 /// Settings that are run beside each other.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// Its name.
+    /// Name of the variant.
     pub name: String,
     /// The difference, in words.
     pub about: String,

@@ -18,7 +18,7 @@ const RESAMPLES: usize = 200;
 const REQUIRED_SHARE: f64 = 0.95;
 
 impl Resamples {
-    /// Those of so many seeds; none where there is one seed only, which has no spread.
+    /// Resamples of so many seeds; none where there is one seed only, which has no spread.
     #[must_use]
     pub fn new(seeds: usize) -> Self {
         if seeds < 2 {

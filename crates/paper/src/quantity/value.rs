@@ -52,7 +52,7 @@ impl Quantity {
         runs.fold((0, 0), |(invalid, all), run| (invalid + usize::from(run.contains_key(INVALID)), all + 1))
     }
 
-    /// Its value; not a number if it was not run, or not measured.
+    /// The quantity's value; not a number if it was not run, or not measured.
     #[must_use]
     pub fn value(&self, context: &Scope<'_>) -> Interval {
         self.try_value(context).unwrap_or(UNKNOWN)

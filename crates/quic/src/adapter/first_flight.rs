@@ -49,7 +49,7 @@ impl Default for Bucket {
 }
 
 impl Bucket {
-    /// That of a connection whose RTT has been measured.
+    /// The bucket of a connection whose RTT has been measured.
     pub(super) fn since(at: Time) -> Self {
         Self { at, ..Self::default() }
     }

@@ -18,7 +18,7 @@ pub(super) struct DuplicateSocket {
     handle: Mutex<Option<SendHandle>>,
     /// Peers to which copies may be sent.
     peers: Mutex<BTreeMap<SocketAddr, Peer>>,
-    /// Their number: nearly always zero, and then no lock is taken.
+    /// Number of those peers: nearly always zero, and then no lock is taken.
     peer_count: AtomicUsize,
 }
 

@@ -158,7 +158,8 @@ impl Descriptor {
         Ok(())
     }
 
-    /// Its counter is not read: setting it again clears that, and the caller reads the clock.
+    /// The timer's counter is not read: setting it again clears that, and the caller reads the
+    /// clock.
     fn poll_expired(&self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
         Ok(match self.0.poll_read_ready(cx) {
             Poll::Ready(guard) => {

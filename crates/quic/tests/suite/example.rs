@@ -43,7 +43,7 @@ async fn visit(address: SocketAddr, client_tls: &Arc<rustls::ClientConfig>) {
     assert_eq!(bytes, 1_000_000);
 }
 
-/// It also survives datagrams that belong to no connection, and has no history's server.
+/// The example also survives datagrams that belong to no connection, and has no history's server.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_example_serves_successive_clients() {
     let (address, client_tls) = start("valkey://127.0.0.1:1/".to_owned());

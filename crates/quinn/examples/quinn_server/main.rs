@@ -39,7 +39,7 @@ pub async fn serve(config: quinn::ServerConfig, socket: UdpSocket) -> yours::Res
     Ok(())
 }
 
-/// The same server without this crate.
+/// The server without this crate.
 pub async fn serve_without(config: quinn::ServerConfig, socket: UdpSocket) -> yours::Result<()> {
     let runtime = Arc::new(quinn::TokioRuntime);
     let endpoint = quinn::Endpoint::new(quinn::EndpointConfig::default(), Some(config), socket, runtime)?;

@@ -33,7 +33,7 @@ enum Event {
         count: u8,
         app_limited: bool,
     },
-    /// Those packets are lost.
+    /// Packets at these places are lost.
     Lose {
         from: u16,
         count: u8,

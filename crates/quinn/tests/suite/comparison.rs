@@ -17,9 +17,9 @@ pub struct Stack {
     pub refusal: fn(&str) -> Option<&'static str>,
     /// Most packets by which it is ahead of noq in a first flight.
     pub ahead: usize,
-    /// And behind it.
+    /// Most packets by which it is behind noq in a first flight.
     pub behind: usize,
-    /// Its clients acknowledge as noq's do, so that schemes decide alike after that, too.
+    /// True if its clients acknowledge as noq's do, so that schemes decide alike after that, too.
     pub acknowledges_alike: bool,
     /// Most of noq's time in the scenarios without losses or other events.
     pub slowest: f64,
@@ -83,7 +83,7 @@ fn plan(report: &StartReport) -> String {
     )
 }
 
-/// The same, and what the scheme did afterwards.
+/// Decisions at the start, and what the scheme did afterwards.
 fn decisions(report: &StartReport) -> String {
     let phases: Vec<_> = report.phases.iter().map(|(_, phase)| *phase).collect();
     format!("{} phases {phases:?} record {:?}", plan(report), report.record_outcome)

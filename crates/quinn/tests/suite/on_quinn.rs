@@ -303,7 +303,7 @@ impl Run {
         self.client.settle();
     }
 
-    /// The same for the server.
+    /// Drives the server's endpoint.
     #[inline(never)]
     fn drive_server(&mut self) {
         let instant = self.epoch.instant(self.now);

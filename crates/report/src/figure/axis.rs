@@ -22,7 +22,7 @@ pub enum Range {
     Tight,
     /// From zero to the largest value (on a logarithmic axis the same as `Auto`).
     FromZero,
-    /// These ends; lines are cut there, marks beyond them are left out.
+    /// Given ends; lines are cut there, marks outside are left out.
     Fixed(f64, f64),
     /// From this value to the largest; what lies below is cut.
     From(f64),
@@ -33,11 +33,11 @@ pub enum Range {
 pub struct Axis {
     /// Quantity shown, e.g. `completion time`.
     pub title: String,
-    /// Its unit, e.g. `ms`; empty if it has none.
+    /// Unit of the quantity, e.g. `ms`; empty if it has none.
     pub unit: String,
     /// Linear or logarithmic.
     pub scale: Scale,
-    /// Its ends.
+    /// Ends of the axis.
     pub range: Range,
 }
 
@@ -54,7 +54,7 @@ impl Axis {
         Self { scale: Scale::Logarithmic, ..Self::linear(title, unit) }
     }
 
-    /// The same axis with other ends.
+    /// The axis with other ends.
     #[must_use]
     pub fn with_range(self, range: Range) -> Self {
         Self { range, ..self }

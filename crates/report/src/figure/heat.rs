@@ -24,7 +24,7 @@ const FEW: usize = 6;
 pub struct HeatMap {
     /// The name of what changes from column to column, and its values.
     pub columns: (String, Vec<String>),
-    /// The same of the rows.
+    /// The name of what changes from row to row, and its values.
     pub rows: (String, Vec<String>),
     /// Maps over these columns and rows, as many in a line as have room.
     pub panels: Vec<HeatPanel>,

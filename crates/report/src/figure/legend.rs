@@ -16,7 +16,7 @@ const WIDEST_RIGHT: f64 = 170.0;
 pub(super) struct LegendEntry<'a> {
     series: &'a Series,
     index: usize,
-    /// It stands for series of several colours.
+    /// True if it stands for series of several colours.
     is_plain: bool,
 }
 

@@ -24,19 +24,19 @@ impl Point {
         Self { x, y, ..Self::default() }
     }
 
-    /// The same point with an uncertainty in x.
+    /// The point with an uncertainty in x.
     #[must_use]
     pub fn with_x_range(self, low: f64, high: f64) -> Self {
         Self { x_range: Some((low, high)), ..self }
     }
 
-    /// The same point with an uncertainty in y.
+    /// The point with an uncertainty in y.
     #[must_use]
     pub fn with_y_range(self, low: f64, high: f64) -> Self {
         Self { y_range: Some((low, high)), ..self }
     }
 
-    /// The same point with a name beside it.
+    /// The point with a name next to it.
     #[must_use]
     pub fn labelled(self, label: &str) -> Self {
         Self { label: Some(label.into()), ..self }
@@ -113,25 +113,25 @@ impl Style {
         Self { join: Join::None, mark: Some(mark), ..Self::default() }
     }
 
-    /// The same with the uncertainty as a band.
+    /// The style with the uncertainty as a band.
     #[must_use]
     pub fn with_band(self) -> Self {
         Self { uncertainty: Uncertainty::Band, ..self }
     }
 
-    /// The same with the look of `slot`.
+    /// The style with the look of `slot`.
     #[must_use]
     pub fn with_slot(self, slot: usize) -> Self {
         Self { slot: Some(slot), ..self }
     }
 
-    /// The same with this dash, whatever the slot: 0 solid, 1 dashed, 2 dotted.
+    /// The style with this dash, whatever the slot: 0 solid, 1 dashed, 2 dotted.
     #[must_use]
     pub fn with_dash(self, dash: usize) -> Self {
         Self { dash: Some(dash), ..self }
     }
 
-    /// The same, left out of a page until the reader asks for all series.
+    /// The style, left out of a page until the reader asks for all series.
     #[must_use]
     pub fn on_demand(self) -> Self {
         Self { on_demand: true, ..self }
@@ -141,7 +141,7 @@ impl Style {
 /// Points that belong together, under one name in the legend.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// Its name in the legend.
+    /// Name of the series in the legend.
     pub name: String,
     /// Points, in the order in which they are joined.
     pub points: Vec<Point>,
@@ -183,7 +183,7 @@ impl PacketKind {
     /// All kinds.
     pub const ALL: [Self; 5] = [Self::Sent, Self::Acked, Self::Lost, Self::Retransmitted, Self::Copied];
 
-    /// Its name in the legend.
+    /// Name of the kind in the legend.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

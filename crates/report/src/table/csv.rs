@@ -13,7 +13,7 @@ impl Table {
         csv_text(&header, &rows)
     }
 
-    /// The same as a header and rows of fields.
+    /// The table as a header and rows of fields.
     #[must_use]
     pub fn records(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let has_interval: Vec<bool> = (0..self.columns.len())

@@ -77,7 +77,7 @@ impl Table {
     }
 }
 
-/// The same, where a line does not end before a sign of per cent or within an interval.
+/// The text, where a line does not end before a sign of per cent or within an interval.
 fn with_fixed_spaces(text: &str) -> String {
     let mut inside = false;
     let mut before = ' ';

@@ -82,7 +82,7 @@ impl Stack {
         Self { adapter, handle, now: NoopClock.get_time(), rtt, sent: vec![] }
     }
 
-    /// The same after a handshake over 50 ms.
+    /// A stack after a handshake over 50 ms.
     fn after_handshake(scheme: &str) -> Self {
         let mut stack = Self::new(scheme, Gates::default(), 3_125_000, Span::from_millis(50));
         stack.send(SIZE, None);

@@ -123,7 +123,7 @@ fn direction() -> impl Strategy<Value = Vec<ElementPlan>> {
     })
 }
 
-/// Those that are compared, and the opponents that are not.
+/// Schemes that are compared, and the opponents that are not.
 fn schemes() -> Vec<Entry> {
     let opponents =
         ["bbr-v3", "prague", "rc3"].map(|name| catalogue::find(name).expect("it is in the catalogue"));

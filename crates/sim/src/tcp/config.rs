@@ -92,7 +92,7 @@ pub enum Pacing {
     /// As Linux paces: 200 % of the window per smoothed RTT in slow start, 120 % in avoidance,
     /// where the scheme gives no pace of its own.
     Linux,
-    /// The same, and Linux carries out a scheme's pace too: the first ten segments leave at once,
+    /// As `Linux`, and Linux carries out a scheme's pace too: the first ten segments leave at once,
     /// and later ones in bursts of about a millisecond. No scheme's first flight then has the pace
     /// that it gives: for comparisons with the kernel.
     LinuxAlways,

@@ -95,7 +95,7 @@ pub struct Echoed {
 struct Segment {
     /// Offset of its first byte in the stream.
     offset: u64,
-    /// Its latest transmission that is not a copy.
+    /// The segment's latest transmission that is not a copy.
     transmission: u32,
     payload: u16,
     flags: u8,
@@ -103,7 +103,7 @@ struct Segment {
 
 /// The receiver has it.
 const DELIVERED: u8 = 1;
-/// Its latest transmission counts as in flight.
+/// The segment's latest transmission counts as in flight.
 const IN_FLIGHT: u8 = 2;
 /// Declared lost and not sent again yet.
 const LOST: u8 = 4;

@@ -64,7 +64,7 @@ pub struct Conversations {
 
 #[derive(Debug, Default)]
 struct End {
-    /// Its half of the connection, if it sends anything.
+    /// The end's half of the connection, if it sends anything.
     flow: Option<FlowId>,
     /// Numbers of its units that are not handed over yet.
     waiting: VecDeque<u32>,
@@ -75,7 +75,7 @@ struct End {
     /// When it handed over its last one, and when the last of the other end's was read.
     handed_at: Time,
     read_at: Time,
-    /// Its next unit is among those that are due.
+    /// True if the end's next unit is among those that are due.
     is_due: bool,
 }
 

@@ -11,9 +11,9 @@ use super::{FlowSpec, Opener, Order, Workload};
 pub struct Start {
     /// Time at which it opens.
     pub at: Time,
-    /// Its group.
+    /// Group of the flow.
     pub group: u16,
-    /// Its class of hosts.
+    /// Class of hosts of the flow.
     pub class: u16,
     /// Bytes that it sends.
     pub bytes: Bytes,
@@ -29,7 +29,7 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// These flows, whatever their order.
+    /// The given flows, whatever their order.
     #[must_use]
     pub fn new(mut starts: Vec<Start>, opener: Opener) -> Self {
         starts.sort_by_key(|start| start.at);

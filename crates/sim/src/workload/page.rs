@@ -25,11 +25,11 @@ use crate::random::{Random, Seed};
 /// One object of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Object {
-    /// Its origin, one of the page's.
+    /// Origin of the object, one of the page's.
     pub origin: u16,
-    /// Its size on the wire.
+    /// Size of the object on the wire.
     pub bytes: Bytes,
-    /// It is a redirect: the object after it is requested once it is read.
+    /// True for a redirect: the object after it is requested once it is read.
     pub leads: bool,
 }
 

@@ -13,7 +13,7 @@ use crate::packet::FlowId;
 pub struct Message {
     /// Time of its request since the origin of its trace ([`From`]); of the first message: ignored.
     pub at: Span,
-    /// Its size.
+    /// Size of the message.
     pub bytes: Bytes,
 }
 

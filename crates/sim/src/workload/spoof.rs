@@ -14,11 +14,11 @@ use crate::random::{Random, Seed};
 pub struct BareRequest {
     /// The class of hosts whose route to the client it takes.
     pub class: u16,
-    /// Its source address.
+    /// Source address of the request.
     pub host: u32,
     /// The rate requested.
     pub rate: Rate,
-    /// Its size on the link.
+    /// Size of the request on the link.
     pub size: Bytes,
     /// Distinguishes it from others: routers that keep flows take each for a flow of its own.
     pub number: u64,

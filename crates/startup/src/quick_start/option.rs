@@ -252,7 +252,7 @@ pub(super) mod tests {
             }
         }
 
-        /// As above, with the first bytes right, so that most of them are options.
+        /// Bytes whose first ones are right, so that most are options, decode or are refused.
         #[test]
         fn every_option_body_decodes_or_is_refused(body: [u8; 6]) {
             let mut bytes = [0x26, 6, 0, 0, 0, 0, 0, 0];

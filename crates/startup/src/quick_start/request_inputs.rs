@@ -40,7 +40,8 @@ pub enum Amount {
     /// (O + O/MSS x H) / R: the rate that sends the object in one RTT; no request if it fits into
     /// the initial window. If its size is unknown, as [`Self::Window`].
     Object,
-    /// The same; without a known size no request: the sender requests later, when it is known.
+    /// The rate that sends the object in one RTT; without a known size no request: the sender
+    /// requests later, when it is known.
     Known,
 }
 

@@ -284,7 +284,7 @@ mod tests {
         assert!(!repair.is_active(), "the phase is left");
     }
 
-    /// The same, ended only by the meeting of copies and acks.
+    /// Copies ended only by the meeting of copies and acks.
     #[test]
     fn acks_meet_the_copies_without_a_budget_too() {
         let params = Params { budget: Ratio::ONE, ..Params::default() };

@@ -307,8 +307,9 @@ impl Bbr {
         self.inflight_and(gain, Bytes::ZERO)
     }
 
-    /// The same plus `more` bytes. An even number of segments, so that delayed acks do not stall
-    /// it; while probing two more, so that a small BDP is exceeded too (bbr_quantization_budget).
+    /// The window at `gain` plus `more` bytes. An even number of segments, so that delayed acks do
+    /// not stall it; while probing two more, so that a small BDP is exceeded too
+    /// (bbr_quantization_budget).
     fn inflight_and(&self, gain: Ratio, more: Bytes) -> Bytes {
         if self.rt_prop == Span::MAX {
             return self.mss * self.params.initial_window;
@@ -467,7 +468,7 @@ impl Startup for Bbr {
 /// BBRHighGain: about 2 / ln 2, the least that doubles the rate each round (BBR §4.3.2.1), in
 /// Linux's 256ths (bbr_high_gain).
 pub(super) const HIGH_GAIN: Ratio = Ratio::new(739, 256);
-/// Its inverse, in the same (bbr_drain_gain).
+/// Inverse of BBRHighGain, in units of 1/256 (bbr_drain_gain).
 const DRAIN_GAIN: Ratio = Ratio::new(88, 256);
 /// One percent less than the estimate, so that queues become shorter on average
 /// (bbr_pacing_margin_percent).

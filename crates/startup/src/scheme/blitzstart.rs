@@ -72,17 +72,17 @@ crate::parameters! {
         shares_hint: bool = false, from "BS §4; §7 proposes it";
         /// Factor on the BDP behind Ethernet, to a gateway of unknown technology.
         ethernet: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
-        /// The same behind a digital subscriber line.
+        /// Factor on the BDP behind a digital subscriber line.
         dsl: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
-        /// The same behind cable.
+        /// Factor on the BDP behind cable.
         cable: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
-        /// The same behind wireless LAN.
+        /// Factor on the BDP behind wireless LAN.
         wifi: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
-        /// The same over third-generation mobile.
+        /// Factor on the BDP over third-generation mobile.
         three_g: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
-        /// The same over fourth-generation mobile.
+        /// Factor on the BDP over fourth-generation mobile.
         lte: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
-        /// The same where the technology is another, or not in the hint.
+        /// Factor on the BDP where the technology is another, or not in the hint.
         unknown: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
     }
 }

@@ -21,7 +21,7 @@ use crate::repair::Repair;
 
 /// The scheme of all its connections.
 pub trait ForeignScheme: Debug + RefUnwindSafe + Sync {
-    /// Its row, as of a scheme in the catalogue.
+    /// The scheme's row, as of a scheme in the catalogue.
     fn about(&self) -> &'static About;
 
     /// A connection is established. Returns a number for its state and the first flight's plan.
@@ -129,7 +129,7 @@ impl Foreign {
         Self { scheme, connection: None, allowance: Allowance::window(headstart_units::Bytes::ZERO) }
     }
 
-    /// Its row.
+    /// The scheme's row.
     #[must_use]
     pub fn about(&self) -> &'static About {
         self.scheme.about()

@@ -102,7 +102,7 @@ crate::parameters! {
 enum Phase {
     /// The train is being sent; `left` packets remain.
     Probing { train: Train, left: u64 },
-    /// It has been sent; the ack of its last packet is awaited.
+    /// The train has been sent; the ack of its last packet is awaited.
     Judging { train: Train },
     /// Round trips until the next probe.
     Waiting { rounds: u64 },

@@ -55,7 +55,7 @@ crate::parameters! {
         initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
         /// Jitter tolerated before a queue is inferred.
         slack: Span = Span::from_millis(4), in Span::ZERO..=Span::from_secs(10), from "RS §3.2";
-        /// The same, as a multiple of the minimum RTT.
+        /// Jitter tolerated before a queue is inferred, as a multiple of the minimum RTT.
         slack_gain: Ratio = Ratio::new(11, 10), in Ratio::percent(100)..=Ratio::percent(1000), from "RS §3.2";
         /// Decrease factor of the controller that takes over; NewReno has 50 %.
         beta: Ratio = Ratio::new(7, 10), in Ratio::percent(1)..=Ratio::percent(100), from "RFC 9438 §4.6";

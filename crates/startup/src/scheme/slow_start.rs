@@ -27,7 +27,7 @@ use crate::event::{Ack, Congestion, Signal};
 use crate::growth::{Decision, Exit, Growth};
 use crate::prior::Prior;
 
-/// Its row of the catalogue; the windows of the papers have names.
+/// Slow start's row of the catalogue; the windows of the papers have names.
 pub const ABOUT: About = About {
     also: &["initial-start", "tcp-10"],
     is_compared: false,

@@ -14,15 +14,15 @@ pub use super::timeline::Event;
 /// Expected answer of the scheme, in bytes and bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// It stays, with this window and no pace of its own.
+    /// The scheme stays, with this window and no pace of its own.
     Window(u64),
-    /// It stays, with this window and pace.
+    /// The scheme stays, with this window and pace.
     Paced(u64, u64),
-    /// It hands this window over to avoidance.
+    /// The scheme hands this window over to avoidance.
     HandsOver(u64),
-    /// It hands this window over to slow start.
+    /// The scheme hands this window over to slow start.
     Grows(u64),
-    /// It hands this window over for the base controller to cut.
+    /// The scheme hands this window over for the base controller to cut.
     Cut(u64),
 }
 
@@ -51,7 +51,7 @@ pub fn play(scheme: &mut impl Startup, rows: &[(u64, Event, Expected, &str)]) {
     }
 }
 
-/// The same event at the time of its row.
+/// The event at the time of its row.
 fn at(now: Time, event: Event) -> Event {
     match event {
         Event::Sent(sent) => Event::Sent(Sent { now, ..sent }),

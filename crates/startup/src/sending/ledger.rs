@@ -16,7 +16,7 @@ use crate::path::SendStamp;
 /// A data packet that is neither acknowledged nor lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Its packet number, as the transport counts.
+    /// Packet number, as the transport counts.
     pub number: u64,
     /// Bytes sent before it.
     pub offset: Bytes,
@@ -25,9 +25,9 @@ pub struct Packet {
 /// A data packet that was acknowledged or lost.
 #[derive(Clone, Copy, Debug)]
 pub struct ResolvedPacket {
-    /// Its number without gaps.
+    /// Number of the packet without gaps.
     pub ordinal: u64,
-    /// Its size.
+    /// Size of the packet.
     pub bytes: Bytes,
     /// Bytes sent before it.
     pub offset: Bytes,
@@ -112,9 +112,9 @@ impl PacketRange {
 /// A packet that is neither acknowledged nor lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenPacket {
-    /// Its packet number, as the transport counts.
+    /// Packet number, as the transport counts.
     pub number: u64,
-    /// Its size in bytes.
+    /// Size of the packet in bytes.
     pub bytes: Bytes,
     /// When it left.
     pub sent_at: Time,
@@ -379,7 +379,7 @@ mod tests {
         },
         /// The packet sent at this position among all packets.
         Deliver(u16),
-        /// The same, and packets before it up to so many bytes in all.
+        /// The packet sent at this position, and packets before it up to so many bytes in all.
         DeliverUpTo(u16, u16),
         Lose(u16),
     }

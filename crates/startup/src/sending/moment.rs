@@ -86,7 +86,7 @@ pub struct AckState {
 /// Data that one loss detection declared lost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Losses {
-    /// Their bytes.
+    /// Bytes of the lost packets.
     pub bytes: Bytes,
     /// Bytes of them that belong to the first flight, original transmissions only.
     pub first_flight: Bytes,

@@ -37,9 +37,9 @@ pub enum State {
     /// No connection yet, or none any more.
     #[default]
     Away,
-    /// It answers.
+    /// The server answers.
     Up,
-    /// It answers, and refuses writes: out of memory, or read-only.
+    /// The server answers, and refuses writes: out of memory, or read-only.
     Full,
 }
 
@@ -138,7 +138,7 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 struct Queue {
     wanted: VecDeque<IpAddr>,
-    /// Those in `wanted`, and those that the server is being asked for.
+    /// Peers in `wanted`, and peers that the server is asked for.
     pending: HashSet<IpAddr, RandomState>,
     /// Peers whose lease this host has, or another one.
     leases: HashMap<IpAddr, KnownLease, RandomState>,
@@ -167,7 +167,7 @@ struct KnownLease {
 /// Content of a write.
 #[derive(Clone, Copy, Debug)]
 enum Change {
-    /// Its record, as the local table has it when it is written.
+    /// The peer's record, as the local table has it when it is written.
     Newest,
     /// A record that misled a start is to be removed.
     Dropped(Record),

@@ -35,7 +35,7 @@ impl Server {
         Self::start_in(folder, options, false)
     }
 
-    /// The same over TLS alone.
+    /// Starts one in this folder, with TLS alone if `over_tls`.
     pub fn start_in(folder: tempfile::TempDir, options: &[&str], over_tls: bool) -> Option<Self> {
         program()?;
         // Closed at once: somebody else may take it, and the server then ends.

@@ -20,7 +20,7 @@ pub enum LoadCounts {
 /// A trace, read and parsed.
 #[derive(Clone, Debug)]
 pub struct VectorFile {
-    /// Its connections.
+    /// Connections of the trace.
     pub vectors: Arc<[Vector]>,
 }
 

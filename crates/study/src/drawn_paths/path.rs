@@ -59,7 +59,7 @@ pub struct Crossing {
 /// A path with its traffic.
 #[derive(Clone, Debug)]
 pub struct DrawnPath {
-    /// Its values, for tables.
+    /// Values of the path, for tables.
     pub text: String,
     /// The path. Its first element in the direction of the data is a link.
     pub plan: PathPlan,
@@ -104,13 +104,13 @@ pub struct DrawnPath {
 pub struct Outcome {
     /// Mean completion time in ms, of pages where there are pages. 0: nothing was finished.
     pub mean_ms: f64,
-    /// Its median in ms.
+    /// Median completion time in ms.
     pub p50_ms: f64,
-    /// Its 99th percentile in ms.
+    /// 99th percentile of completion times in ms.
     pub p99_ms: f64,
     /// Flows or pages that were finished.
     pub finished: u64,
-    /// Those that were not.
+    /// Flows or pages that were not finished.
     pub unfinished: u64,
     /// Share of packets lost.
     pub loss: f64,
@@ -178,7 +178,7 @@ impl DrawnPath {
         path
     }
 
-    /// Its elements. Crossing traffic is a class of hosts of its own.
+    /// Elements of the path. Crossing traffic is a class of hosts of its own.
     fn build(&self, plan: &PathPlan) -> Path {
         if self.crossing.is_none() {
             return Path::new(plan, self.seed);

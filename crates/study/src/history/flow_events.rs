@@ -14,7 +14,7 @@ use crate::carrier::Observer;
 /// Records all events of the only flow of a run.
 #[derive(Debug, Default)]
 pub struct FlowEvents {
-    /// Its sender's events.
+    /// Events of the flow's sender.
     pub events: Vec<(Time, SenderTrace)>,
     /// Messages read, in order.
     pub messages: Vec<MessageReport>,
@@ -24,7 +24,7 @@ pub struct FlowEvents {
     pub offered: u64,
     /// Data packets that the bottleneck dropped.
     pub dropped: u64,
-    /// Their bytes, headers included.
+    /// Bytes of the dropped packets, headers included.
     pub dropped_bytes: u64,
 }
 

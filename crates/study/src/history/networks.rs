@@ -50,7 +50,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Those of the table.
+    /// Rates of the table.
     pub const UNCHANGED: Self = Self { scale: Ratio::ONE, spread: Ratio::ONE };
 
     /// A range about the same geometric mean.

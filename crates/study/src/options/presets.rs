@@ -37,7 +37,7 @@ pub struct Number {
     pub option: &'static str,
     /// The option's value.
     pub value: &'static str,
-    /// Its source; one that begins with "assumption" is in none.
+    /// Source of the number; one that begins with "assumption" is in none.
     pub source: &'static str,
 }
 
@@ -116,7 +116,7 @@ impl PathPreset {
         ]
     }
 
-    /// Its name.
+    /// Name of the preset.
     #[must_use]
     pub fn name(self) -> String {
         super::choice_name(self)

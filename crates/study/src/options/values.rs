@@ -88,9 +88,9 @@ impl Buffer {
 /// A trace, read and parsed.
 #[derive(Clone)]
 pub struct TraceFile {
-    /// Its file.
+    /// File of the trace.
     pub name: String,
-    /// Its contents.
+    /// Contents of the file.
     pub trace: Arc<Trace>,
 }
 
@@ -125,7 +125,7 @@ impl FromStr for TraceFile {
 /// Recorded delays, read and parsed.
 #[derive(Clone)]
 pub struct DelayFile {
-    /// Their file.
+    /// File of the delays.
     pub name: String,
     delays: Arc<[Span]>,
 }
@@ -228,11 +228,11 @@ impl FromStr for IpOptions {
 /// Another link of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HopLink {
-    /// Its rate.
+    /// Rate of the link.
     pub rate: Rate,
-    /// Its propagation delay, each way.
+    /// Propagation delay of the link, each way.
     pub delay: Span,
-    /// Its buffer.
+    /// Buffer of the link.
     pub buffer: Buffer,
 }
 

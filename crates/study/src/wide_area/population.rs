@@ -22,7 +22,7 @@ pub enum Population {
     Uniform,
     /// Servers as in the first draw to a home with DSL of about 6 Mbit/s behind Wi-Fi (HB §4.2.2).
     DslWifi,
-    /// The same home with a neighbour or a film: 0.8 Mbit/s are left of the 6.
+    /// `DslWifi`'s home with a neighbour or a film: 0.8 Mbit/s are left of the 6.
     BusyDslWifi,
     /// To a home with cable of 25 Mbit/s, wired.
     Cable,

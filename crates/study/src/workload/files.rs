@@ -28,9 +28,9 @@ struct Cap {
 /// A distribution of sizes, read and parsed.
 #[derive(Clone)]
 pub struct SizeFile {
-    /// Its file.
+    /// File of the distribution.
     pub name: String,
-    /// Its contents.
+    /// Contents of the file.
     pub sizes: Sizes,
     hash: u128,
 }
@@ -38,9 +38,9 @@ pub struct SizeFile {
 /// Arrivals, read and parsed: time and size, in order.
 #[derive(Clone)]
 pub struct ArrivalFile {
-    /// Their file.
+    /// File of the arrivals.
     pub name: String,
-    /// Its contents.
+    /// Contents of the file.
     pub arrivals: Arc<[(Time, Bytes)]>,
     hash: u128,
 }

@@ -186,7 +186,7 @@ async fn names_that_no_file_can_have_are_not_found() {
     server.stop().await;
 }
 
-/// Their targets are the operator's choice: clients cannot make links.
+/// Targets of links are the operator's choice: clients cannot make links.
 #[tokio::test(flavor = "multi_thread")]
 #[cfg(target_os = "linux")]
 async fn symbolic_links_are_followed_and_broken_ones_are_not_found() {

@@ -54,7 +54,7 @@ pub async fn serve_s2n_quic(
     Ok(())
 }
 
-/// The same on quinn.
+/// Serves on quinn.
 pub async fn serve_quinn(
     scheme: Option<&str>,
     address: SocketAddr,

@@ -42,7 +42,7 @@ pub async fn serve(tls: Tls, address: SocketAddr, listening: Sender<SocketAddr>)
     Ok(())
 }
 
-/// The same server without this crate.
+/// The server without this crate.
 pub async fn serve_without(
     tls: Tls,
     address: SocketAddr,

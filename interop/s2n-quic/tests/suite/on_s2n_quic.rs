@@ -28,7 +28,7 @@ const DATA: usize = 300;
 
 const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(1, 0, 9, 9));
 
-/// Its signatures all have one length, so that handshakes do.
+/// Signatures of the certificate all have one length, so that handshakes do.
 static CERTIFICATE: LazyLock<(String, String)> = LazyLock::new(|| {
     let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).expect("a key");
     let mut params = rcgen::CertificateParams::new([NAME.to_owned()]).expect("a name");
@@ -36,7 +36,7 @@ static CERTIFICATE: LazyLock<(String, String)> = LazyLock::new(|| {
     (params.self_signed(&key).expect("issued").pem(), key.serialize_pem())
 });
 
-/// The same numbers in each run: identifiers of connections, and packet numbers that are skipped.
+/// Equal numbers in each run: identifiers of connections, and packet numbers that are skipped.
 struct Repeatable(Random);
 
 impl Repeatable {

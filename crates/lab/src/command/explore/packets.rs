@@ -29,9 +29,9 @@ pub enum Kind {
 /// A packet's way over the path.
 #[derive(Clone, Copy, Debug)]
 pub struct Journey {
-    /// Its kind.
+    /// Kind of packet.
     pub kind: Kind,
-    /// Its segment, where it has one.
+    /// Segment of the packet, where it has one.
     pub segment: u32,
     /// True if it goes back to the sender of the data.
     pub is_back: bool,

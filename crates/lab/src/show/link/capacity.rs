@@ -9,7 +9,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 /// The names of the header's lines.
 pub const DOWN_CAPACITY: &str = "down could carry, ms:kbit/s";
-/// The same of the way back.
+/// Name of the header's line for the way back.
 pub const UP_CAPACITY: &str = "up could carry, ms:kbit/s";
 
 /// More steps do not fit into a line of a log's header.
@@ -55,14 +55,14 @@ impl Capacity {
         (steps.len() as u64 <= MAX_STEPS).then_some(Self { steps, period })
     }
 
-    /// Its highest rate.
+    /// Highest rate of the link.
     #[must_use]
     pub fn peak(&self) -> Rate {
         self.steps.iter().map(|(_, rate)| *rate).max().unwrap_or_default()
     }
 
-    /// Its steps up to `end`, of which the last holds the rate at `end`. Steps too short to be
-    /// visible are one, of their mean.
+    /// Steps of the rate up to `end`, of which the last holds the rate at `end`. Steps too short to
+    /// be visible are one, of their mean.
     #[must_use]
     pub fn until(&self, end: Time) -> Vec<(Time, Rate)> {
         let rounds = self.period.map_or(1, |period| end.as_nanos() / period.as_nanos().max(1) + 1);

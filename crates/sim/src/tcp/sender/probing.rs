@@ -25,7 +25,7 @@ pub(super) trait Probing: Copy {
     /// An acknowledgement that does not advance lets the window grow.
     fn grows_without_advance(self) -> bool;
 
-    /// These losses are persistent congestion.
+    /// True if the losses are persistent congestion.
     fn is_persistent(self, sender: &Sender, losses: &Losses, config: &TcpConfig) -> bool;
 }
 

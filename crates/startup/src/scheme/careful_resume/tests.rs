@@ -99,7 +99,7 @@ fn safe_retreat_never_goes_below_two_segments() {
     play(&mut start, &[(loss(130, 1, 0), "Safe Retreat", 2_000, 0, "PipeSize is nothing")]);
 }
 
-/// The same ack with a smoothed RTT of `millis`.
+/// The event with a smoothed RTT of `millis`.
 fn on_a_path_of(millis: u64, event: Event) -> Event {
     let Event::Ack(ack) = event else { unreachable!("an ack") };
     let rtt = crate::path::Rtt { smoothed: Span::from_millis(millis), ..ack.rtt };

@@ -31,7 +31,7 @@ impl Train {
         &self.trend
     }
 
-    /// Its next packet leaves.
+    /// The train's next packet leaves.
     pub fn on_sent(&mut self, sent: &Sent) {
         match &mut self.left_at {
             None => self.left_at = Some((sent.now, sent.now)),
@@ -49,7 +49,7 @@ impl Train {
         }
     }
 
-    /// Its first packet has left.
+    /// True if the train's first packet has left.
     pub fn has_left(&self) -> bool {
         self.left_at.is_some()
     }

@@ -16,7 +16,7 @@ use headstart_units::{Bytes, Time};
 pub struct Arrival {
     /// Time at which it opens.
     pub at: Time,
-    /// Its group, which is its class of hosts too.
+    /// Group of the flow, which is its class of hosts too.
     pub group: u16,
     /// Bytes that it requests; for a long flow, of each part.
     pub bytes: Bytes,

@@ -66,7 +66,8 @@ const MAX_TEXT: usize = 200;
 /// Contents of a HAR file for one page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Its title, or the document's address; empty if it has neither. One line of printable text.
+    /// Title of the page, or the document's address; empty if it has neither. One line of printable
+    /// text.
     pub title: String,
     /// Objects transferred, document first; at least one, each at least a byte.
     pub objects: Vec<Object>,
@@ -81,7 +82,7 @@ pub struct Page {
     pub guessed: u32,
     /// True if most objects arrived over HTTP/2 or HTTP/3.
     pub is_multiplexed: bool,
-    /// Its place in the file, from one, and the number of pages.
+    /// Place of the page in the file, from one, and the number of pages.
     pub place: (usize, usize),
     /// Entries left out.
     pub skipped: BTreeMap<Reason, u32>,
@@ -119,13 +120,13 @@ pub enum Kind {
 /// Reason why an entry is not an object to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// Its address holds the content: `data:` and `blob:`.
+    /// The entry's address holds the content: `data:` and `blob:`.
     DataUrl,
     /// Neither HTTP nor any of these: `chrome-extension:`, `about:`, `file:`.
     OtherScheme,
     /// A bidirectional channel, not an object.
     WebSocket,
-    /// It belongs to another page in the file.
+    /// The entry belongs to another page in the file.
     OtherPage,
     /// Nothing had to be fetched.
     FromCache,
@@ -165,11 +166,11 @@ pub struct HarError {
 /// An error in a file.
 #[derive(Debug)]
 pub enum Problem {
-    /// It cannot be read.
+    /// The file cannot be read.
     Io(io::Error),
-    /// It is larger than [`MAX_FILE_BYTES`].
+    /// The file is larger than [`MAX_FILE_BYTES`].
     TooLarge,
-    /// It is not JSON, or cut short.
+    /// The file is not JSON, or cut short.
     NotJson {
         /// Line at which parsing stopped, counted from 1.
         line: usize,
@@ -178,14 +179,14 @@ pub enum Problem {
         /// The parser's message.
         message: String,
     },
-    /// It has no such page.
+    /// The file has no such page.
     NoPage {
         /// The page selected.
         found: String,
-        /// Its pages.
+        /// Pages of the file.
         expected: String,
     },
-    /// It is JSON, but no HAR.
+    /// The file is JSON, but no HAR.
     Key {
         /// The path of the key, such as `log.entries[3].response`.
         key: String,

@@ -45,7 +45,7 @@ pub async fn start(server_config: ServerConfig, site: impl FnOnce(&TempDir) -> S
     start_with(Arc::new(Plain), server_config, site).await
 }
 
-/// The same, with another admission.
+/// Starts a server of `site` with another admission.
 pub async fn start_with<A: Admission>(
     admission: Arc<A>,
     server_config: ServerConfig,
@@ -74,7 +74,7 @@ pub async fn start_with<A: Admission>(
     Running { address, endpoint, shutdown, done, files, keys, identity }
 }
 
-/// The same port of TCP and UDP; one that is free for TCP may be taken for UDP.
+/// One port of TCP and UDP; one that is free for TCP may be taken for UDP.
 async fn both_ports(identity: &Arc<CurrentIdentity>) -> (TcpListener, Endpoint) {
     for _ in 0..100 {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port of TCP");
