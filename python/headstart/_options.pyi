@@ -67,8 +67,8 @@ class SharedOptions(TypedDict, total=False):
     acknowledgements and timers are the stack's own, and the options for them below change
     nothing. [default: tcp] (one of tcp, quic)"""
     queue: str | None
-    """Queue discipline of that buffer [default: drop-tail] (one of drop-tail, netem, codel,
-    red, pie, fq-codel, dualpi2, priority)"""
+    """Queue discipline of the bottleneck's buffer [default: drop-tail] (one of drop-tail,
+    netem, codel, red, pie, fq-codel, dualpi2, priority)"""
     policer: str | None
     """Policer before the bottleneck: rate and burst, as `5mbit,50kB` [default burst: 100 ms
     of the rate]"""
@@ -101,11 +101,11 @@ class SharedOptions(TypedDict, total=False):
     trace_offset_ms: float | None
     """`trace_offset` as a number, in milliseconds"""
     up_rate: str | None
-    """Rate of the way back [default: that of the way there; of a trace its mean]"""
+    """Rate of the way back [default: --rate; with --trace its mean rate]"""
     up_rate_bits_per_s: float | None
     """`up_rate` as a number, in bits per second"""
     up_buffer: str | None
-    """Buffer of the way back [default: that of the way there]"""
+    """Buffer of the way back [default: --buffer]"""
     up_buffer_bytes: float | None
     """`up_buffer` as a number, in bytes"""
     up_buffer_packets: float | None
@@ -129,7 +129,7 @@ class SharedOptions(TypedDict, total=False):
     """Measurement of the link's use: peak:N (of the last N intervals) or average:WEIGHT (of
     the newest interval) [default: peak:5]"""
     router_interval: str | None
-    """The length of one such interval [default: 150 ms]"""
+    """Length of the intervals of --router-measure [default: 150 ms]"""
     router_interval_s: float | None
     """`router_interval` as a number, in seconds"""
     router_interval_ms: float | None
@@ -147,14 +147,14 @@ class SharedOptions(TypedDict, total=False):
     """Granularity of the rates that routers grant [default: four-bits] (one of four-bits,
     exact)"""
     router_denial: str | None
-    """Treatment of a request that a router denies [default: zero] (one of ignore, zero,
+    """Action of a router on a request that it denies [default: zero] (one of ignore, zero,
     delete)"""
     router_requests: int | None
     """Rate of requests per second above which a router ignores further ones [default: no
     limit]"""
     router_extras: str | None
-    """Extreme: state kept beside flows: fair (no host gets all while others get nothing),
-    scores (of hosts), both, none [default: both] (one of none, fair, scores, both)"""
+    """Extreme: further state: fair (no host gets all while others get nothing), scores (of
+    hosts), both, none [default: both] (one of none, fair, scores, both)"""
     router_assumed_rate: str | None
     """Link rates that routers assume [default: the actual rates]"""
     router_assumed_rate_bits_per_s: float | None
@@ -170,30 +170,30 @@ class SharedOptions(TypedDict, total=False):
     """Share of the load that long flows bring, which arrive as the short ones do [default:
     0 %]"""
     long_size: str | None
-    """Size of those long flows [default: 100 MB]"""
+    """Size of the flows of --long-share [default: 100 MB]"""
     long_size_bytes: float | None
     """`long_size` as a number, in bytes"""
     long_scheme: str | type[Scheme] | None
     """Scheme of long flows, those in the background too [default: iw10]"""
     long_window: str | None
-    """Receive window of long flows, if larger than that of the others [default: 4 MB]"""
+    """Receive window of long flows, if it is larger than the others' [default: 4 MB]"""
     long_window_bytes: float | None
     """`long_window` as a number, in bytes"""
     media: str | None
-    """Rate of a real-time flow beside the others that does not adapt (packets of 1200
-    bytes): its delay and loss are measured"""
+    """Rate of a concurrent real-time flow that does not adapt (packets of 1200 bytes): its
+    delay and loss are measured"""
     media_bits_per_s: float | None
     """`media` as a number, in bits per second"""
     attack: str | None
-    """Requests for rates without connections, beside the flows: what Quick-Start routers
-    grant them is wasted [default: none] (one of none, flood, one-host, spoofed, framing)"""
+    """Concurrent requests for rates without connections: what Quick-Start routers grant
+    them is wasted [default: none] (one of none, flood, one-host, spoofed, framing)"""
     attack_requests: int | None
-    """Such requests a second [default: 20]"""
+    """Requests of the attack per second [default: 20]"""
     pages: str | None
     """Pages instead of flows: a hundred drawn from published statistics of front pages (one
     of archive2014, survey2010)"""
     page: str | None
-    """Which page of the HAR files: its id, or its number from 1 [default: that of the
+    """Page of the HAR files: its id, or its number from 1 [default: the one with the
     earliest request]"""
     fetch: str | None
     """Connections that fetch pages: persistent:6, parallel:6, multiplexed [default: as a
@@ -202,7 +202,7 @@ class SharedOptions(TypedDict, total=False):
     """Answers of --size that a client asks for one after the other over one connection, or
     pages over its connections; times are of each [default: 1]"""
     think: str | None
-    """Pause of the client before each of them but the first [default: 1 s]"""
+    """Pause of the client before each answer but the first [default: 1 s]"""
     think_s: float | None
     """`think` as a number, in seconds"""
     think_ms: float | None
@@ -221,8 +221,8 @@ class SharedOptions(TypedDict, total=False):
     """Side that opens connections [default: the sender; in the emulator always the
     receiver] (one of sender, receiver)"""
     reference: str | type[Scheme] | None
-    """Scheme that the others are compared with, and beside whose flows harm is measured
-    [default: iw10; where a kernel runs, its own start]"""
+    """Scheme that the others are compared with; harm is measured on its flows [default:
+    iw10; where a kernel runs, its own start]"""
     drain: str | None
     """Simulated time after the last arrival for flows to finish; what has not then counts
     with its age [default: 20 s]"""
@@ -233,7 +233,7 @@ class SharedOptions(TypedDict, total=False):
     seed: int | None
     """First seed [default: 1]"""
     large: bool | None
-    """Run it although the estimate is beyond 4 h of processor time or 2 GB of memory"""
+    """Run it although the estimate is above 4 h of processor time or 2 GB of memory"""
     crypto: str | None
     """Protection of QUIC packets in virtual time: as on the Internet, or none, which is
     quicker [default: tls] (one of tls, null)"""
@@ -257,7 +257,8 @@ class SharedOptions(TypedDict, total=False):
     mtu_bytes: float | None
     """`mtu` as a number, in bytes"""
     probe: str | None
-    """Sender's action when acks stop arriving [default: tlp] (one of none, tlp, quic)"""
+    """Handling of lost tails: the sender's action when acks stop arriving [default: tlp]
+    (one of none, tlp, quic)"""
     acks: str | None
     """When the receiver acknowledges [default: immediate] (one of immediate, delayed,
     linux, timer, quic, quic-gap, google, ngtcp2, linux-growing)"""
@@ -283,8 +284,8 @@ class SharedOptions(TypedDict, total=False):
     receive_window_bytes: float | None
     """`receive_window` as a number, in bytes"""
     receive_growth: str | None
-    """Growth of that window: in Linux up to 32 MiB from 64240 B (--receive-window), in
-    Chromium up to 6 MiB [default: fixed] (one of fixed, linux, chromium)"""
+    """Growth of the receive window: in Linux up to 32 MiB from 64240 B (--receive-window),
+    in Chromium up to 6 MiB [default: fixed] (one of fixed, linux, chromium)"""
     ecn: bool | None
     """Explicit congestion notification: CoDel and RED mark instead of dropping"""
     recovery_period: bool | None
@@ -302,8 +303,8 @@ class SharedOptions(TypedDict, total=False):
     """Keep the window for five minutes in which less than half of it was used, and let a
     loss then cut what was used (RFC 7661)"""
     later_responses: str | None
-    """In the TCP model: what schemes that send a flow at once make of the later responses
-    of a page's connection [default: flights] (one of flights, window)"""
+    """Start of later responses of a page's connection, by schemes that send a flow at once
+    (TCP model) [default: flights] (one of flights, window)"""
     no_window_validation: bool | None
     """Let the window grow for every ack, even where the application was the limit, as some
     stacks do; RFC 9002 does not"""
@@ -314,7 +315,7 @@ class SharedOptions(TypedDict, total=False):
     """Let proportional rate reduction send one segment more with every ack while it is
     below its goal, as RFC 6937 had it in 2013"""
     as_linux: bool | None
-    """Let the sender do what Linux does beside the RFCs. Data leaves in buffers of a
+    """Let the sender depart from the RFCs as Linux does. Data leaves in buffers of a
     millisecond with PSH at the end of each. A timeout is SRTT + 200 ms at least, probes
     wait accordingly, and an application limits samples only by writing late"""
     record_limited: bool | None
@@ -418,8 +419,8 @@ class SweepOptions(TypedDict, total=False):
     """Options from a TOML file, by the same names, as `rate = "50 Mbit/s"`; those that are
     typed override them"""
     queue: str | Iterable[str] | None
-    """Queue discipline of that buffer [default: drop-tail] (one of drop-tail, netem, codel,
-    red, pie, fq-codel, dualpi2, priority)"""
+    """Queue discipline of the bottleneck's buffer [default: drop-tail] (one of drop-tail,
+    netem, codel, red, pie, fq-codel, dualpi2, priority)"""
     policer: str | Iterable[str] | None
     """Policer before the bottleneck: rate and burst, as `5mbit,50kB` [default burst: 100 ms
     of the rate]"""
@@ -452,11 +453,11 @@ class SweepOptions(TypedDict, total=False):
     trace_offset_ms: float | Iterable[float] | None
     """`trace_offset` as a number, in milliseconds"""
     up_rate: str | Iterable[str] | None
-    """Rate of the way back [default: that of the way there; of a trace its mean]"""
+    """Rate of the way back [default: --rate; with --trace its mean rate]"""
     up_rate_bits_per_s: float | Iterable[float] | None
     """`up_rate` as a number, in bits per second"""
     up_buffer: str | Iterable[str] | None
-    """Buffer of the way back [default: that of the way there]"""
+    """Buffer of the way back [default: --buffer]"""
     up_buffer_bytes: float | Iterable[float] | None
     """`up_buffer` as a number, in bytes"""
     up_buffer_packets: float | Iterable[float] | None
@@ -480,7 +481,7 @@ class SweepOptions(TypedDict, total=False):
     """Measurement of the link's use: peak:N (of the last N intervals) or average:WEIGHT (of
     the newest interval) [default: peak:5]"""
     router_interval: str | Iterable[str] | None
-    """The length of one such interval [default: 150 ms]"""
+    """Length of the intervals of --router-measure [default: 150 ms]"""
     router_interval_s: float | Iterable[float] | None
     """`router_interval` as a number, in seconds"""
     router_interval_ms: float | Iterable[float] | None
@@ -498,14 +499,14 @@ class SweepOptions(TypedDict, total=False):
     """Granularity of the rates that routers grant [default: four-bits] (one of four-bits,
     exact)"""
     router_denial: str | Iterable[str] | None
-    """Treatment of a request that a router denies [default: zero] (one of ignore, zero,
+    """Action of a router on a request that it denies [default: zero] (one of ignore, zero,
     delete)"""
     router_requests: str | int | Iterable[str | int] | None
     """Rate of requests per second above which a router ignores further ones [default: no
     limit]"""
     router_extras: str | Iterable[str] | None
-    """Extreme: state kept beside flows: fair (no host gets all while others get nothing),
-    scores (of hosts), both, none [default: both] (one of none, fair, scores, both)"""
+    """Extreme: further state: fair (no host gets all while others get nothing), scores (of
+    hosts), both, none [default: both] (one of none, fair, scores, both)"""
     router_assumed_rate: str | Iterable[str] | None
     """Link rates that routers assume [default: the actual rates]"""
     router_assumed_rate_bits_per_s: float | Iterable[float] | None
@@ -521,30 +522,30 @@ class SweepOptions(TypedDict, total=False):
     """Share of the load that long flows bring, which arrive as the short ones do [default:
     0 %]"""
     long_size: str | Iterable[str] | None
-    """Size of those long flows [default: 100 MB]"""
+    """Size of the flows of --long-share [default: 100 MB]"""
     long_size_bytes: float | Iterable[float] | None
     """`long_size` as a number, in bytes"""
     long_scheme: str | type[Scheme] | Iterable[str | type[Scheme]] | None
     """Scheme of long flows, those in the background too [default: iw10]"""
     long_window: str | Iterable[str] | None
-    """Receive window of long flows, if larger than that of the others [default: 4 MB]"""
+    """Receive window of long flows, if it is larger than the others' [default: 4 MB]"""
     long_window_bytes: float | Iterable[float] | None
     """`long_window` as a number, in bytes"""
     media: str | Iterable[str] | None
-    """Rate of a real-time flow beside the others that does not adapt (packets of 1200
-    bytes): its delay and loss are measured"""
+    """Rate of a concurrent real-time flow that does not adapt (packets of 1200 bytes): its
+    delay and loss are measured"""
     media_bits_per_s: float | Iterable[float] | None
     """`media` as a number, in bits per second"""
     attack: str | Iterable[str] | None
-    """Requests for rates without connections, beside the flows: what Quick-Start routers
-    grant them is wasted [default: none] (one of none, flood, one-host, spoofed, framing)"""
+    """Concurrent requests for rates without connections: what Quick-Start routers grant
+    them is wasted [default: none] (one of none, flood, one-host, spoofed, framing)"""
     attack_requests: str | int | Iterable[str | int] | None
-    """Such requests a second [default: 20]"""
+    """Requests of the attack per second [default: 20]"""
     pages: str | Iterable[str] | None
     """Pages instead of flows: a hundred drawn from published statistics of front pages (one
     of archive2014, survey2010)"""
     page: str | Iterable[str] | None
-    """Which page of the HAR files: its id, or its number from 1 [default: that of the
+    """Page of the HAR files: its id, or its number from 1 [default: the one with the
     earliest request]"""
     fetch: str | Iterable[str] | None
     """Connections that fetch pages: persistent:6, parallel:6, multiplexed [default: as a
@@ -553,7 +554,7 @@ class SweepOptions(TypedDict, total=False):
     """Answers of --size that a client asks for one after the other over one connection, or
     pages over its connections; times are of each [default: 1]"""
     think: str | Iterable[str] | None
-    """Pause of the client before each of them but the first [default: 1 s]"""
+    """Pause of the client before each answer but the first [default: 1 s]"""
     think_s: float | Iterable[float] | None
     """`think` as a number, in seconds"""
     think_ms: float | Iterable[float] | None
@@ -572,8 +573,8 @@ class SweepOptions(TypedDict, total=False):
     """Side that opens connections [default: the sender; in the emulator always the
     receiver] (one of sender, receiver)"""
     reference: str | type[Scheme] | Iterable[str | type[Scheme]] | None
-    """Scheme that the others are compared with, and beside whose flows harm is measured
-    [default: iw10; where a kernel runs, its own start]"""
+    """Scheme that the others are compared with; harm is measured on its flows [default:
+    iw10; where a kernel runs, its own start]"""
     warm_up: str | Iterable[str] | None
     """Flows that begin earlier are left out of the figures [default: 0 s]"""
     warm_up_s: float | Iterable[float] | None
@@ -592,7 +593,7 @@ class SweepOptions(TypedDict, total=False):
     threads: str | int | Iterable[str | int] | None
     """Threads [default: all cores]; the results do not depend on it"""
     large: bool | None
-    """Run it although the estimate is beyond 4 h of processor time or 2 GB of memory"""
+    """Run it although the estimate is above 4 h of processor time or 2 GB of memory"""
     crypto: str | Iterable[str] | None
     """Protection of QUIC packets in virtual time: as on the Internet, or none, which is
     quicker [default: tls] (one of tls, null)"""
@@ -616,7 +617,8 @@ class SweepOptions(TypedDict, total=False):
     mtu_bytes: float | Iterable[float] | None
     """`mtu` as a number, in bytes"""
     probe: str | Iterable[str] | None
-    """Sender's action when acks stop arriving [default: tlp] (one of none, tlp, quic)"""
+    """Handling of lost tails: the sender's action when acks stop arriving [default: tlp]
+    (one of none, tlp, quic)"""
     acks: str | Iterable[str] | None
     """When the receiver acknowledges [default: immediate] (one of immediate, delayed,
     linux, timer, quic, quic-gap, google, ngtcp2, linux-growing)"""
@@ -642,8 +644,8 @@ class SweepOptions(TypedDict, total=False):
     receive_window_bytes: float | Iterable[float] | None
     """`receive_window` as a number, in bytes"""
     receive_growth: str | Iterable[str] | None
-    """Growth of that window: in Linux up to 32 MiB from 64240 B (--receive-window), in
-    Chromium up to 6 MiB [default: fixed] (one of fixed, linux, chromium)"""
+    """Growth of the receive window: in Linux up to 32 MiB from 64240 B (--receive-window),
+    in Chromium up to 6 MiB [default: fixed] (one of fixed, linux, chromium)"""
     ecn: bool | None
     """Explicit congestion notification: CoDel and RED mark instead of dropping"""
     recovery_period: bool | None
@@ -661,8 +663,8 @@ class SweepOptions(TypedDict, total=False):
     """Keep the window for five minutes in which less than half of it was used, and let a
     loss then cut what was used (RFC 7661)"""
     later_responses: str | Iterable[str] | None
-    """In the TCP model: what schemes that send a flow at once make of the later responses
-    of a page's connection [default: flights] (one of flights, window)"""
+    """Start of later responses of a page's connection, by schemes that send a flow at once
+    (TCP model) [default: flights] (one of flights, window)"""
     no_window_validation: bool | None
     """Let the window grow for every ack, even where the application was the limit, as some
     stacks do; RFC 9002 does not"""
@@ -673,7 +675,7 @@ class SweepOptions(TypedDict, total=False):
     """Let proportional rate reduction send one segment more with every ack while it is
     below its goal, as RFC 6937 had it in 2013"""
     as_linux: bool | None
-    """Let the sender do what Linux does beside the RFCs. Data leaves in buffers of a
+    """Let the sender depart from the RFCs as Linux does. Data leaves in buffers of a
     millisecond with PSH at the end of each. A timeout is SRTT + 200 ms at least, probes
     wait accordingly, and an application limits samples only by writing late"""
     record_limited: bool | None
@@ -686,7 +688,7 @@ class TraceOptions(SharedOptions, total=False):
     flow: int | None
     """Which flow of the run, counted from zero [default: one flow alone on the path]"""
     beside: str | type[Scheme] | Iterable[str | type[Scheme]] | None
-    """Schemes whose flow is shown beside this one in the report [default: iw10]"""
+    """Schemes whose flow the report shows with this one [default: iw10]"""
 
 class ReproduceOptions(TypedDict, total=False):
     list: bool | None
@@ -720,7 +722,7 @@ class ReproduceOptions(TypedDict, total=False):
     all: bool | None
     """Print every claim, figure by figure, and not only the headline results"""
     large: bool | None
-    """Run it although the estimate is beyond 4 h of processor time or 2 GB of memory"""
+    """Run it although the estimate is above 4 h of processor time or 2 GB of memory"""
 
 class AssessOptions(TypedDict, total=False):
     quick: bool | None
@@ -732,4 +734,4 @@ class AssessOptions(TypedDict, total=False):
     threads: int | None
     """Threads [default: all cores]; the results do not depend on it"""
     large: bool | None
-    """Run it although the estimate is beyond 4 h of processor time or 2 GB of memory"""
+    """Run it although the estimate is above 4 h of processor time or 2 GB of memory"""
