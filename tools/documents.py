@@ -4,12 +4,12 @@
 A link must lead to a file and a heading that exist. So must a path in code, and a test named behind
 it: `crates/net/src/link.rs`, `net/tests/elements.rs: a_test`, `link.rs` of any folder. Packages,
 targets and features of cargo's commands must exist; options of `headstart` are checked by the test
-`documents_name_commands_and_options_that_exist`. The table of crates must have every one, with the
-crates it depends on as `cargo metadata` has them, without those of tests. Links to other hosts are
-not followed. Each threat of docs/security.md names tests, and they exist. Each record has its date
-and commit, and README is short. Nothing has a reader install a package that is not known to be
-ours or well known: a name that nobody has taken is anybody's. Each rule is first shown to find a
-fault in a sample.
+`documents_name_commands_and_options_that_exist`. Documents that programs name exist. The table of
+crates must have every one, with the crates it depends on as `cargo metadata` has them, without
+those of tests. Links to other hosts are not followed. Each threat of docs/security.md names tests,
+and they exist. Each record has its date and commit, and README is short. Nothing has a reader
+install a package that is not known to be ours or well known: a name that nobody has taken is
+anybody's. Each rule is first shown to find a fault in a sample.
 """
 
 import fnmatch
@@ -184,6 +184,13 @@ def wrong_paths(path, text, files):
                 yield number, f"found `{test}`, expected a test of {name}"
 
 
+def dead_mentions(text, files):
+    """Message of each document that a program or an experiment names and that is not there."""
+    for found in set(re.findall(r"\bdocs/[\w/-]+\.(?:md|csv)\b", text)):
+        if found not in files:
+            yield f"found {found}, expected a document of the repository"
+
+
 def wrong_cargo(text, targets):
     """Line number and message of each package, target or feature of cargo that is none."""
     for number, line, _ in code(text):
@@ -293,6 +300,8 @@ def check_rules():
         found = [*wrong_paths("docs/a.md", text, files)]
         if len(found) != expected:
             sys.exit(f"documents.py: {text!r}: found {found}, expected {expected} faults")
+    if (found := len([*dead_mentions("docs/a.md, docs/b.md and docs/a.md", files)])) != 1:
+        sys.exit(f"documents.py: found {found} dead mentions, expected 1")
     targets = {"package": {"net"}, "feature": {"full"}, "test": {"a"}, "bench": set()}
     for text, expected in [
         ("`cargo test -p net --test a --features net/full -- --nocapture`, `cargo test -p CRATE`", 0),
@@ -352,6 +361,8 @@ def main():
     for path in subprocess.run(["git", "ls-files", *sources], capture_output=True, check=True, text=True).stdout.splitlines():
         text = pathlib.Path(path).read_text(encoding="utf-8")
         faults += [f"{path}: {message}" for message in foreign_installs(text, known)]
+        if not path.endswith(".md"):
+            faults += [f"{path}: {message}" for message in dead_mentions(text, files)]
     faults += [f"{TABLE}: {message}" for message in wrong_rows(pathlib.Path(TABLE).read_text(encoding="utf-8"), crates(members))]
     if faults:
         sys.exit("\n".join([*faults, f"documents.py: {len(faults)} faults"]))
