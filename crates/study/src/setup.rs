@@ -219,7 +219,7 @@ impl Setup {
         let copies = |name: &SchemeName| name.0.scheme().repair().is_active();
         if setup.transport.as_quic && setup.run.schemes().iter().any(copies) {
             let note = "--as-quic: schemes that send copies take less time than over the QUIC stack at high load \
-                        (docs/agreement.md)";
+                        (docs/records/quic-under-load.md)";
             setup.notes.push(note.to_owned());
         }
         setup.load_of_arrivals()?;

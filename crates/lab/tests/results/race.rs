@@ -336,3 +336,27 @@ fn a_scheme_that_waits_for_timers_loses_by_them_and_the_verdict_says_so() {
     let timeouts = format!(" 100 flows have {:.0} timeouts (0).", 100.0 * timeouts[place] / flows[place]);
     assert!(counted.contains(&timeouts), "{timeouts}: {why}");
 }
+
+/// Needs the real QUIC stack.
+#[cfg(feature = "quic")]
+#[test]
+fn as_quic_the_model_takes_the_times_of_the_stack_under_load() {
+    let of = |name: &str, options: &str| -> Vec<f64> {
+        let schemes = "iw10,iw64,jump-start,halfback,wise-start,blitzstart,headstart,proactive";
+        told(name, &format!("--schemes {schemes} --load 30% --duration 30s --repeats 4 {options}"));
+        column(name, "mean_ms").iter().map(|mean| mean.parse().expect("milliseconds")).collect()
+    };
+    let (model, stack) = (of("as-quic", "--as-quic"), of("stack", "--transport quic --crypto null"));
+    let names = column("stack", "scheme");
+    for ((name, model), stack) in names.iter().zip(&model).zip(&stack) {
+        println!("{name}: {model:.0} ms, over the stack {stack:.0} ms");
+        assert!((model / stack - 1.0).abs() < 0.05, "{name}: {model} ms, over the stack {stack} ms");
+    }
+    // A packet whose copy was lost as well is congestion over either.
+    let ends = |name: &str| column(name, "slow_start_loss_percent");
+    let proactive = names.iter().position(|name| name == "proactive").expect("it ran");
+    for name in ["as-quic", "stack"] {
+        let share: f64 = ends(name)[proactive].parse().expect("a share");
+        assert!(share > 20.0, "{name}: {share} % of the starts ended by loss");
+    }
+}

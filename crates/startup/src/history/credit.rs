@@ -68,7 +68,7 @@ pub struct FirstContacts {
 /// half or more; fewer say less about the network than those of all do.
 pub const OWN_FROM: u64 = 8;
 
-/// They take 256 kB.
+/// Networks that are counted; all take 256 kB.
 const NETWORKS: usize = 1 << 15;
 
 /// A network in one word: 20 bits of its hash, four of the count of outcomes, 40 of the credit.
