@@ -239,8 +239,8 @@ mod tests {
         }
     }
 
-    /// A first contact whose flight earns 1000 bytes of credit and loses `spent`; the credit that it
-    /// found.
+    /// A first contact whose flight earns 1000 bytes of credit and loses `spent`. Returns the
+    /// credit before it.
     fn start_flight(store: &Sharded, number: u32, spent: u64) -> Option<u64> {
         let (_, mut lease) = store.open(peer(number));
         let mut credit = None;

@@ -267,10 +267,10 @@ pub struct TransportOptions {
     /// and an application limits samples only by writing late
     #[arg(long)]
     pub as_linux: bool,
-    /// Let the model do what the QUIC stack does, in a thirtieth of its computing time: the receiver
-    /// dials with packets of 1200 bytes and acknowledges every second one; probes, recovery and
-    /// pacing are those of RFC 9002. Mean times are those of the stack to 5 % up to half load
-    /// (docs/records/quic-under-load.md)
+    /// Let the model do what the QUIC stack does, in a thirtieth of its computing time. The
+    /// receiver dials with packets of 1200 bytes and acknowledges every second one. Probes,
+    /// recovery and pacing are those of RFC 9002 (how near the two are:
+    /// docs/records/quic-under-load.md)
     #[arg(long, conflicts_with_all = [
         "as_linux", "acks", "probe", "recovery_period", "no_prr", "prr_slow_start", "pacing", "no_idle_restart",
         "idle_decay", "pipe_ack",

@@ -31,8 +31,8 @@ use crate::workload::web::har;
 /// Largest certificates: 64 parts of a handshake in the model.
 const LARGEST_CERTIFICATE: Bytes = Bytes::new(64_000);
 
-/// The least that a packet of QUIC's first flights takes on a link: 1200 bytes (RFC 9000 §14.1) in UDP
-/// and IPv4. Every path that QUIC can take carries it.
+/// The least that a packet of QUIC's first flights takes on a link: 1200 bytes (RFC 9000 §14.1) in
+/// UDP and IPv4. Every path that QUIC can take carries it.
 pub const SMALLEST_INITIAL: Bytes = Bytes::new(1228);
 
 /// The group of the scheme under test.

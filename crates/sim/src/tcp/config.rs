@@ -96,9 +96,9 @@ pub enum Pacing {
     /// and later ones in bursts of about a millisecond. No scheme's first flight then has the pace
     /// that it gives: for comparisons with the kernel.
     LinuxAlways,
-    /// As QUIC stacks pace where the scheme gives no pace: 125 % of the window per smoothed RTT (RFC
-    /// 9002 §7.7), in bursts of two milliseconds. Quinn and noq make them ten packets at least, but
-    /// no longer than ten milliseconds.
+    /// As QUIC stacks pace where the scheme gives no pace: 125 % of the window per smoothed RTT
+    /// (RFC 9002 §7.7), in bursts of two milliseconds. Quinn and noq make them ten packets at
+    /// least, but no longer than ten milliseconds.
     Quic,
 }
 

@@ -49,9 +49,9 @@ impl Revision {
 
 /// The credit of first contacts, in bytes. Clones are the same: the parts of one store share it.
 ///
-/// Peers of one network often have the same kind of access link, and a server has clients of 1 Mbit/s
-/// and of 1 Gbit/s. So a network follows the credit of all until it has had [`OWN_FROM`] outcomes;
-/// from then on its own flights alone move its credit.
+/// Peers of one network often have the same kind of access link, and a server has clients of
+/// 1 Mbit/s and of 1 Gbit/s. So a network follows the credit of all until it has had [`OWN_FROM`]
+/// outcomes; from then on its own flights alone move its credit.
 ///
 /// # Limits
 ///

@@ -38,7 +38,7 @@ impl Network {
         Self::of(peer, if peer.is_ipv4() { 24 } else { 48 })
     }
 
-    /// Its first address.
+    /// The first address of the network.
     #[must_use]
     pub const fn address(&self) -> IpAddr {
         self.address
