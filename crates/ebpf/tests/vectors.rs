@@ -471,7 +471,7 @@ fn the_object_decides_as_the_rust_schemes_do() {
         ));
     }
     let replay = Replay::load().expect("the object");
-    let mut contacts = MemoryStore::shard(0, FixedHash::default(), FirstContacts::by_prefix());
+    let mut contacts = MemoryStore::shard(0, FixedHash::default(), FirstContacts::by_network());
     let seeds = if cfg!(debug_assertions) { 300 } else { 3_000 };
     for kernel in [
         Kernel::SlowStart(10),
