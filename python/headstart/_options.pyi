@@ -276,7 +276,7 @@ class SharedOptions(TypedDict, total=False):
     """`initial_rto` as a number, in milliseconds"""
     pacing: str | None
     """Pacing where a scheme gives no pace of its own [default: off] (one of off, linux,
-    linux-always)"""
+    quic, linux-always)"""
     quantum: int | None
     """Segments that a pacer lets go at once [default: 1]"""
     receive_window: str | None
@@ -318,6 +318,11 @@ class SharedOptions(TypedDict, total=False):
     """Let the sender depart from the RFCs as Linux does. Data leaves in buffers of a
     millisecond with PSH at the end of each. A timeout is SRTT + 200 ms at least, probes
     wait accordingly, and an application limits samples only by writing late"""
+    as_quic: bool | None
+    """Let the model do what the QUIC stack does, in a thirtieth of its computing time. The
+    receiver dials with packets of 1200 bytes and acknowledges every second one. Probes,
+    recovery and pacing are those of RFC 9002 (how near the two are:
+    docs/records/quic-under-load.md)"""
     record_limited: bool | None
     """Let records keep the fastest delivery rate of all, even where the application was the
     limit"""
@@ -636,7 +641,7 @@ class SweepOptions(TypedDict, total=False):
     """`initial_rto` as a number, in milliseconds"""
     pacing: str | Iterable[str] | None
     """Pacing where a scheme gives no pace of its own [default: off] (one of off, linux,
-    linux-always)"""
+    quic, linux-always)"""
     quantum: str | int | Iterable[str | int] | None
     """Segments that a pacer lets go at once [default: 1]"""
     receive_window: str | Iterable[str] | None
@@ -678,6 +683,11 @@ class SweepOptions(TypedDict, total=False):
     """Let the sender depart from the RFCs as Linux does. Data leaves in buffers of a
     millisecond with PSH at the end of each. A timeout is SRTT + 200 ms at least, probes
     wait accordingly, and an application limits samples only by writing late"""
+    as_quic: bool | None
+    """Let the model do what the QUIC stack does, in a thirtieth of its computing time. The
+    receiver dials with packets of 1200 bytes and acknowledges every second one. Probes,
+    recovery and pacing are those of RFC 9002 (how near the two are:
+    docs/records/quic-under-load.md)"""
     record_limited: bool | None
     """Let records keep the fastest delivery rate of all, even where the application was the
     limit"""
