@@ -307,15 +307,19 @@ def saves(browser):
                 """,
                 line,
             )
+            # Before the click, which would miss a button that moves.
+            browser.script(
+                """
+                const line = document.querySelectorAll('.files')[arguments[0]];
+                for (let part = line; part; part = part.parentElement) if (part.localName === 'details') part.open = true;
+                line.scrollIntoView({ block: 'center' });
+                """,
+                line,
+            )
             for button in range(4):
                 # A reader's click: of files that come without one a browser drops some.
                 browser.click(
-                    """
-                    const line = document.querySelectorAll('.files')[arguments[0]];
-                    for (let part = line; part; part = part.parentElement) if (part.localName === 'details') part.open = true;
-                    line.scrollIntoView({ block: 'center' });
-                    return line.querySelectorAll('button')[arguments[1]];
-                    """,
+                    "return document.querySelectorAll('.files')[arguments[0]].querySelectorAll('button')[arguments[1]]",
                     line,
                     button,
                 )
@@ -531,7 +535,8 @@ def main(arguments):
                 lays_over(browser, path)
             for width in WIDTHS:
                 browser.open(path, width=width)
-                wide = browser.script("return document.documentElement.scrollWidth - innerWidth")
+                # A phone's innerWidth grows with what is too wide.
+                wide = browser.script("return document.documentElement.scrollWidth - arguments[0]", width)
                 check(wide <= 0, f"at {width} pixels nothing but tables scrolls sideways", wide)
                 figures = browser.script(
                     "return [...document.querySelectorAll('figure')].map(one => one.scrollWidth - one.clientWidth)"

@@ -24,8 +24,10 @@ const MAX_DRAWINGS: usize = 8;
 /// drawing.
 const MOST_BESIDE: usize = 3;
 const MOST_BARS: usize = 60;
-/// Most panels of a heat map.
+/// Most panels of a scheme.
 const MAX_PANELS: usize = 60;
+/// Most panels of one heat map: text of more is too small on a printed page.
+const PANELS: usize = 5;
 /// A gain or a loss that is counted, in per cent.
 const CLEAR: f64 = 5.0;
 /// The legend of heat maps.
@@ -436,14 +438,24 @@ impl Sweep {
         let base = self.base();
         let groups = self.along(&[0, 1]);
         let gains = self.gains();
-        let map = |gain: &Gain| {
+        let shown = &groups[..groups.len().min(MAX_PANELS)];
+        let maps = |gain: &Gain| -> Vec<Section> {
             let scheme = &gain.scheme;
-            let says = format!("{scheme}: gain over {base} in per cent of the mean completion time");
-            let panel = |(title, points): &(String, Vec<&PointResult>)| self.panel(title, scheme, points);
-            let map = self.heat_map(groups.iter().take(MAX_PANELS).map(panel).collect(), &says);
-            Section::Figure { svg: map.svg(), caption: format!("{says}. {COLOURS}") }
+            let panel = |(group, points): &(String, Vec<&PointResult>)| {
+                let title = if group.is_empty() { scheme.clone() } else { format!("{scheme}: {group}") };
+                self.panel(&title, scheme, points)
+            };
+            let count = shown.len().div_ceil(PANELS);
+            let map = |(number, some): (usize, &[(String, Vec<&PointResult>)])| {
+                let part = if count > 1 { format!(" ({} of {count})", number + 1) } else { String::new() };
+                let says =
+                    format!("{scheme}: gain over {base} in per cent of the mean completion time{part}");
+                let map = self.heat_map(some.iter().map(panel).collect(), &says);
+                Section::Figure { svg: map.svg(), caption: format!("{says}. {COLOURS}") }
+            };
+            shown.chunks(PANELS).enumerate().map(map).collect()
         };
-        let mut sections: Vec<Section> = gains.iter().take(MAX_DRAWINGS).map(map).collect();
+        let mut sections: Vec<Section> = gains.iter().take(MAX_DRAWINGS).flat_map(maps).collect();
         sections.extend(left_out(gains.len(), MAX_DRAWINGS, "schemes"));
         sections.extend(left_out(groups.len(), MAX_PANELS, "combinations of the other options"));
         sections
@@ -706,7 +718,10 @@ mod tests {
         let open = html.split("<details>").next().expect("the part that is not folded");
         assert_eq!(open.matches("<figure").count(), 1, "all gains stand in one figure");
         assert_eq!(open.matches("<rect ").count(), 200, "a cell for each point");
-        assert!(open.contains(">size 0<") && open.contains(">size 3<"), "a panel for each size");
+        assert!(
+            open.contains(">jump-start: size 0<") && open.contains(">jump-start: size 3<"),
+            "a panel for each"
+        );
     }
 
     #[test]

@@ -497,6 +497,7 @@ async function flows() {
   try {
     const query = values();
     query.set('pair', pair().join(','));
+    if (isNarrow.matches) query.set('narrow', '1');
     const response = await fetched(`flows?${query}`, control.signal);
     if (!response.ok) { $('says').textContent = await response.text(); return; }
     const found = await response.json();

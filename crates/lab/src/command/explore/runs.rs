@@ -343,7 +343,10 @@ pub fn flows(state: &State) -> Result<Value> {
         bytes / 1e6
     );
     let flows = prepared.entries.iter().map(|entry| flow(setup, entry)).collect::<Result<Vec<_>>>()?;
-    let figures = FlowFigures::of(flows.iter().map(|(entry, view, _)| (entry.name.as_str(), view)));
+    let mut figures = FlowFigures::of(flows.iter().map(|(entry, view, _)| (entry.name.as_str(), view)));
+    for figure in figures.iter_mut().flat_map(|one| [Some(&mut one.sequence), one.queue.as_mut()]).flatten() {
+        figure.width = state.width();
+    }
     let views = match &figures[..] {
         [one, other, ..] => match show::flow::overlay(one, other) {
             Section::Overlay { views, .. } => {
