@@ -125,8 +125,9 @@ pub struct Sender {
     batch: Batch,
     /// Losses detected and not passed to the scheme yet.
     losses: Losses,
-    /// Start of the current recovery period.
-    recovering_since: Option<Time>,
+    /// Start of the newest recovery period, which may be over.
+    reduced_at: Option<Time>,
+    in_recovery: bool,
     /// The controller before that, restored if the loss was spurious.
     before_recovery: Option<(Time, Box<Controller>)>,
     last_ack_at: Time,
@@ -157,7 +158,8 @@ impl Sender {
             ledger: Ledger::default(),
             batch: Batch::default(),
             losses: Losses::default(),
-            recovering_since: None,
+            reduced_at: None,
+            in_recovery: false,
             before_recovery: None,
             last_ack_at: Time::ZERO,
             limited_below: 0,
@@ -244,7 +246,7 @@ impl Sender {
     fn was_held(&mut self, now: Time, all_sent: LimitedBy, in_flight: Bytes) {
         let waited = self.limits.since().map_or(Span::ZERO, |since| now.since(since));
         let probe_timeout = self.rtt.smoothed + self.rtt.variation * 4;
-        let by = if self.recovering_since.is_some() {
+        let by = if self.in_recovery {
             LimitedBy::Recovery
         } else if self.rest == Rest::Withheld {
             LimitedBy::Receiver
@@ -339,9 +341,7 @@ impl Sender {
         self.tally.delivered += delivered.bytes;
         self.first_flight_delivered += delivered.first_flight;
         self.first_answer.on_delivered(now, delivered.bytes);
-        if self.recovering_since.is_some_and(|since| batch.stamp.sent_at > since) {
-            self.recovering_since = None;
-        }
+        self.in_recovery &= self.reduced_at.is_some_and(|at| batch.stamp.sent_at <= at);
         self.rate.on_delivered(now, delivered.bytes, &batch.stamp);
         let rate = self.rate.sample(now, self.rtt.min);
         self.fastest = self.rate.fastest().rate();
@@ -349,7 +349,7 @@ impl Sender {
             newest_sent_at: batch.stamp.sent_at,
             rate,
             is_window_limited: batch.newest <= self.limited_below,
-            in_recovery: self.recovering_since.is_some(),
+            in_recovery: self.in_recovery,
             is_all_sent,
             marked: Bytes::ZERO,
             stamped: None,
@@ -416,13 +416,15 @@ impl Sender {
         self.before_recovery = None;
     }
 
-    /// One reduction per round trip (RFC 9002 §7.3.2): losses of packets sent before the current
-    /// recovery period began change nothing.
+    /// One reduction per round trip (RFC 9002 §7.3.2): losses of packets sent before the newest
+    /// recovery period began change nothing, also where they are found after its end. It ends with
+    /// the first packet sent in it, and a loss shows by the third one behind.
     fn opens_episode(&mut self, now: Time, sent_at: Time) -> bool {
         self.train.end();
-        let opens = self.recovering_since.is_none_or(|since| sent_at > since);
+        let opens = self.reduced_at.is_none_or(|at| sent_at > at);
         if opens {
-            self.recovering_since = Some(now);
+            self.reduced_at = Some(now);
+            self.in_recovery = true;
             self.before_recovery = Some((now, Box::new(*self.controller)));
         }
         opens
@@ -447,7 +449,8 @@ impl Sender {
         let is_recent = self.last_ack_at.since(since) <= self.rtt.smoothed * UNDO_ROUNDS;
         if is_recent {
             self.controller = CachedController::new(*before);
-            self.recovering_since = None;
+            self.reduced_at = None;
+            self.in_recovery = false;
             self.retransmission_debt = Bytes::ZERO;
             self.tally.spurious += 1;
         }
@@ -507,7 +510,7 @@ impl Sender {
             pace: allowance.pace,
             smoothed_rtt: self.rtt.smoothed,
             phase: self.controller.phase(),
-            in_recovery: self.recovering_since.is_some(),
+            in_recovery: self.in_recovery,
         }
     }
 

@@ -201,6 +201,34 @@ fn after_handshake(scheme: &str, gates: Gates, rate: Rate, rtt: Duration) -> (Ar
     (shared, adapter, now)
 }
 
+/// RFC 9002 §7.3.2: the recovery period is over with an ack of what was sent in it. A loss from
+/// before it may be found later.
+#[test]
+fn a_loss_from_before_a_cut_is_no_second_cut_where_it_is_found_after_recovery() {
+    let rtt = Duration::from_millis(50);
+    let (shared, mut adapter, now) = after_handshake("iw10", Gates::OPEN, Rate::from_mbit_per_sec(10), rtt);
+    crate::Handle(Arc::clone(&shared)).expect(1_000_000);
+    for number in 1..=8 {
+        adapter.on_packet_sent(now, 1200, number);
+    }
+    let mut lose = |number: u64, sent: Instant, found: Instant| {
+        adapter.on_packet_lost(1200, number, found);
+        adapter.on_congestion_event(found, sent, false, false, 0, number);
+        if number == 2 {
+            adapter.on_packet_sent(found + rtt / 10, 1200, 9);
+            adapter.on_packet_sent(found + rtt / 10, 1200, 10);
+            let at = shared.rules.epoch.time(found + rtt / 10);
+            adapter.acked(at, Bytes::new(1200), 9, false, || crate::epoch::span(rtt));
+            adapter.end_of_acks(shared.rules.epoch.time(found + rtt), Bytes::new(1200), false, Some(9));
+        }
+        adapter.window()
+    };
+    let (cut, later) = (lose(2, now, now + rtt), lose(8, now, now + rtt * 2 + rtt / 10));
+    assert!(cut < 12_000 && later >= cut, "{cut} and {later} of 12 000 bytes");
+    let again = lose(10, now + rtt + rtt / 10, now + rtt * 3);
+    assert!(again < later, "{again}: what was sent after the cut is cut for anew");
+}
+
 #[test]
 fn on_a_path_shorter_than_the_gate_every_scheme_runs_slow_start_and_reports_the_gate() {
     use crate::gates::{Arm, NothingToGain};
