@@ -239,7 +239,7 @@ class SharedOptions(TypedDict, total=False):
     quicker [default: tls] (one of tls, null)"""
     base: str | None
     """Congestion controller that the schemes hand over to [default: cubic] (one of cubic,
-    cubic-linux, cubic-pair, cuback, abba, reno, reno-linux)"""
+    cubic-linux, cubic-pair, cuback, abba, reno, reno-linux, reno-google)"""
     detection: str | None
     """Loss detection of the sender [default: rack] (one of rack, rfc6675, rfc6675-copies,
     udt)"""
@@ -604,7 +604,7 @@ class SweepOptions(TypedDict, total=False):
     quicker [default: tls] (one of tls, null)"""
     base: str | Iterable[str] | None
     """Congestion controller that the schemes hand over to [default: cubic] (one of cubic,
-    cubic-linux, cubic-pair, cuback, abba, reno, reno-linux)"""
+    cubic-linux, cubic-pair, cuback, abba, reno, reno-linux, reno-google)"""
     detection: str | Iterable[str] | None
     """Loss detection of the sender [default: rack] (one of rack, rfc6675, rfc6675-copies,
     udt)"""

@@ -21,6 +21,8 @@ pub enum Kind {
     Reno,
     /// NewReno with Linux's differences, listed in [`reno`].
     RenoLinux,
+    /// NewReno with Google QUIC's cut.
+    RenoGoogle,
     /// CUBIC (RFC 9438).
     #[default]
     Cubic,
@@ -62,6 +64,7 @@ impl Base {
         match kind {
             Kind::Reno => Self::Reno(Reno::new(mss)),
             Kind::RenoLinux => Self::Reno(Reno::linux(mss)),
+            Kind::RenoGoogle => Self::Reno(Reno::google(mss)),
             Kind::Cubic => Self::Cubic(Cubic::new(mss, cubic::Constants::ONE)),
             Kind::CubicLinux => Self::Cubic(Cubic::linux(mss)),
             Kind::CubicPair => Self::Cubic(Cubic::new(mss, cubic::Constants::TWO)),

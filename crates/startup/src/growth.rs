@@ -114,10 +114,10 @@ impl Growth {
     }
 
     /// Doubles every round trip, until congestion or until HyStart detects delay, without
-    /// HyStart++'s second check.
+    /// HyStart++'s second check. Its rounds begin with flights, or one ack `is_late`.
     #[must_use]
-    pub fn until_delay() -> Self {
-        Self { delay: DelayResponse::HyStart(HyStart::default()) }
+    pub fn until_delay(is_late: bool) -> Self {
+        Self { delay: DelayResponse::HyStart(HyStart { is_late, ..HyStart::default() }) }
     }
 
     /// Doubles every round trip, until congestion or until Linux's HyStart ends it.
@@ -318,6 +318,10 @@ fn threshold(of: Span) -> Span {
 #[derive(Clone, Copy, Debug)]
 struct HyStart {
     round: Round,
+    /// The ack that ends a round belongs to it, as in Google QUIC: rounds begin behind flights.
+    is_late: bool,
+    /// Then: the next ack begins a round.
+    is_over: bool,
     /// The smallest of the round's first samples.
     current_round_min: Span,
     samples: u32,
@@ -325,14 +329,25 @@ struct HyStart {
 
 impl Default for HyStart {
     fn default() -> Self {
-        Self { round: Round::default(), current_round_min: Span::MAX, samples: 0 }
+        let round = Round::default();
+        Self { round, is_late: false, is_over: false, current_round_min: Span::MAX, samples: 0 }
     }
 }
 
 impl HyStart {
     /// Returns true if delay has grown. Each round is judged once, at its eighth sample.
     fn on_ack(&mut self, ack: &Ack) -> bool {
-        if self.round.on_ack(ack) {
+        let begins = if self.is_late {
+            let begins = self.is_over;
+            if begins {
+                self.round.restart(ack);
+            }
+            self.is_over = self.round.on_ack(ack);
+            begins
+        } else {
+            self.round.on_ack(ack)
+        };
+        if begins {
             (self.current_round_min, self.samples) = (Span::MAX, 0);
         }
         let Some(rtt) = ack.rtt_sample else { return false };
@@ -437,9 +452,13 @@ mod tests {
             (&[10, 15][..], (MSS * 33, Decision::Exit)),
             (&[400, 417][..], (MSS * 33, Decision::Exit)),
         ] {
-            let mut growth = Growth::until_delay();
+            let mut growth = Growth::until_delay(false);
             assert_eq!(play_with_minimum(&mut growth, 16, rounds, 10), expected, "{rounds:?}");
         }
+        // One ack later in the first round, and one more in the second.
+        let mut late = Growth::until_delay(true);
+        let found = play_with_minimum(&mut late, 16, &[64, 73], 10);
+        assert_eq!(found, (MSS * (16 + 10 + 8), Decision::Exit));
     }
 
     #[test]
@@ -485,15 +504,15 @@ mod tests {
 
     #[test]
     fn hystart_ignores_rounds_of_seven_samples_and_windows_of_fifteen_segments() {
-        let mut growth = Growth::until_delay();
+        let mut growth = Growth::until_delay(false);
         assert_eq!(play_with_minimum(&mut growth, 16, &[64, 99, 99], 7).1, Decision::Continue);
-        let mut growth = Growth::until_delay();
+        let mut growth = Growth::until_delay(false);
         assert_eq!(
             play_with_minimum(&mut growth, 0, &[64, 99], 8).1,
             Decision::Continue,
             "15 segments at the eighth"
         );
-        let mut growth = Growth::until_delay();
+        let mut growth = Growth::until_delay(false);
         assert_eq!(play_with_minimum(&mut growth, 1, &[64, 99], 8).1, Decision::Exit);
     }
 

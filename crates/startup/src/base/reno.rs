@@ -9,6 +9,8 @@
 //! - As in Linux ([`Kind::RenoLinux`](super::Kind)) windows before and after a cut are rounded down
 //!   to whole segments (tcp_cong.c, tcp_reno_ssthresh). It serves the comparison with the kernel
 //!   and is not the default.
+//! - As in Google QUIC a loss leaves seven tenths of the window. quic-go has kept that, with which
+//!   the QUIC stack is compared.
 
 use headstart_units::{Bytes, Ratio};
 
@@ -18,6 +20,8 @@ use crate::event::{Ack, Congestion, Timeout};
 
 /// RFC 5681 equation (4).
 const BETA: Ratio = Ratio::new(1, 2);
+/// `kRenoBeta` of Google QUIC, and of quic-go.
+const GOOGLE_BETA: Ratio = Ratio::new(7, 10);
 
 /// NewReno's state.
 #[derive(Clone, Copy, Debug)]
@@ -27,17 +31,23 @@ pub struct Reno {
     pub(super) ssthresh: Bytes,
     /// Bytes acknowledged since the window last grew by a segment.
     counted: Bytes,
+    /// The share of the window that a loss leaves.
+    beta: Ratio,
     is_linux: bool,
 }
 
 impl Reno {
     pub(super) fn new(mss: Bytes) -> Self {
         let window = mss * LOSS_SEGMENTS;
-        Self { mss, window, ssthresh: Bytes::MAX, counted: Bytes::ZERO, is_linux: false }
+        Self { mss, window, ssthresh: Bytes::MAX, counted: Bytes::ZERO, beta: BETA, is_linux: false }
     }
 
     pub(super) fn linux(mss: Bytes) -> Self {
         Self { is_linux: true, ..Self::new(mss) }
+    }
+
+    pub(super) fn google(mss: Bytes) -> Self {
+        Self { beta: GOOGLE_BETA, ..Self::new(mss) }
     }
 
     /// The window after a cut (RFC 5681 equation (4)).
@@ -74,7 +84,7 @@ impl Reno {
 
     pub(super) fn on_congestion(&mut self, signal: &Congestion, share: Option<Ratio>) {
         if signal.opens_episode {
-            self.ssthresh = self.cut(share.unwrap_or(BETA));
+            self.ssthresh = self.cut(share.unwrap_or(self.beta));
             self.window = self.ssthresh;
             self.counted = Bytes::ZERO;
         }
@@ -120,6 +130,16 @@ mod tests {
             assert_eq!(reno.window, Bytes::new(expected));
             loss.opens_episode = !loss.opens_episode;
         }
+    }
+
+    #[test]
+    fn as_google_quic_has_it_a_loss_leaves_seven_tenths_and_a_timeout_half_as_threshold() {
+        let mut reno = Reno::google(MSS);
+        reno.take_over(&HandOver::avoiding(MSS * 10));
+        reno.on_congestion(&lost(Time::ZERO, MSS), None);
+        assert_eq!(reno.window, MSS * 7);
+        reno.on_timeout(&timed_out(Time::ZERO));
+        assert_eq!(reno.ssthresh, MSS * 7 / 2);
     }
 
     #[test]

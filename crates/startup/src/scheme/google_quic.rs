@@ -46,6 +46,8 @@ crate::parameters! {
         avoidance: Ratio = Ratio::new(3, 4), in Ratio::percent(1)..=Ratio::percent(1000), from "Blitzstart §4";
         /// Leave slow start as soon as delay grows.
         leaves_on_delay: bool = true, from "Google QUIC's sources of 2018";
+        /// Begin HyStart's rounds one ack behind flights, as quic-go does.
+        late_rounds: bool = false, from "the experiments on record; quic-go has it on";
     }
 }
 
@@ -62,7 +64,7 @@ impl GoogleQuic {
     /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
-        let growth = if params.leaves_on_delay { Growth::until_delay() } else { Growth::new(Exit::Loss) };
+        let growth = if params.leaves_on_delay { Growth::until_delay(params.late_rounds) } else { Growth::new(Exit::Loss) };
         Self { params, growth, window: Bytes::ZERO, srtt: Span::ZERO }
     }
 

@@ -21,6 +21,7 @@ pub const BASES: &[Choice<Kind>] = &[
     ("abba", Kind::Abba, "Cuback that grows faster while the queue is seen drained (draft-kazuho-ccwg-abba)"),
     ("reno|newreno", Kind::Reno, "RFC 5681"),
     ("reno-linux", Kind::RenoLinux, "RFC 5681 in whole segments, as in Linux"),
+    ("reno-google", Kind::RenoGoogle, "RFC 5681 with Google QUIC's cut: a loss leaves seven tenths"),
 ];
 
 /// Actions when acks stop arriving.
