@@ -93,9 +93,9 @@ pub fn middle(mut runs: Vec<Found>) -> Option<Found> {
 /// One number of both sides: means over the seeds.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared {
-    pub kernel: f64,
+    pub judge: f64,
     pub model: f64,
-    /// Model over kernel less one, where several seeds were compared; 95 %.
+    /// Model over judge less one, where several seeds were compared; 95 %.
     pub change: Option<Interval>,
     pub agrees: bool,
 }
@@ -103,7 +103,7 @@ pub struct Compared {
 /// Largest difference of two numbers.
 #[derive(Clone, Copy)]
 struct Band {
-    /// Of the kernel's.
+    /// Of the judge's.
     share: f64,
     /// Or so much.
     least: f64,
@@ -117,17 +117,17 @@ const EXIT: Band = Band { share: 0.1, least: 8.0 };
 impl Band {
     /// Compares seed by seed. Of several seeds the means agree if they are within the band, or if
     /// the 95 % interval of their differences contains zero.
-    fn compare(self, kernel: &[f64], model: &[f64]) -> Option<Compared> {
-        let (kernel_mean, model_mean) = (mean(kernel)?, mean(model)?);
-        let is_within = (kernel_mean - model_mean).abs() <= (self.share * kernel_mean).max(self.least);
-        let differences: Vec<f64> = kernel.iter().zip(model).map(|(kernel, model)| model - kernel).collect();
+    fn compare(self, judge: &[f64], model: &[f64]) -> Option<Compared> {
+        let (judge_mean, model_mean) = (mean(judge)?, mean(model)?);
+        let is_within = (judge_mean - model_mean).abs() <= (self.share * judge_mean).max(self.least);
+        let differences: Vec<f64> = judge.iter().zip(model).map(|(judge, model)| model - judge).collect();
         let may_be_chance = mean_interval(&differences).is_some_and(|interval| interval.contains(0.0));
-        let change = ratio_interval(model, kernel).map(|ratio| Interval {
+        let change = ratio_interval(model, judge).map(|ratio| Interval {
             value: ratio.value - 1.0,
             low: ratio.low - 1.0,
             high: ratio.high - 1.0,
         });
-        Some(Compared { kernel: kernel_mean, model: model_mean, change, agrees: is_within || may_be_chance })
+        Some(Compared { judge: judge_mean, model: model_mean, change, agrees: is_within || may_be_chance })
     }
 }
 
@@ -145,18 +145,17 @@ pub struct Verdict {
 
 impl Verdict {
     /// Of as many runs on both sides, seed by seed.
-    pub fn of(case: &Case, kernel: &[Found], model: &[Found]) -> Option<Self> {
+    pub fn of(case: &Case, judge: &[Found], model: &[Found]) -> Option<Self> {
         let compare = |band: Band, of: &dyn Fn(&Found) -> f64| {
             let numbers = |side: &[Found]| side.iter().map(of).collect::<Vec<_>>();
-            band.compare(&numbers(kernel), &numbers(model))
+            band.compare(&numbers(judge), &numbers(model))
         };
-        let exits: Vec<_> = kernel
+        let exits: Vec<_> = judge
             .iter()
             .zip(model)
-            .map(|(kernel, model)| (kernel.exit_in_time(), model.exit_in_time()))
+            .map(|(judge, model)| (judge.exit_in_time(), model.exit_in_time()))
             .collect();
-        let both: (Vec<f64>, Vec<f64>) =
-            exits.iter().filter_map(|(kernel, model)| kernel.zip(*model)).unzip();
+        let both: (Vec<f64>, Vec<f64>) = exits.iter().filter_map(|(judge, model)| judge.zip(*model)).unzip();
         let exit = EXIT.compare(&both.0, &both.1);
         // With chance a slow start may end on one side only, just before the end of the transfer.
         let is_matched =
@@ -167,8 +166,8 @@ impl Verdict {
             peak_queue: compare(PACKETS, &|found| found.peak_queue as f64)?,
             exit,
             exit_agrees: is_matched && exit.is_none_or(|exit| exit.agrees),
-            is_valid: kernel.iter().all(|run| run.is_valid),
-            seeds: kernel.len(),
+            is_valid: judge.iter().all(|run| run.is_valid),
+            seeds: judge.len(),
         })
     }
 

@@ -1,12 +1,15 @@
-//! The kernel's TCP in the emulator against our TCP model in the simulator, on the same paths.
+//! The kernel's TCP in the emulator against our TCP model in the simulator, and quic-go in its
+//! simulated network against our QUIC in virtual time, on the same paths.
 //!
 //! | words | action |
 //! |---|---|
-//! | none | the short form, with bands that fail |
+//! | none | the short form of the kernel's and all of quic-go's, with bands that fail |
 //! | `--full RUNS TABLE [WORDS]` | cases with these words: kernel's runs and comparison |
 //! | `--table RUNS TABLE` | only the comparison, with the present model: seconds |
+//! | `--quic-go TABLE FIGURE` | quic-go's runs and comparison |
 //!
-//! Needs root or user namespaces; without them it reports that it was not run.
+//! The kernel needs root or user namespaces, quic-go needs Go; without them it reports that they
+//! were not run.
 //!
 //! Measures are the same on both sides. Completion is from the client's SYN to the last payload
 //! byte leaving the path towards it. Drops are those of the bottleneck's buffer. The peak queue is
@@ -16,11 +19,15 @@
 mod compare;
 mod kernel;
 mod model;
+mod quic_go;
 mod record;
 
 use std::process::ExitCode;
 
 use compare::{Case, Found, PATHS, Verdict, middle};
+use headstart_study::setup::Setup;
+use model::Rounds;
+use quic_go::Failure;
 use record::{Run, Table};
 
 fn main() -> ExitCode {
@@ -34,7 +41,8 @@ fn main() -> ExitCode {
             return told(full(runs, words).and_then(|()| tabulate(runs, table)));
         }
         ["--table", runs, table] => return told(tabulate(runs, table)),
-        _ => return short(),
+        ["--quic-go", table, figure] => return told(tabulate_quic_go(table, figure)),
+        _ => return if short() + short_quic_go() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS },
     }
     ExitCode::SUCCESS
 }
@@ -88,7 +96,7 @@ fn full(file: &str, words: &str) -> Result<(), String> {
 fn tabulate(runs: &str, file: &str) -> Result<(), String> {
     let text = std::fs::read_to_string(runs).map_err(|error| format!("{runs}: {error}"))?;
     let runs = record::read(&text).map_err(|error| format!("{runs}: {error}"))?;
-    let mut table = Table::default();
+    let mut table = Table::new("kernel", true);
     for case in Case::all() {
         let (seeds, kernel): (Vec<u64>, Vec<Found>) =
             runs.iter().filter(|run| run.case == case).map(|run| (run.seed, run.found)).unzip();
@@ -104,11 +112,89 @@ fn tabulate(runs: &str, file: &str) -> Result<(), String> {
     std::fs::write(file, text).map_err(|error| format!("{file}: {error}"))
 }
 
-/// The short form: cases that agreed before, and must continue to.
-fn short() -> ExitCode {
+/// A case of quic-go's beside our QUIC's.
+struct Judged {
+    case: Case,
+    verdict: Verdict,
+    /// With the first seed.
+    rounds: [Rounds; 2],
+}
+
+/// Cases up to so large an object. Both sides draw their losses by themselves: `draws` seeds.
+fn judged(largest: u64, draws: u64) -> Result<Vec<Judged>, Failure> {
+    let program = quic_go::build()?;
+    // Jitter serves real machines, whose clocks have some.
+    let is_meant = |case: &Case| {
+        case.controller == quic_go::CONTROLLER && !case.path.contains("jitter") && case.bytes <= largest
+    };
+    let seeds = |case: &Case| if case.is_random() { draws } else { 1 };
+    let transfers = Case::all().filter(is_meant).flat_map(|case| {
+        (1..=seeds(&case)).map(move |seed| Ok((case, model::like_quic_go(&case, seed)?, seed)))
+    });
+    let transfers: Vec<(Case, Setup, u64)> = transfers.collect::<Result<_, _>>().map_err(Failure::Broken)?;
+    let judge = quic_go::run(&program, &transfers)?;
+    let model = transfers.iter().map(|(_, setup, _)| model::transfer(setup, model::QUIC_GO));
+    let model = model.collect::<Result<Vec<_>, _>>().map_err(Failure::Broken)?;
+    let mut all = vec![];
+    let (mut transfers, mut judge, mut model) = (&transfers[..], &judge[..], &model[..]);
+    while let Some((case, ..)) = transfers.first() {
+        let count = seeds(case) as usize;
+        let (here, others) = judge.split_at(count);
+        let (ours, rest) = model.split_at(count);
+        let found = |side: &[(Found, Rounds)]| side.iter().map(|run| run.0).collect::<Vec<_>>();
+        let verdict = Verdict::of(case, &found(here), &found(ours));
+        let verdict = verdict.ok_or_else(|| Failure::Broken(format!("{case:?}: no run")))?;
+        all.push(Judged { case: *case, verdict, rounds: [here[0].1.clone(), ours[0].1.clone()] });
+        (transfers, judge, model) = (&transfers[count..], others, rest);
+    }
+    Ok(all)
+}
+
+/// The comparison with quic-go as a table and a figure.
+fn tabulate_quic_go(file: &str, figure: &str) -> Result<(), String> {
+    let all = judged(u64::MAX, 300).map_err(|failure| failure.to_string())?;
+    let mut table = Table::new("quic-go", false);
+    for Judged { case, verdict, .. } in &all {
+        table.row(case, verdict);
+    }
+    let shown = |one: &&Judged| one.case.bytes == 2_000_000 && !one.case.is_random();
+    let shown: Vec<_> = all.iter().filter(shown).map(|one| (&one.case, &one.rounds)).collect();
+    let sent = record::rounds("packets sent: quic-go, model", &shown, |round| round.0);
+    let windows = record::rounds("window (kB): quic-go, model", &shown, |round| round.1 / 1000);
+    let write =
+        |file: &str, text: String| std::fs::write(file, text).map_err(|error| format!("{file}: {error}"));
+    write(file, format!("{}{sent}{windows}", table.text()))?;
+    // As many as can be told apart.
+    write(figure, record::figure("quic-go", &shown[..3]))
+}
+
+/// Number of comparisons with quic-go that failed.
+fn short_quic_go() -> usize {
+    let all = match judged(2_000_000, 9) {
+        Ok(all) => all,
+        Err(Failure::Missing(reason)) => {
+            headstart_host::not_run(&format!("agreement: quic-go: {reason}"));
+            return 0;
+        }
+        Err(Failure::Broken(error)) => {
+            println!("agreement: quic-go ... FAILED: {error}");
+            return 1;
+        }
+    };
+    let mut failed = 0;
+    for Judged { case, verdict, .. } in &all {
+        let agrees = verdict.agrees() == [true; 4];
+        failed += usize::from(!agrees);
+        println!("agreement: quic-go, {case:?} ... {}: {verdict:?}", if agrees { "ok" } else { "FAILED" });
+    }
+    failed
+}
+
+/// The short form: cases that agreed before, and must continue to. The number that did not.
+fn short() -> usize {
     if let Some(reason) = kernel::cannot_run() {
         headstart_host::not_run(&format!("agreement: {reason}"));
-        return ExitCode::SUCCESS;
+        return 0;
     }
     let mut failed = 0;
     for (controller, path, bytes) in [
@@ -134,7 +220,7 @@ fn short() -> ExitCode {
                 let agrees = Verdict::of(&case, &[kernel], &[model]).is_some_and(|verdict| {
                     verdict.completion.agrees && verdict.drops.agrees && verdict.peak_queue.agrees
                 });
-                failed += i32::from(!agrees);
+                failed += usize::from(!agrees);
                 let verdict = if agrees { "ok" } else { "FAILED" };
                 println!("{name} ... {verdict}: kernel {kernel:?}, model {model:?}");
             }
@@ -144,5 +230,5 @@ fn short() -> ExitCode {
             }
         }
     }
-    if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    failed
 }

@@ -1,12 +1,17 @@
-//! The model's side: our TCP in the simulator.
+//! The model's side: our TCP in the simulator, and our QUIC in virtual time.
 
 use headstart::carrier::Carriers;
 use headstart::options::SchemeName;
 use headstart::runner;
 use headstart::show::flow::phases;
+use headstart_sim::record::SenderEvent;
 use headstart_study::settings::Settings;
+use headstart_study::setup::Setup;
 
 use crate::compare::{Case, Found};
+
+/// Packets with data that left in each round trip from the first, and the window at its end.
+pub type Rounds = Vec<(u64, u64)>;
 
 /// Scheme and options of the model for each controller of the kernel.
 fn model_of(controller: &str) -> (&'static str, &'static str) {
@@ -18,25 +23,52 @@ fn model_of(controller: &str) -> (&'static str, &'static str) {
 }
 
 pub fn run(case: &Case, seed: u64) -> Result<Found, String> {
-    let Case { controller, path, bytes } = *case;
-    let (scheme, base) = model_of(controller);
-    let line = format!(
-        "{path} {base} --acks linux-growing --as-linux --receive-window 4MB --opener receiver --size {bytes}B --duration 100s --seed {seed}"
-    );
-    let setup =
-        Settings::parse(Carriers::MODEL, line.split_whitespace()).map_err(|error| format!("{error:#}"))?;
+    let (scheme, base) = model_of(case.controller);
+    let setup = setup(
+        case,
+        &format!("{base} --acks linux-growing --as-linux --receive-window 4MB --seed {seed}"),
+        Carriers::MODEL,
+    )?;
+    Ok(transfer(&setup, scheme)?.0)
+}
+
+/// Our QUIC set up as quic-go is: its packets, window, pacing, exit from slow start and cut.
+pub fn like_quic_go(case: &Case, seed: u64) -> Result<Setup, String> {
+    let line = format!("--transport quic --mtu 1308B --base reno-google --receive-window 4MB --seed {seed}");
+    setup(case, &line, headstart::CARRIERS)
+}
+
+pub const QUIC_GO: &str = "google-quic(avoidance=80%,late-rounds=on)";
+
+fn setup(Case { path, bytes, .. }: &Case, options: &str, carriers: Carriers) -> Result<Setup, String> {
+    let line = format!("{path} {options} --opener receiver --size {bytes}B --duration 100s");
+    Settings::parse(carriers, line.split_whitespace()).map_err(|error| format!("{error:#}"))
+}
+
+pub fn transfer(setup: &Setup, scheme: &str) -> Result<(Found, Rounds), String> {
     let entry = scheme.parse::<SchemeName>()?.0;
-    let (view, dropped) = runner::run_alone_counted(&setup, entry).map_err(|error| error.to_string())?;
+    let (view, dropped) = runner::run_alone_counted(setup, entry).map_err(|error| error.to_string())?;
     let report = view.report.ok_or("no flow")?;
     let completion = report.completion_time().ok_or("the model's flow did not complete")?;
     let phases = phases(&view);
     let first = phases.first().map(|phase| phase.1);
     let exit = phases.iter().find(|phase| Some(phase.1) != first);
-    Ok(Found {
+    let found = Found {
         completion_ms: completion.as_millis_f64(),
         drops: dropped,
         peak_queue: view.queue.iter().map(|(_, packets, _)| *packets).max().unwrap_or(0),
         exit_ms: exit.map(|phase| phase.0),
         is_valid: true,
-    })
+    };
+    let rtt = setup.path.unchecked_plan(&headstart_study::options::UpOptions::default()).rtt(0);
+    let is_sent = |event: SenderEvent| matches!(event, SenderEvent::Sent { .. });
+    let first = view.events.iter().find(|(_, trace)| is_sent(trace.event)).map(|(at, _)| *at);
+    let mut rounds = Rounds::new();
+    for (at, trace) in view.events.iter().filter(|(at, _)| Some(*at) >= first) {
+        let round = (at.since(first.unwrap_or(*at)).as_nanos() / rtt.as_nanos().max(1)) as usize;
+        rounds.resize(rounds.len().max(round + 1), (0, rounds.last().map_or(0, |round| round.1)));
+        rounds[round].0 += u64::from(is_sent(trace.event));
+        rounds[round].1 = trace.window.get();
+    }
+    Ok((found, rounds))
 }

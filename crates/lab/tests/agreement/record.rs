@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
+use headstart::figure::{Axis, Figure, Mark, Series, Style};
+
 use crate::compare::{Case, Compared, Found, Verdict};
+use crate::model::Rounds;
 
 const COLUMNS: &str =
     "controller,path,bytes,seed,completion_ms,drops,peak_queue,slow_start_exit_ms,real_time";
@@ -54,17 +57,23 @@ fn read_line(line: &str) -> Option<Run> {
 }
 
 /// The comparison as Markdown.
-#[derive(Default)]
 pub struct Table {
+    judge: &'static str,
+    /// Its time is the machine's.
+    is_real: bool,
     rows: String,
     agree: [usize; 4],
     count: usize,
 }
 
-const HEAD: &str = "| controller | path | size | seeds (count) | completion (ms): kernel, model | | drops (packets): kernel, model | | peak queue (packets): kernel, model | | \
-     slow-start exit (ms): kernel, model | | real time |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
+const COMPARED: [&str; 4] =
+    ["completion (ms)", "drops (packets)", "peak queue (packets)", "slow-start exit (ms)"];
 
 impl Table {
+    pub const fn new(judge: &'static str, is_real: bool) -> Self {
+        Self { judge, is_real, rows: String::new(), agree: [0; 4], count: 0 }
+    }
+
     pub fn row(&mut self, case: &Case, verdict: &Verdict) {
         self.count += 1;
         let agrees = verdict.agrees();
@@ -74,31 +83,41 @@ impl Table {
         let [completion, drops, queue, exit] = agrees.map(|agrees| if agrees { "" } else { "**differs**" });
         let packets = |numbers: Compared| {
             let decimals = usize::from(verdict.seeds > 1);
-            format!("{:.decimals$}, {:.decimals$}", numbers.kernel, numbers.model)
+            format!("{:.decimals$}, {:.decimals$}", numbers.judge, numbers.model)
         };
         let row = format!(
-            "| {} | `{}` | {} kB | {} | {:.1}, {:.1} ({}) | {completion} | {} | {drops} | {} | {queue} | {} | {exit} | {} |\n",
+            "| {} | `{}` | {} kB | {} | {:.1}, {:.1} ({}) | {completion} | {} | {drops} | {} | {queue} | {} | {exit} |{}\n",
             case.controller,
             case.path.replace("--", ""),
             case.bytes / 1000,
             verdict.seeds,
-            verdict.completion.kernel,
+            verdict.completion.judge,
             verdict.completion.model,
             change(verdict.completion),
             packets(verdict.drops),
             packets(verdict.peak_queue),
-            verdict.exit.map_or("-".to_owned(), |exit| format!("{:.0}, {:.0}", exit.kernel, exit.model)),
-            if verdict.is_valid { "kept" } else { "not kept" },
+            verdict.exit.map_or("-".to_owned(), |exit| format!("{:.0}, {:.0}", exit.judge, exit.model)),
+            match (self.is_real, verdict.is_valid) {
+                (true, true) => " kept |",
+                (true, false) => " not kept |",
+                (false, _) => "",
+            },
         );
         print!("{row}");
         self.rows += &row;
     }
 
     pub fn text(&self) -> String {
+        let mut head = ["controller", "path", "size", "seeds (count)"].join(" | ");
+        for number in COMPARED {
+            let _ = write!(head, " | {number}: {}, model | ", self.judge);
+        }
+        head += if self.is_real { " | real time" } else { "" };
+        let rule = "---|".repeat(head.split('|').count());
         let [completion, drops, queue, exit] = self.agree;
         format!(
-            "{HEAD}{}\nOf {} comparisons {completion} agree in completion, {drops} in drops, {queue} in the peak queue, {exit} in the end of \
-             slow start.\n",
+            "| {head} |\n|{rule}\n{}\nOf {} comparisons {completion} agree in completion, {drops} in drops, {queue} in the peak queue, \
+             {exit} in the end of slow start.\n",
             self.rows, self.count
         )
     }
@@ -106,9 +125,40 @@ impl Table {
 
 /// Deviation of the model in percent, and the 95 % interval where there is one.
 fn change(numbers: Compared) -> String {
-    let value = 100.0 * (numbers.model / numbers.kernel - 1.0);
+    let value = 100.0 * (numbers.model / numbers.judge - 1.0);
     match numbers.change {
         Some(change) => format!("{value:+.1} % [{:+.1}, {:+.1}]", 100.0 * change.low, 100.0 * change.high),
         None => format!("{value:+.1} %"),
     }
+}
+
+/// Round trips that a table of them has.
+const SHOWN: usize = 10;
+
+/// Packets sent, or windows, of both sides by round trip, a row for each case.
+pub fn rounds(title: &str, cases: &[(&Case, &[Rounds; 2])], of: fn(&(u64, u64)) -> u64) -> String {
+    let numbers: Vec<String> = (1..=SHOWN).map(|round| round.to_string()).collect();
+    let mut text = format!("\n| {title} | {} |\n|{}\n", numbers.join(" | "), "---|".repeat(SHOWN + 1));
+    for (case, [judge, model]) in cases {
+        let both =
+            judge.iter().zip(model.iter()).map(|(judge, model)| format!("{}, {}", of(judge), of(model)));
+        let cells: Vec<String> = both.chain(std::iter::repeat(String::new())).take(SHOWN).collect();
+        let _ = writeln!(text, "| `{}` | {} |", case.path.replace("--", ""), cells.join(" | "));
+    }
+    text
+}
+
+/// Packets sent by round trip, of both sides in one drawing.
+pub fn figure(judge: &str, cases: &[(&Case, &[Rounds; 2])]) -> String {
+    let (x, y) = (Axis::linear("round trip", ""), Axis::linear("packets with data sent in it", ""));
+    let mut figure = Figure::new("", x, y);
+    for (slot, (case, rounds)) in cases.iter().enumerate() {
+        let path = case.path.replace("--", "").replace("rate ", "");
+        let sides = [(judge, Style::marks(Mark::Disc)), ("model", Style::line())];
+        for ((side, style), rounds) in sides.into_iter().zip(*rounds) {
+            let points = rounds.iter().zip(1..).map(|((sent, _), round)| (f64::from(round), *sent as f64));
+            figure.series.push(Series::new(&format!("{side}, {path}"), style.with_slot(slot), points));
+        }
+    }
+    figure.svg().to_string()
 }
