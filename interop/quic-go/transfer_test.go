@@ -1,4 +1,4 @@
-// Transfers by unmodified quic-go in virtual time, for docs/agreement.md.
+// Transfers by unmodified quic-go in virtual time, for docs/records/quic-go.md.
 package main
 
 import (

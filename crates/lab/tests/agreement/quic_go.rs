@@ -10,7 +10,7 @@ use headstart_study::setup::Setup;
 use crate::compare::{Case, Found};
 use crate::model::Rounds;
 
-/// Its only controller: Reno, from 32 packets.
+/// The only controller of quic-go: Reno, from 32 packets.
 pub const CONTROLLER: &str = "reno";
 
 /// Reason for which a judge gave no answer.

@@ -59,7 +59,7 @@ fn read_line(line: &str) -> Option<Run> {
 /// The comparison as Markdown.
 pub struct Table {
     judge: &'static str,
-    /// Its time is the machine's.
+    /// The judge's time is the machine's.
     is_real: bool,
     rows: String,
     agree: [usize; 4],
