@@ -64,7 +64,11 @@ impl GoogleQuic {
     /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
-        let growth = if params.leaves_on_delay { Growth::until_delay(params.late_rounds) } else { Growth::new(Exit::Loss) };
+        let growth = if params.leaves_on_delay {
+            Growth::until_delay(params.late_rounds)
+        } else {
+            Growth::new(Exit::Loss)
+        };
         Self { params, growth, window: Bytes::ZERO, srtt: Span::ZERO }
     }
 
