@@ -153,7 +153,8 @@ impl Sender {
     }
 
     /// Segments that leave together. Linux sends those of a 1024th of a second at its pace as one,
-    /// two at least, and one buffer at most.
+    /// two at least, and one buffer at most. QUIC stacks send a burst ([`Pacing::Quic`]), but a
+    /// scheme's own pace packet by packet.
     fn quantum(&self, pace: Rate, config: &TcpConfig) -> u32 {
         match config.pacing {
             Pacing::Off | Pacing::Linux => config.quantum.max(1),
@@ -161,7 +162,7 @@ impl Sender {
             Pacing::LinuxAlways => largest_buffer(pace, config).max(config.quantum),
             Pacing::Quic => {
                 let within = |millis| (pace * Span::from_millis(millis)).get() / config.mss.get().max(1);
-                within(2).max(10).min(within(10)).clamp(1, 256) as u32
+                (within(2).max(10).min(within(10)).clamp(1, 256) as u32).max(config.quantum)
             }
         }
     }
