@@ -41,6 +41,17 @@ def get(url):
         return answer.read().decode()
 
 
+def addresses(server):
+    """Where a server's counters and its pages are: a port that it chose itself is nobody else's."""
+    printed = ""
+    for line in server.stderr:
+        printed += line
+        counters, pages = (re.search(address, printed) for address in (r"http://\S+/metrics", r"https://[^,]*/"))
+        if counters and pages:
+            return counters[0], pages[0]
+    sys.exit(f"monitoring.py: found no addresses, expected those of counters and pages:\n{printed}")
+
+
 def until(what, attempt):
     end = time.monotonic() + SECONDS
     while True:
@@ -71,29 +82,26 @@ def check(headstart, folder):
     tests = PACKAGING / "prometheus-rules.test.yml"
     subprocess.run(["promtool", "test", "rules", tests], check=True, stdout=subprocess.DEVNULL)
 
-    counters, of_file, listen = (f"127.0.0.1:{free_port()}" for _ in range(3))
+    listen = f"127.0.0.1:{free_port()}"
     # Nobody answers for the fleet's history: its counters are there all the same.
-    server = [headstart, "serve", "--generate", "--listen", "127.0.0.1:0", "--quiet"]
+    generate = [headstart, "serve", "--generate", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--quiet"]
     # Both arms: loopback is shorter than the paths on which they are drawn, and Headstart is slow
     # start there.
-    server += ["--scheme", "wise-start", "--rollout", "50 %", "--shortest-rtt", "0 ms"]
-    server += ["--history", "valkey://127.0.0.1:1/", "--access-log", f"{folder}/access.log", "--metrics", counters]
+    server = [*generate, "--scheme", "wise-start", "--rollout", "50 %", "--shortest-rtt", "0 ms"]
+    server += ["--history", "valkey://127.0.0.1:1/", "--access-log", f"{folder}/access.log"]
     environment = dict(os.environ, XDG_DATA_HOME=str(folder))
     # A history is a fleet's or a file.
-    beside = [headstart, "serve", "--generate", "--listen", "127.0.0.1:0", "--quiet"]
-    beside += ["--history", f"{folder}/peers.history", "--metrics", of_file]
+    of_file = [*generate, "--history", f"{folder}/peers.history"]
     running = [
-        subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment) for words in (server, beside)
+        subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment) for words in (server, of_file)
     ]
     try:
-        url, _ = (
-            next(found[0] for line in it.stderr if (found := re.findall(r"https://[^,]*/", line))) for it in running
-        )
+        (counters, url), (counters_of_file, _) = map(addresses, running)
         fetch = [headstart, "get", f"{url}bytes/1000000", "--insecure", "--repeat", "5"]
         subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
-        text = get(f"http://{counters}/metrics")
+        text = get(counters)
         subprocess.run(["promtool", "check", "metrics"], check=True, input=text, text=True)
-        exported = set(re.findall(r"^# TYPE (\S+)", text + get(f"http://{of_file}/metrics"), re.MULTILINE))
+        exported = set(re.findall(r"^# TYPE (\S+)", text + get(counters_of_file), re.MULTILINE))
         dashboard = json.loads((PACKAGING / "grafana-dashboard.json").read_text())
         named = set(METRIC.findall(rules.read_text())) | set(METRIC.findall(json.dumps(dashboard)))
         absent = sorted(name for name in named if not {name, SERIES_OF_HISTOGRAM.sub("", name)} & exported)
@@ -103,7 +111,7 @@ def check(headstart, folder):
         settings = {
             "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
             "rule_files": [str(rules)],
-            "scrape_configs": [{"job_name": "headstart", "static_configs": [{"targets": [counters]}]}],
+            "scrape_configs": [{"job_name": "headstart", "static_configs": [{"targets": [urllib.parse.urlsplit(counters).netloc]}]}],
         }
         # YAML has JSON in it.
         (folder / "prometheus.yml").write_text(json.dumps(settings))
