@@ -25,13 +25,6 @@ const FAST: Bottleneck = Bottleneck {
 /// Bits of a flow over 60 %, times 10^9: over the link's rate, the mean gap in nanoseconds.
 const GAP_TIMES_RATE: u64 = 1_333_333_333_333_333;
 
-/// Peak of the resident memory in kB, as the kernel reports it.
-fn peak_resident() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    line.split_whitespace().nth(1)?.parse().ok()
-}
-
 fn run(flows: u64, link: Bottleneck) {
     let mean_gap = Span::from_nanos(GAP_TIMES_RATE / link.rate.as_bits_per_sec());
     let until = Time::ZERO + mean_gap * flows;
@@ -55,8 +48,8 @@ fn run(flows: u64, link: Bottleneck) {
     let simulation = Simulation::new(scenario, Collector::new(1, Time::ZERO));
     let (Finished { summary, recorder, .. }, wall) = common::timed(|| simulation.run());
     let mean = recorder.groups[0].completion.mean().unwrap_or(Span::ZERO);
-    let peak =
-        peak_resident().map_or("unknown".into(), |kilobytes| format!("{:.1}", kilobytes as f64 / 1024.0));
+    let peak = common::peak_resident()
+        .map_or("unknown".into(), |kilobytes| format!("{:.1}", kilobytes as f64 / 1024.0));
     println!(
         "| {} | {} | {} | {} | {} | {:.1} | {peak} | {:.1} | {:.2} |",
         link.rate.as_bits_per_sec() / 1_000_000,

@@ -209,6 +209,20 @@ pub fn timed<T>(run: impl FnOnce() -> T) -> (T, f64) {
     (outcome, began.elapsed().as_secs_f64())
 }
 
+/// Peak of the resident memory in kB, as the kernel reports it.
+pub fn peak_resident() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Processor time of this thread so far, which other programs do not add to; Linux only.
+pub fn processor_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanos: f64 = text.split_whitespace().next()?.parse().ok()?;
+    Some(nanos / 1e9)
+}
+
 /// The middle one; of an even number, the lower of the two.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
