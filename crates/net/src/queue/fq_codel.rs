@@ -73,6 +73,8 @@ pub struct FqCoDel<P> {
     perturbation: u64,
     /// Empty until the first packet arrives.
     flows: Vec<Flow<P>>,
+    /// Bytes that wait in each of them, close together: an overflow looks for the most.
+    backlogs: Vec<u64>,
     /// New flows, and the other backlogged flows; each is in one list at most.
     new: VecDeque<u16>,
     old: VecDeque<u16>,
@@ -89,6 +91,7 @@ impl<P> FqCoDel<P> {
             limit,
             perturbation,
             flows: vec![],
+            backlogs: vec![],
             new: VecDeque::new(),
             old: VecDeque::new(),
             packets: 0,
@@ -162,10 +165,12 @@ impl<P: Packet> FqCoDel<P> {
             let params = self.params.codel;
             let flow = || Flow { queue: CoDel::new(params, Limit::NONE), credit: 0, is_listed: false };
             self.flows = std::iter::repeat_with(flow).take(usize::from(self.params.flows.max(1))).collect();
+            self.backlogs = vec![0; self.flows.len()];
         }
         let (index, quantum) = (self.index(packet.flow_key()), self.quantum());
         self.packets += 1;
         self.bytes += packet.size();
+        self.backlogs[usize::from(index)] += packet.size().get();
         let flow = &mut self.flows[usize::from(index)];
         let PushResult::Accepted = flow.queue.enqueue(now, packet) else {
             unreachable!("its buffer has no limit")
@@ -178,22 +183,17 @@ impl<P: Packet> FqCoDel<P> {
     }
 
     fn drop_from_fattest(&mut self, now: Time, dropped: &mut Dropped<P>) {
-        let listed = self.new.iter().chain(&self.old).map(|index| usize::from(*index));
-        let bytes = |index: &usize| self.flows[*index].queue.waiting().1;
-        // The first of those with the most bytes: ties depend on the order of the lists only.
-        let fattest = listed.reduce(|most, next| if bytes(&next) > bytes(&most) { next } else { most });
-        let Some(fattest) = fattest else { unreachable!("what waits is listed") };
+        let most = self.backlogs.iter().copied().max();
+        // Of several with as many bytes the first, as in Linux.
+        let Some(fattest) = self.backlogs.iter().position(|bytes| Some(*bytes) == most) else { return };
         let batch = self.flows[fattest].queue.waiting().0.div_ceil(2).min(LARGEST_BATCH);
         for _ in 0..batch {
             let Some(packet) = self.flows[fattest].queue.take_head() else { break };
-            self.count_out(&packet);
+            self.packets -= 1;
+            self.bytes -= packet.size();
+            self.backlogs[fattest] -= packet.size().get();
             dropped.push(now, (packet, DropReason::QueueFull));
         }
-    }
-
-    fn count_out(&mut self, packet: &P) {
-        self.packets -= 1;
-        self.bytes -= packet.size();
     }
 
     /// RFC 8290 §4.2.
@@ -212,6 +212,7 @@ impl<P: Packet> FqCoDel<P> {
             let (after, bytes_after) = flow.queue.waiting();
             self.packets -= before - after;
             self.bytes -= bytes_before.saturating_sub(bytes_after);
+            self.backlogs[usize::from(index)] = bytes_after.get();
             if let Some(packet) = next {
                 flow.credit = flow.credit.saturating_sub(signed(packet.size()));
                 return Some(packet);
