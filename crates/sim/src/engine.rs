@@ -242,7 +242,6 @@ impl<R: Recorder> Simulation<R> {
 
     fn open(&mut self, spec: &FlowSpec) {
         let now = self.now;
-        let group = &self.groups[usize::from(spec.group)];
         let (id, flow) = self.flows.open();
         flow.group = spec.group;
         flow.class = spec.class;
@@ -252,7 +251,6 @@ impl<R: Recorder> Simulation<R> {
         flow.size_known = spec.size_known;
         flow.is_closing = !spec.keep_open;
         flow.opened_at = now;
-        flow.sender.reset(group.scheme, group.base, &group.tcp);
         flow.requests_sent = 1;
         let has_message = !spec.bytes.is_zero();
         if has_message {
@@ -263,7 +261,9 @@ impl<R: Recorder> Simulation<R> {
                 flow.requests_received = 1;
                 if has_message {
                     flow.written = spec.bytes;
-                    let _ = flow.sender.write(now, spec.bytes, &group.tcp);
+                    self.seat(id);
+                    let config = &self.groups[usize::from(spec.group)].tcp;
+                    let _ = self.flows.get_mut(id).is_some_and(|it| it.sender.write(now, spec.bytes, config));
                 }
             }
             Opener::Receiver => flow.pending_responses.extend(has_message.then_some(spec.bytes)),
@@ -278,7 +278,16 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
+    /// The flow's sender takes its seat: there is something to send, or the handshake is complete.
+    fn seat(&mut self, id: FlowId) {
+        if let Some(flow) = self.flows.seat(id) {
+            let group = &self.groups[usize::from(flow.group)];
+            flow.sender.reset(group.scheme, group.base, &group.tcp);
+        }
+    }
+
     fn ask(&mut self, id: FlowId, bytes: Bytes) {
+        self.seat(id);
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
         let group = &self.groups[usize::from(flow.group)];
@@ -559,7 +568,7 @@ impl<R: Recorder> Simulation<R> {
             later_requests: flow.later_requests,
             first_flight: flow.sender.first_flight_sent(),
             counts: *flow.sender.counts(),
-            limited: *flow.sender.limits().spans(),
+            limited: *flow.sender.limited().spans(),
             slow_start_end: flow.sender.controller().slow_start_end(),
             phase: flow.sender.controller().phase(),
         });
@@ -571,7 +580,6 @@ impl<R: Recorder> Simulation<R> {
             let outcome = flow.sender.record_update(self.now, &self.groups[usize::from(flow.group)].tcp);
             self.histories[usize::from(flow.group)].close(lease, outcome);
         }
-        flow.sender.end();
         self.flows.close(id);
     }
 }

@@ -1,9 +1,11 @@
 //! A flow: both ends of one connection, and the table of all live ones.
 //!
-//! Sender and receiver of a flow are adjacent in memory and are reused for a later flow when the
-//! connection is over: memory does not grow with finished flows.
+//! Senders and slots are reused for a later flow when the connection is over: memory does not grow
+//! with finished flows.
 
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
+use std::sync::LazyLock;
 
 use headstart_startup::Prior;
 use headstart_startup::history::Lease;
@@ -135,12 +137,36 @@ pub struct Flow {
     /// The prior at establishment, kept for the scheme until there is data to send.
     pub waiting: Option<Box<Prior>>,
 
-    /// The sending side.
-    pub sender: Sender,
+    /// The sending side, from the flow's first request on.
+    pub sender: Seat,
     /// The receiving side.
     pub receiver: Receiver,
     /// The earliest heap entry of each kind of timer.
     pub scheduled: [Time; FLOW_TIMERS],
+}
+
+/// The place of a sender. It is three quarters of a flow's memory: in overload most flows are
+/// waiting for an answer to their SYN, and need none.
+#[derive(Debug, Default)]
+pub struct Seat(Option<Box<Sender>>);
+
+/// Stands in for the sender of a flow that has none yet.
+static IDLE: LazyLock<Sender> = LazyLock::new(Sender::default);
+
+impl Deref for Seat {
+    type Target = Sender;
+
+    #[inline]
+    fn deref(&self) -> &Sender {
+        self.0.as_deref().unwrap_or_else(|| &IDLE)
+    }
+}
+
+impl DerefMut for Seat {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Sender {
+        self.0.get_or_insert_default()
+    }
 }
 
 /// The table of live flows.
@@ -148,6 +174,9 @@ pub struct Flow {
 pub struct Flows {
     slots: Vec<Flow>,
     free: Vec<u32>,
+    /// Senders of flows that are over. They keep their memory.
+    #[expect(clippy::vec_box, reason = "a sender moves between its flows by its address")]
+    spare: Vec<Box<Sender>>,
     opened: u64,
 }
 
@@ -168,7 +197,6 @@ impl Flows {
             serial: self.opened,
             pending_responses: std::mem::take(&mut flow.pending_responses),
             unread: std::mem::take(&mut flow.unread),
-            sender: std::mem::take(&mut flow.sender),
             receiver: std::mem::take(&mut flow.receiver),
             scheduled: [Time::NEVER; FLOW_TIMERS],
             client_at: Time::NEVER,
@@ -185,11 +213,26 @@ impl Flows {
         (flow.generation == id.generation && flow.state != ConnectionState::Free).then_some(flow)
     }
 
+    /// The flow, if it has just been given a sender: one that has to be reset.
+    pub fn seat(&mut self, id: FlowId) -> Option<&mut Flow> {
+        let flow = self.slots.get_mut(id.slot as usize)?;
+        if flow.sender.0.is_some() || flow.generation != id.generation || flow.state == ConnectionState::Free
+        {
+            return None;
+        }
+        flow.sender.0 = Some(self.spare.pop().unwrap_or_default());
+        Some(flow)
+    }
+
     /// Frees a slot.
     pub fn close(&mut self, id: FlowId) {
         if let Some(flow) = self.get_mut(id) {
             flow.state = ConnectionState::Free;
             flow.generation = flow.generation.wrapping_add(1);
+            if let Some(mut sender) = flow.sender.0.take() {
+                sender.end();
+                self.spare.push(sender);
+            }
             self.free.push(id.slot);
         }
     }

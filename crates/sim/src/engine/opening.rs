@@ -225,6 +225,7 @@ impl<R: Recorder> Simulation<R> {
 
     pub(super) fn on_request(&mut self, id: FlowId, number: u32, attempt: u8, note: RouterOption) {
         let now = self.now;
+        self.seat(id);
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
         let mut after_idle = None;
@@ -254,6 +255,7 @@ impl<R: Recorder> Simulation<R> {
     /// The sender's connection is established.
     fn establish(&mut self, id: FlowId, attempt: u8, note: RouterOption) {
         let now = self.now;
+        self.seat(id);
         let Some(flow) = self.flows.get_mut(id) else { return };
         let group = &self.groups[usize::from(flow.group)];
         flow.state = ConnectionState::Established;
@@ -330,6 +332,7 @@ impl<R: Recorder> Simulation<R> {
     /// and so does one that made none in the handshake because the size was unknown.
     pub(super) fn write(&mut self, id: FlowId, bytes: Bytes) {
         let now = self.now;
+        self.seat(id);
         let Some(flow) = self.flows.get_mut(id) else { return };
         let group = &self.groups[usize::from(flow.group)];
         flow.unread.push_back((now, bytes));

@@ -526,6 +526,11 @@ impl Sender {
         &mut self.limits
     }
 
+    /// Time by limit so far.
+    pub fn limited(&self) -> &LimitClock {
+        &self.limits
+    }
+
     /// Counts of what it sent and lost so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
