@@ -25,6 +25,7 @@ mod adapter;
 pub mod admission;
 pub mod choice;
 pub mod client;
+mod files;
 mod frames;
 pub mod identity;
 #[cfg(feature = "tcp")]

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use futures_util::stream::{self, StreamExt as _};
 use http::header::{
     CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HOST, IF_RANGE, LAST_MODIFIED, RANGE, VARY,
@@ -25,7 +26,9 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use tower_http::services::ServeDir;
+use tower_http::services::fs::DefaultServeDirFallback;
 
+use crate::files::Files;
 use crate::places::{ConnectionCounters, Kind, Places};
 #[cfg(feature = "tcp")]
 use crate::proxy::Proxy;
@@ -56,7 +59,7 @@ pub enum Site {
 #[derive(Clone, Debug)]
 pub struct Folder {
     root: PathBuf,
-    files: ServeDir,
+    files: ServeDir<DefaultServeDirFallback, Files>,
     places: Arc<Places>,
 }
 
@@ -75,7 +78,7 @@ impl Folder {
         if !std::fs::metadata(root)?.is_dir() {
             return Err(io::Error::new(io::ErrorKind::NotADirectory, "found a file, expected a folder"));
         }
-        let files = ServeDir::new(root)
+        let files = ServeDir::with_backend(root, Files)
             .with_buf_chunk_size(CHUNK)
             .precompressed_br()
             .precompressed_zstd()
@@ -219,9 +222,6 @@ impl Folder {
 
     async fn found(&self, request: Request<Empty<Bytes>>, path: &str) -> Response<Body> {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-        if !self.has_only_files(path).await {
-            return plain(StatusCode::NOT_FOUND, "not found");
-        }
         let answer = match self.open_file(request).await {
             Ok(answer) => answer,
             Err(error) if is_absent(&error) => plain(StatusCode::NOT_FOUND, "not found"),
@@ -236,41 +236,29 @@ impl Folder {
         answer
     }
 
-    /// False if a request of `path` could open a pipe, a device or a socket, which may block for
-    /// ever.
-    async fn has_only_files(&self, path: &str) -> bool {
-        let decoded: Vec<u8> = percent_decode_str(path.trim_start_matches('/')).collect();
-        // A path that is no text is refused below.
-        let Ok(relative) = String::from_utf8(decoded) else { return true };
-        if relative.contains('\0') {
-            return true;
-        }
-        let mut found = self.root.join(relative.trim_start_matches('/'));
-        let look = move || {
-            if found.is_dir() {
-                found.push("index.html");
-            }
-            ["", ".br", ".zst", ".gz"].into_iter().all(|ending| {
-                let mut name = found.clone().into_os_string();
-                name.push(ending);
-                std::fs::metadata(name).map_or(true, |file| file.is_file() || file.is_dir())
-            })
-        };
-        tokio::task::spawn_blocking(look).await.unwrap_or(false)
-    }
-
     async fn open_file(&self, request: Request<Empty<Bytes>>) -> io::Result<Response<Body>> {
         let is_head = request.method() == Method::HEAD;
-        let answer = self.files.clone().try_call(request).await?;
-        let mut answer = answer.map(|body| body.map_err(io::Error::other).boxed_unsync());
+        let mut files = self.files.clone();
+        // The backend blocks, so nothing is left to wait for.
+        let open = move || {
+            let waits = || Err(io::Error::other("found a file that is not ready"));
+            let mut answer = files.try_call(request).now_or_never().unwrap_or_else(waits)?;
+            let length = answer.headers().get(CONTENT_LENGTH).and_then(|it| it.to_str().ok()?.parse().ok());
+            let left: Option<u64> = length.filter(|_| answer.status().is_success() && !is_head);
+            let first = left.and_then(|_| answer.body_mut().frame().now_or_never().flatten());
+            Ok::<_, io::Error>((answer, left, first.transpose()?))
+        };
+        let (answer, left, first) = tokio::task::spawn_blocking(open).await.map_err(io::Error::other)??;
+        let mut answer = answer.map(|body| {
+            let inner = body.map_err(io::Error::other).boxed_unsync();
+            match left {
+                Some(left) => Measured { first, inner, left }.boxed_unsync(),
+                None => inner,
+            }
+        });
         // A compressed file may take its place.
         if answer.status().is_success() || answer.status() == StatusCode::NOT_MODIFIED {
             answer.headers_mut().entry(VARY).or_insert(HeaderValue::from_static("accept-encoding"));
-        }
-        let length = answer.headers().get(CONTENT_LENGTH).and_then(|it| it.to_str().ok()?.parse().ok());
-        let is_body = answer.status().is_success() && !is_head;
-        if let Some(left) = length.filter(|_| is_body) {
-            answer = answer.map(|inner| Measured { inner, left }.boxed_unsync());
         }
         Ok(answer)
     }
@@ -282,6 +270,10 @@ impl Folder {
         let mut entries = tokio::fs::read_dir(self.root.join(within)).await.ok()?;
         while let Ok(Some(entry)) = entries.next_entry().await {
             let Ok(mut name) = entry.file_name().into_string() else { continue };
+            if name == "index.html" {
+                // One that could not be read hides the other names all the same.
+                return None;
+            }
             if name.starts_with('.') {
                 continue;
             }
@@ -311,6 +303,8 @@ impl Folder {
 
 /// The body of a file, which fails if the file has become shorter than its announced length.
 struct Measured {
+    /// Read when the file was opened.
+    first: Option<Frame<Bytes>>,
     inner: Body,
     left: u64,
 }
@@ -323,7 +317,10 @@ impl http_body::Body for Measured {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
+        let frame = match self.first.take() {
+            Some(first) => Some(Ok(first)),
+            None => ready!(Pin::new(&mut self.inner).poll_frame(cx)),
+        };
         match &frame {
             Some(Ok(frame)) => {
                 let length = frame.data_ref().map_or(0, Bytes::len);
@@ -346,7 +343,7 @@ impl http_body::Body for Measured {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        SizeHint::with_exact(self.left)
     }
 }
 
