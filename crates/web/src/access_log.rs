@@ -63,6 +63,7 @@ struct Entry {
     peer: IpAddr,
     /// Seconds since 1970 when the request arrived.
     at: Duration,
+    /// Empty if the request could not be read.
     method: String,
     target: String,
     version: Version,
@@ -117,6 +118,15 @@ impl AccessLog {
             .family("access_log_dropped_total", "counter", "Requests without a line in the access log.")
             .sample(&[], self.dropped());
         metrics.take()
+    }
+
+    /// A request that HTTP itself refused.
+    #[cfg(feature = "tcp")]
+    pub(crate) fn refused(&self, peer: SocketAddr, status: StatusCode) {
+        let peer = peer.ip().to_canonical();
+        let at = Duration::from_nanos(unix_now().as_nanos());
+        let (method, target, version, bytes) = Default::default();
+        self.put(Entry { peer, at, method, target, version, status, bytes, referrer: None, agent: None });
     }
 
     fn put(&self, entry: Entry) {
@@ -285,10 +295,15 @@ fn is_elsewhere(_: &Path, _: &File) -> bool {
 impl Entry {
     fn write(&self, text: &mut String) {
         let _ = write!(text, "{} - - [{}] \"", self.peer, date(self.at));
-        quote(self.method.as_bytes(), text);
-        text.push(' ');
-        quote(self.target.as_bytes(), text);
-        let _ = write!(text, " {:?}\" {} ", self.version, self.status.as_u16());
+        if self.method.is_empty() {
+            text.push('-');
+        } else {
+            quote(self.method.as_bytes(), text);
+            text.push(' ');
+            quote(self.target.as_bytes(), text);
+            let _ = write!(text, " {:?}", self.version);
+        }
+        let _ = write!(text, "\" {} ", self.status.as_u16());
         match self.bytes {
             0 => text.push('-'),
             bytes => {

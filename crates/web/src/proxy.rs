@@ -41,7 +41,7 @@ use self::tunnel::Tunnel;
 use crate::client::{self, FetchError, Trust};
 use crate::places::{ConnectionCounters, Kind, Place, Places};
 use crate::server::MAX_FIELD_SECTION;
-use crate::site::{Body, BoxError, plain};
+use crate::site::{Body, BoxError, no_method, plain};
 
 /// The body of a request.
 pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
@@ -51,7 +51,6 @@ type Refusal = (StatusCode, &'static str);
 
 const TOO_MANY: Refusal = (StatusCode::SERVICE_UNAVAILABLE, "too many requests are in progress");
 const LOOP: Refusal = (StatusCode::LOOP_DETECTED, "the request has been here before");
-const NO_METHOD: Refusal = (StatusCode::METHOD_NOT_ALLOWED, "CONNECT and TRACE are not passed on");
 const NO_PATH: Refusal = (StatusCode::BAD_REQUEST, "found no path");
 const LENGTHS: Refusal = (StatusCode::BAD_REQUEST, "found no valid content-length, or several");
 const SLOW_CLIENT: Refusal = (StatusCode::REQUEST_TIMEOUT, "the request did not come in time");
@@ -64,9 +63,9 @@ const LATE: Refusal = (StatusCode::GATEWAY_TIMEOUT, "the server behind this one 
 const MOST_HOPS: usize = 20;
 /// Connections without a request that are kept for each upstream.
 const MOST_IDLE: usize = 256;
-/// Time for which they are kept: less than the usual 60 s to 75 s of servers, which could close one
-/// while a request is on its way.
-const KEPT_IDLE: Duration = Duration::from_secs(30);
+/// Time for which they are kept: less than the 5 s of Node and Apache, which could close one while
+/// a request is on its way. A request that may be repeated then gets a new one.
+const KEPT_IDLE: Duration = Duration::from_secs(4);
 /// First pause of an upstream that failed, doubled with each further failure in a row.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause.
@@ -161,6 +160,8 @@ pub struct Proxy {
     upstreams: Vec<Upstream>,
     config: ProxyConfig,
     client: Client<Connector, Upload>,
+    /// It has no kept connections.
+    anew: Client<Connector, Upload>,
     /// Name in `Via`, of this process alone.
     name: String,
     next: AtomicUsize,
@@ -181,22 +182,30 @@ impl Proxy {
         tcp.set_nodelay(true);
         let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
         let connector = Timeout::new(https.wrap_connector(tcp), config.connect);
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(KEPT_IDLE)
-            .pool_max_idle_per_host(MOST_IDLE)
-            .http1_max_buf_size(MAX_FIELD_SECTION as usize)
-            .build(BoxCloneSyncService::new(connector));
+        let connector = BoxCloneSyncService::new(connector);
+        let [client, anew] = [MOST_IDLE, 0].map(|most_idle| {
+            Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(KEPT_IDLE)
+                .pool_max_idle_per_host(most_idle)
+                .http1_max_buf_size(MAX_FIELD_SECTION as usize)
+                .build(Connector::clone(&connector))
+        });
         let places =
             Places::new(config.most, config.most_per_address, Kind::Request, config.counters.clone());
         let upstreams = upstreams.into_iter().map(Upstream::new).collect();
-        Ok(Self { upstreams, config, client, name: pseudonym()?, next: AtomicUsize::new(0), places })
+        Ok(Self { upstreams, config, client, anew, name: pseudonym()?, next: AtomicUsize::new(0), places })
     }
 
     /// The upstream's answer to a request of a client at `peer`.
     pub(crate) async fn answer(&self, peer: IpAddr, request: Request<RequestBody>) -> Response<Body> {
+        let (mut head, body) = request.into_parts();
+        let tunnel = Tunnel::wanted(&mut head);
+        if head.method == Method::CONNECT {
+            return no_method(true);
+        }
         let answer = match self.places.take(peer, self.places.open()) {
-            Some(place) => self.pass(peer, request, place).await,
+            Some(place) => self.pass(peer, head, body, tunnel, place).await,
             None => Err(TOO_MANY),
         };
         answer.unwrap_or_else(|(status, text)| plain(status, text))
@@ -205,14 +214,11 @@ impl Proxy {
     async fn pass(
         &self,
         peer: IpAddr,
-        request: Request<RequestBody>,
+        mut head: Parts,
+        body: RequestBody,
+        tunnel: Option<Tunnel>,
         place: Place,
     ) -> Result<Response<Body>, Refusal> {
-        let (mut head, body) = request.into_parts();
-        let tunnel = Tunnel::wanted(&mut head);
-        if matches!(head.method, Method::CONNECT | Method::TRACE) {
-            return Err(NO_METHOD);
-        }
         self.rewrite(peer, &mut head)?;
         if let Some(tunnel) = &tunnel {
             tunnel.ask(&mut head.headers);
@@ -247,7 +253,8 @@ impl Proxy {
         let order = self.order();
         let (mut at, mut is_repeated) = (0, false);
         while let Some(upstream) = order.get(at) {
-            let answer = self.ask(upstream, head, upload).await;
+            let client = if is_repeated { &self.anew } else { &self.client };
+            let answer = self.ask(client, upstream, head, upload).await;
             upstream.note(&answer);
             match answer {
                 Ok(answer) => return Ok(answer),
@@ -284,6 +291,7 @@ impl Proxy {
 
     async fn ask(
         &self,
+        client: &Client<Connector, Upload>,
         upstream: &Upstream,
         head: &Parts,
         upload: &Upload,
@@ -297,7 +305,7 @@ impl Proxy {
         }
         upload.begin();
         tokio::select! {
-            answer = self.client.request(request) => answer.map_err(|error| {
+            answer = client.request(request) => answer.map_err(|error| {
                 let failure = Failure::of(&error, upload);
                 upstream.explain(failure, &error);
                 failure

@@ -350,7 +350,7 @@ enum ExchangeError {
     Late,
     #[error("the client gave the request up")]
     GivenUp,
-    #[error("found `{0}`, a field of HTTP/1.1")]
+    #[error("found `{0}`, with which the request is malformed")]
     Malformed(&'static str),
 }
 
@@ -358,7 +358,13 @@ impl<S: Session> Exchange<S> {
     async fn run(self, resolver: RequestResolver<adapter::Connection, Bytes>) -> Result<(), ExchangeError> {
         let resolved = tokio::time::timeout(self.time_for_fields, resolver.resolve_request()).await;
         let (request, mut stream) = resolved.map_err(|_| ExchangeError::Late)??;
-        if let Some(field) = field_of_http_1(request.headers()) {
+        let mut wrong = field_of_http_1(request.headers());
+        // RFC 9114 §4.1.2. A body is read when it is passed on, but nobody asks for an empty one.
+        if wrong.is_none() && content_length(request.headers()) == Some(0) {
+            let first = tokio::time::timeout(self.time_for_fields, stream.recv_data()).await;
+            wrong = first.map_err(|_| ExchangeError::Late)??.map(|_| "content-length: 0");
+        }
+        if let Some(field) = wrong {
             stream.stop_stream(Code::H3_MESSAGE_ERROR);
             stream.stop_sending(Code::H3_MESSAGE_ERROR);
             return Err(ExchangeError::Malformed(field));

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::stream::{self, StreamExt as _};
 use http::header::{
-    CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HOST, IF_RANGE, LAST_MODIFIED, RANGE, VARY,
+    ALLOW, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HOST, IF_RANGE, LAST_MODIFIED, RANGE, VARY,
 };
 use http::request::Parts;
 use http::uri::Authority;
@@ -143,8 +143,14 @@ impl Site {
         let is_head = head.method == Method::HEAD;
         let path = head.uri.path().to_owned();
         let answer = match self {
+            // The former has no path, but for an extended one, which is a tunnel (RFC 8441).
+            _ if head.method == Method::TRACE
+                || head.method == Method::CONNECT && !(self.passes_on() && path.starts_with('/')) =>
+            {
+                no_method(self.passes_on())
+            }
             _ if !names_one_host(&head) => plain(StatusCode::BAD_REQUEST, "found no valid host, or several"),
-            // RFC 9112 §3.2: `host:port` is for CONNECT, and `*` for OPTIONS.
+            // RFC 9112 §3.2: `*` is for OPTIONS.
             _ if !path.starts_with('/') && path != "*" => plain(StatusCode::BAD_REQUEST, "found no path"),
             Self::Folder(_) if is_hidden(&path) => plain(StatusCode::NOT_FOUND, "not found"),
             Self::Folder(folder) => {
@@ -492,6 +498,14 @@ pub(crate) fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     answer.headers_mut().insert(CONTENT_LENGTH, (text.len() + 1).into());
+    answer
+}
+
+/// The answer to CONNECT and TRACE (RFC 9110 §15.5.6).
+pub(crate) fn no_method(passes_on: bool) -> Response<Body> {
+    let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "CONNECT and TRACE are not possible here");
+    let all = if passes_on { "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS" } else { "GET, HEAD" };
+    answer.headers_mut().insert(ALLOW, HeaderValue::from_static(all));
     answer
 }
 

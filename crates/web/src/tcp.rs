@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use http::HeaderValue;
 use http::header::ALT_SVC;
+use http::{HeaderValue, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -20,10 +20,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::access_log::{self, AccessLog};
 use crate::identity::CurrentIdentity;
-use crate::places::Kind;
+use crate::places::{Kind, Place};
 use crate::server::{MAX_FIELD_SECTION, ServerConfig};
 use crate::site::Site;
 
@@ -81,7 +82,7 @@ async fn run(
         shutdown: shutdown.clone(),
     };
     let places = server_config.places(Kind::Tcp);
-    let connections = TaskTracker::new();
+    let (connections, ended) = (TaskTracker::new(), CancellationToken::new());
     loop {
         let accepted = tokio::select! {
             () = shutdown.cancelled() => break,
@@ -98,15 +99,47 @@ async fn run(
         };
         let Some(place) = places.take(remote.ip(), places.open()) else { continue };
         let service = service.clone();
-        connections.spawn(async move {
-            if let Err(error) = service.serve_connection(stream, remote).await {
+        let lease = Lease { _place: Arc::new(place), _open: connections.token(), ended: ended.clone() };
+        tokio::spawn(async move {
+            let log = service.access_log.clone();
+            let served = service.serve_connection(stream, remote, lease.clone());
+            if let Some(Err(error)) = lease.run(served).await {
                 tracing::debug!(%remote, %error, "a TCP connection ended");
+                if let (Some(log), Some(status)) = (log, refusal(&*error)) {
+                    log.refused(remote, status);
+                }
             }
-            drop(place);
         });
     }
     connections.close();
     let _ = tokio::time::timeout(server_config.grace, connections.wait()).await;
+    ended.cancel();
+    connections.wait().await;
+}
+
+/// A connection's place, which a tunnel keeps: hyper is done with a connection of HTTP/1.1 when its
+/// tunnel begins.
+#[derive(Clone)]
+pub(crate) struct Lease {
+    _place: Arc<Place>,
+    _open: TaskTrackerToken,
+    /// Cancelled when the time to finish is over.
+    ended: CancellationToken,
+}
+
+impl Lease {
+    /// Runs the task of the connection; `None` if the time was over before.
+    pub async fn run<T>(self, task: impl Future<Output = T>) -> Option<T> {
+        self.ended.run_until_cancelled(task).await
+    }
+}
+
+/// The status with which hyper answered a request of HTTP/1.1 that it could not read.
+fn refusal(error: &(dyn std::error::Error + 'static)) -> Option<StatusCode> {
+    let error =
+        error.downcast_ref::<hyper::Error>().filter(|it| it.is_parse() && !it.is_parse_version_h2())?;
+    let is_long = error.is_parse_too_large();
+    Some(if is_long { StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE } else { StatusCode::BAD_REQUEST })
 }
 
 /// A connection whose packets leave at once: the end of a small answer would wait for the ack of
@@ -138,11 +171,15 @@ impl Service {
         self,
         stream: TcpStream,
         remote: SocketAddr,
+        lease: Lease,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let stream = tokio::time::timeout(self.handshake, self.tls.accept(stream)).await??;
         let has_asked = AtomicBool::new(false);
-        let answer = service_fn(|request: http::Request<Incoming>| {
+        let answer = service_fn(|mut request: http::Request<Incoming>| {
             has_asked.store(true, Ordering::Relaxed);
+            if self.site.passes_on() {
+                request.extensions_mut().insert(lease.clone());
+            }
             let (site, alt_svc) = (Arc::clone(&self.site), self.alt_svc.clone());
             let (log, version) = (self.access_log.clone(), request.version());
             async move {

@@ -17,12 +17,14 @@ use tokio::time::Instant;
 use super::fields::remove_fields_of_connection;
 use crate::places::Place;
 use crate::site::{Body, empty};
+use crate::tcp::Lease;
 
 /// A request for a tunnel of WebSocket: by `Upgrade` over HTTP/1.1, or by CONNECT over HTTP/2 (RFC
 /// 8441). Upstreams get the former. No other protocol is passed on: h2c would carry requests that
 /// are not seen here.
 pub(super) struct Tunnel {
     client: OnUpgrade,
+    lease: Lease,
     /// Over HTTP/2 there is none.
     key: Option<HeaderValue>,
 }
@@ -32,15 +34,17 @@ const WEBSOCKET: HeaderValue = HeaderValue::from_static("websocket");
 impl Tunnel {
     pub(super) fn wanted(head: &mut Parts) -> Option<Self> {
         let client = head.extensions.remove::<OnUpgrade>()?;
+        let lease = head.extensions.remove::<Lease>()?;
         let is_websocket = |name: &[u8]| name.eq_ignore_ascii_case(WEBSOCKET.as_bytes());
         if head.method == Method::CONNECT {
             let protocol = head.extensions.get::<hyper::ext::Protocol>()?;
             is_websocket(protocol.as_str().as_bytes()).then_some(())?;
             head.method = Method::GET;
-            return Some(Self { client, key: Some(key()?) });
+            return Some(Self { client, lease, key: Some(key()?) });
         }
         let is_one = head.method == Method::GET && head.headers.get_all(UPGRADE).iter().count() == 1;
-        (is_one && is_websocket(head.headers[UPGRADE].as_bytes())).then_some(Self { client, key: None })
+        let is_websocket = is_one && is_websocket(head.headers[UPGRADE].as_bytes());
+        is_websocket.then_some(Self { client, lease, key: None })
     }
 
     /// Fields of its connection to an upstream.
@@ -66,7 +70,7 @@ impl Tunnel {
             headers.insert(UPGRADE, WEBSOCKET);
             StatusCode::SWITCHING_PROTOCOLS
         };
-        tokio::spawn(async move {
+        let pass = async move {
             let _place = place;
             let Ok((client, upstream)) = tokio::try_join!(self.client, upstream) else { return };
             let (from_client, to_client) = tokio::io::split(TokioIo::new(client));
@@ -75,7 +79,8 @@ impl Tunnel {
             let up = pump(from_client, to_upstream, idle, &moved);
             // Both are dropped, and their connections closed, when one has failed.
             let _ = tokio::try_join!(up, pump(from_upstream, to_client, idle, &moved));
-        });
+        };
+        tokio::spawn(self.lease.run(pass));
         let mut told = Response::new(empty());
         (*told.status_mut(), *told.headers_mut()) = (status, headers);
         told

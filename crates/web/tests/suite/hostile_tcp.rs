@@ -125,7 +125,7 @@ const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
 /// A frame of HTTP/2 (RFC 9113 §4.1).
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
     frame.extend([kind, flags]);
     frame.extend(stream.to_be_bytes());
@@ -138,7 +138,7 @@ fn fields() -> Vec<u8> {
     [&[0x82, 0x87, 0x84, 0x41, 9][..], b"localhost"].concat()
 }
 
-async fn dial_2(server: &Running) -> TlsStream<TcpStream> {
+pub async fn dial_2(server: &Running) -> TlsStream<TcpStream> {
     let mut stream = dial(server, &[b"h2"]).await;
     stream.write_all(PREFACE).await.expect("sent");
     stream

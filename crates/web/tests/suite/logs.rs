@@ -46,6 +46,18 @@ async fn each_request_has_a_line_and_a_renamed_file_is_left_for_a_new_one() {
     let escaped = format!("{peer} \"GET /none?q=1 HTTP/1.1\" 404 10 \"r\" \"a\\\"b\"");
     assert_eq!(found[1], escaped);
 
+    let malformed = [
+        ("GET /\x01 HTTP/1.1\r\nHost: h\r\n\r\n".to_owned(), "400"),
+        (format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(100_000)), "431"),
+        (format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(65_600)), "431"),
+    ];
+    for (number, (request, status)) in malformed.iter().enumerate() {
+        let told = crate::tcp::ask(&server, request).await;
+        assert!(told.starts_with(&format!("HTTP/1.1 {status} ")), "{told}");
+        until("its line", || lines(&file).len() == 3 + number).await;
+        assert_eq!(without_time(&lines(&file)[2 + number]), format!("{peer} \"-\" {status} - \"-\" \"-\""));
+    }
+
     std::fs::rename(&file, &former).expect("renamed");
     crate::tcp::ask(&server, "HEAD /picture.png HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").await;
     until("a line in a new file", || lines(&file).len() == 1).await;
@@ -54,7 +66,7 @@ async fn each_request_has_a_line_and_a_renamed_file_is_left_for_a_new_one() {
         "{:?}",
         lines(&file)
     );
-    assert_eq!(lines(&former).len(), 2);
+    assert_eq!(lines(&former).len(), 5);
     server.stop().await;
     assert_eq!(log.dropped(), 0);
 }

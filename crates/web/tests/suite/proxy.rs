@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::admissions::begin_early;
 use crate::common::{Running, TIMEOUT, start, until};
 use crate::hostile::{dial as dial_h3, request as get_h3, varint};
+use crate::hostile_tcp::{dial_2, frame};
 use crate::tcp::{ask, dial};
 use headstart_web::places::ConnectionCounters;
 use headstart_web::proxy::{Proxy, ProxyConfig};
@@ -69,6 +70,12 @@ async fn in_front_with(upstreams: &[SocketAddr], config: ProxyConfig) -> Running
     let upstreams = upstreams.iter().map(|it| format!("http://{it}").parse().expect("a URL")).collect();
     let proxy = Proxy::new(upstreams, config).expect("certificates");
     start(ServerConfig::default(), |_| Site::Upstreams(Arc::new(proxy))).await
+}
+
+async fn in_front_as(server_config: ServerConfig, upstream: SocketAddr) -> Running {
+    let upstream = format!("http://{upstream}").parse().expect("a URL");
+    let proxy = Proxy::new(vec![upstream], ProxyConfig::default()).expect("certificates");
+    start(server_config, |_| Site::Upstreams(Arc::new(proxy))).await
 }
 
 const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -465,6 +472,38 @@ async fn only_a_request_that_can_do_no_harm_is_repeated() {
     }
 }
 
+/// Both kept connections end when the next request is on its way (RFC 9112 §9.3.1).
+#[tokio::test(flavor = "multi_thread")]
+async fn kept_connections_that_end_meanwhile_fail_no_request_that_can_be_repeated() {
+    let (tell, mut told) = unbounded_channel();
+    let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let address = origin(move |mut stream| {
+        let (tell, number) = (tell.clone(), count.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        async move {
+            while read_head(&mut stream).await.is_some() {
+                let _ = tell.send(number);
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                let _ = stream.write_all(HELLO).await;
+                if number < 2 {
+                    // The end comes after the next request has begun.
+                    let _ = stream.read_u8().await;
+                    break;
+                }
+            }
+        }
+    })
+    .await;
+    let server = in_front_of(&[address]).await;
+    let (one, other) = (get(""), get(""));
+    let both = tokio::join!(ask(&server, &one), ask(&server, &other));
+    assert_eq!([status(&both.0), status(&both.1)], ["200", "200"]);
+    let answer = ask(&server, &get("")).await;
+    assert_eq!(status(&answer), "200", "{answer}");
+    let numbers: Vec<usize> = std::iter::from_fn(|| told.try_recv().ok()).collect();
+    assert_eq!(numbers.len(), 3, "two were kept, and the third is new: {numbers:?}");
+    server.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_web_socket_is_a_tunnel_and_no_other_upgrade_is() {
     let address = origin(|mut stream| async move {
@@ -501,6 +540,34 @@ async fn a_web_socket_is_a_tunnel_and_no_other_upgrade_is() {
         let answer = read_until(&mut stream, b"hello").await;
         assert!(answer.starts_with(b"HTTP/1.1 200"), "{protocol}");
     }
+    server.stop().await;
+}
+
+/// An echo, once it has agreed to be a WebSocket.
+async fn echo(mut stream: TcpStream) {
+    read_head(&mut stream).await;
+    let answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
+    stream.write_all(answer.as_bytes()).await.expect("sent");
+    let (mut from, mut to) = stream.split();
+    let _ = tokio::io::copy(&mut from, &mut to).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tunnel_has_the_grace_of_connections_and_ends_with_it() {
+    let address = origin(echo).await;
+    let grace = Duration::from_secs(2);
+    let server = in_front_as(ServerConfig { grace, ..ServerConfig::default() }, address).await;
+    let mut stream = dial(&server, &[b"http/1.1"]).await;
+    let ask = "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+    stream.write_all(ask.as_bytes()).await.expect("sent");
+    read_until(&mut stream, b"\r\n\r\n").await;
+    server.shutdown.cancel();
+    tokio::time::sleep(grace / 4).await;
+    stream.write_all(b"late").await.expect("sent");
+    read_until(&mut stream, b"late").await;
+    assert!(!server.done.is_finished(), "the server waits for it");
+    let ended = tokio::time::timeout(5 * grace, stream.read(&mut [0])).await;
+    assert!(matches!(ended, Ok(Ok(0) | Err(_))), "{ended:?}");
     server.stop().await;
 }
 
@@ -549,9 +616,6 @@ async fn a_request_cannot_be_smuggled() {
         ("GET / HTTP/1.1\r\nHost: h\r\nX : a\r\n\r\n", "400"),
         ("GET / HTTP/1.1\r\nHost: h\r\nX: a\rb\r\n\r\n", "400"),
         ("GET /\x01 HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
-        ("CONNECT other:443 HTTP/1.1\r\nHost: other:443\r\n\r\n", "400"),
-        ("CONNECT http://other/x HTTP/1.1\r\nHost: h\r\n\r\n", "405"),
-        ("TRACE / HTTP/1.1\r\nHost: h\r\n\r\n", "405"),
         ("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
         ("GET http://u:p@localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
         ("GET http://localhost:abc/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
@@ -590,6 +654,59 @@ async fn a_request_cannot_be_smuggled() {
         assert!(!head.starts_with("GET /x") || head.contains("host: other.example\r\n"), "{head}");
     }
     server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connect_and_trace_have_one_answer_over_every_version_of_http() {
+    let (address, mut heads) = answering(HELLO).await;
+    for upstream in [Some(address), None] {
+        let server = match upstream {
+            Some(address) => in_front_of(&[address]).await,
+            None => start(ServerConfig::default(), crate::common::folder).await,
+        };
+        for request in ["CONNECT other:443", "CONNECT http://other/x", "CONNECT /x", "TRACE /"] {
+            let request = format!("{request} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+            let mut stream = dial(&server, &[b"http/1.1"]).await;
+            stream.write_all(request.as_bytes()).await.expect("sent");
+            let told = read_until(&mut stream, b"are not possible here").await;
+            let told = String::from_utf8_lossy(&told).into_owned();
+            assert!(status(&told) == "405" && told.contains("allow: GET, HEAD"), "{request}: {told}");
+        }
+        // Static names of HPACK and QPACK.
+        let fields = [&[0x02, 7][..], b"CONNECT", &[0x01, 9], b"other:443"].concat();
+        let mut stream = dial_2(&server).await;
+        stream.write_all(&[frame(4, 0, 0, &[]), frame(1, 5, 1, &fields)].concat()).await.expect("sent");
+        read_until(&mut stream, b"CONNECT and TRACE are not possible here").await;
+        let fields = [&[0, 0, 0xcf, 0x50, 9][..], b"other:443"].concat();
+        let told = over_h3(&server, &[&[0x01, fields.len() as u8][..], &fields].concat()).await;
+        let told = String::from_utf8_lossy(&told.expect("an answer")).into_owned();
+        assert!(told.contains("CONNECT and TRACE are not possible here"), "{told}");
+        assert!(heads.try_recv().is_err());
+        server.stop().await;
+    }
+}
+
+/// RFC 9114 §4.1.2.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_over_http_3_that_has_no_content_and_a_body_is_malformed() {
+    let (address, mut heads) = answering(HELLO).await;
+    for upstream in [Some(address), None] {
+        let server = match upstream {
+            Some(address) => in_front_of(&[address]).await,
+            None => start(ServerConfig::default(), crate::common::folder).await,
+        };
+        let request = [post_h3("/", b"0"), data(b"hello")].concat();
+        let reset = over_h3(&server, &request).await;
+        let message_error = noq::VarInt::from_u32(0x10e);
+        assert_eq!(reset, Err(noq::ReadToEndError::Read(noq::ReadError::Reset(message_error))));
+        assert!(heads.try_recv().is_err(), "nothing is passed on");
+        let empty = over_h3(&server, &[post_h3("/", b"0"), data(b"")].concat()).await;
+        assert!(empty.is_ok(), "{empty:?}");
+        if upstream.is_some() {
+            assert!(heads.recv().await.expect("a request").contains("content-length: 0\r\n"));
+        }
+        server.stop().await;
+    }
 }
 
 /// hyper would write none for GET and HEAD of unknown length.
