@@ -17,7 +17,9 @@ carries: requests or connections, and bits, over processor time. Requests per se
 the clock, which other load of the machine changes. --real-time runs servers and clients before
 everything else (needs root).
 
---crowd measures completion times and memory with idle QUIC connections instead.
+--proxies measures nginx, `headstart proxy` and Caddy in front of another nginx that has the files,
+and keeps their connections. --crowd measures completion times and memory with idle QUIC connections
+instead.
 """
 
 import argparse
@@ -33,7 +35,7 @@ import tempfile
 import time
 
 PORTS = {"nginx": 8443, "headstart": 4533, "noq": 4534, "caddy": 4535, "noq-without-gso": 4536, "one-worker": 4537,
-         "noq-without-gro": 4538}
+         "noq-without-gro": 4538, "origin": 4539}
 #: name, file, kind, connections at once
 CASES = [
     ("1 kB, kept", "1k", "kept", 16),
@@ -45,6 +47,7 @@ CASES = [
 SIZES = {"1k": 1000, "100k": 100_000, "10M": 10_000_000, "1G": 1_000_000_000}
 SERVERS = ["nginx h2", "nginx h1", "headstart h2", "headstart h1", "headstart h3", "noq h3", "caddy h3", "noq-without-gso h3", "noq-without-gro h3",
            "one-worker h3"]
+PROXIES = ["nginx h2", "nginx h1", "headstart h2", "headstart h1", "headstart h3", "caddy h2", "caddy h1", "caddy h3"]
 
 
 def processor_time(pid):
@@ -81,23 +84,30 @@ def site(folder):
     )
 
 
-def start_nginx(folder):
-    (folder / "nginx.conf").write_text(
-        f"daemon off; master_process off; error_log {folder}/error; pid {folder}/pid;\n"
+def start_nginx(folder, name="nginx", passes_on=False):
+    """One over TLS that has the files or passes requests on, or the origin behind."""
+    files = f"root {folder}/site;"
+    if passes_on:
+        files = 'location / { proxy_pass http://files; proxy_http_version 1.1; proxy_set_header Connection ""; }'
+    listen = f"{PORTS[name]} " + ("" if name == "origin" else "ssl http2 ") + "backlog=4096"
+    (folder / f"{name}.conf").write_text(
+        f"daemon off; master_process off; error_log {folder}/error; pid {folder}/{name}.pid;\n"
         "events { worker_connections 4096; }\n"
         "http { access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000000; open_file_cache max=10;\n"
         f"client_body_temp_path {folder}/b; proxy_temp_path {folder}/p; fastcgi_temp_path {folder}/f;\n"
         f"uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s; ssl_protocols TLSv1.3; ssl_session_tickets off;\n"
         f"ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;\n"
-        f"server {{ listen 127.0.0.1:{PORTS['nginx']} ssl http2 backlog=4096; root {folder}/site; }} }}\n"
+        f"upstream files {{ server 127.0.0.1:{PORTS['origin']}; keepalive 256; keepalive_requests 100000000; }}\n"
+        f"server {{ listen 127.0.0.1:{listen}; {files} }} }}\n"
     )
-    return subprocess.Popen(["nginx", "-c", folder / "nginx.conf"])
+    return subprocess.Popen(["nginx", "-c", folder / f"{name}.conf"])
 
 
-def start_headstart(headstart, folder, most=10_000, server="headstart"):
+def start_headstart(headstart, folder, most=10_000, server="headstart", passes_on=False):
     one = {"TOKIO_WORKER_THREADS": "1"} if server == "one-worker" else {}
+    contents = ["proxy", "--upstream", f"http://127.0.0.1:{PORTS['origin']}"] if passes_on else ["serve", folder / "site"]
     return subprocess.Popen(
-        [headstart, "serve", folder / "site", "--listen", f"127.0.0.1:{PORTS[server]}", "--certificate",
+        [headstart, *contents, "--listen", f"127.0.0.1:{PORTS[server]}", "--certificate",
          folder / "cert.pem", "--key", folder / "key.pem", "--quiet", "--most-connections", str(most),
          "--most-per-address", str(most)],
         stderr=subprocess.DEVNULL,
@@ -111,12 +121,13 @@ def start_noq(plain, folder, server="noq"):
     return subprocess.Popen(words + without[server])
 
 
-def start_caddy(folder):
+def start_caddy(folder, passes_on=False):
+    files = f"reverse_proxy 127.0.0.1:{PORTS['origin']}" if passes_on else f"root * {folder}/site\n file_server"
     # QUIC needs a name to choose the certificate by; the client sends localhost.
     (folder / "Caddyfile").write_text(
         "{\n admin off\n auto_https off\n}\n"
         f"https://localhost:{PORTS['caddy']} {{\n bind 127.0.0.1\n tls {folder}/cert.pem {folder}/key.pem\n"
-        f" root * {folder}/site\n file_server\n}}\n"
+        f" {files}\n}}\n"
     )
     words = ["caddy", "run", "--config", folder / "Caddyfile", "--adapter", "caddyfile"]
     environment = dict(os.environ, HOME=str(folder), XDG_DATA_HOME=str(folder), XDG_CONFIG_HOME=str(folder))
@@ -169,19 +180,22 @@ def quic(load, server, name, kind, count, seconds):
 
 def compare(options, folder):
     wanted = (options.servers or "nginx,headstart,noq,caddy").split(",")
-    servers = [server for server in SERVERS if server.split()[0] in wanted]
+    proxies = options.proxies
+    servers = [server for server in (PROXIES if proxies else SERVERS) if server.split()[0] in wanted]
     if not shutil.which("caddy"):
         servers = [server for server in servers if not server.startswith("caddy")]
     starts = {
-        "nginx": lambda: start_nginx(folder),
-        "headstart": lambda: start_headstart(options.headstart, folder),
+        "origin": lambda: start_nginx(folder, "origin"),
+        "nginx": lambda: start_nginx(folder, passes_on=proxies),
+        "headstart": lambda: start_headstart(options.headstart, folder, passes_on=proxies),
         "one-worker": lambda: start_headstart(options.headstart, folder, server="one-worker"),
         "noq": lambda: start_noq(f"{options.examples}/plain", folder),
-        "caddy": lambda: start_caddy(folder),
+        "caddy": lambda: start_caddy(folder, proxies),
         "noq-without-gso": lambda: start_noq(f"{options.examples}/plain", folder, "noq-without-gso"),
         "noq-without-gro": lambda: start_noq(f"{options.examples}/plain", folder, "noq-without-gro"),
     }
-    processes = {name: starts[name]() for name in dict.fromkeys(server.split()[0] for server in servers)}
+    names = ["origin"] * proxies + [server.split()[0] for server in servers]
+    processes = {name: starts[name]() for name in dict.fromkeys(names)}
     time.sleep(1)
     try:
         for name, process in processes.items():
@@ -289,10 +303,12 @@ def main():
     parser.add_argument("--seconds", type=int, default=1)
     parser.add_argument("--only", help="cases with one of these words")
     parser.add_argument("--servers", help="these servers alone, such as headstart,one-worker,noq,noq-without-gso,noq-without-gro")
+    parser.add_argument("--proxies", action="store_true", help="in front of another server")
     parser.add_argument("--real-time", action="store_true", help="before everything else")
     parser.add_argument("--crowd", help="idle and busy connections, such as 10000,500")
     options = parser.parse_args()
-    tools = [] if options.crowd else [f"{options.examples}/plain", "nginx", "h2load"]
+    plain = [] if options.proxies else [f"{options.examples}/plain"]
+    tools = [] if options.crowd else [*plain, "nginx", "h2load"]
     for tool in [options.headstart, f"{options.examples}/load", "openssl", *tools]:
         if not shutil.which(tool):
             sys.exit(f"measure-serve.py: {tool} is missing")

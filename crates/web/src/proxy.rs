@@ -31,6 +31,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tower::timeout::Timeout;
 use tower::util::BoxCloneSyncService;
@@ -40,7 +41,7 @@ use self::fields::{forwarded, join, number, remove_fields_of_connection};
 use self::tunnel::Tunnel;
 use crate::client::{self, FetchError, Trust};
 use crate::places::{ConnectionCounters, Kind, Place, Places};
-use crate::server::MAX_FIELD_SECTION;
+use crate::server::{EarlyHints, MAX_FIELD_SECTION};
 use crate::site::{Body, BoxError, no_method, plain};
 
 /// The body of a request.
@@ -59,6 +60,8 @@ const UNREACHABLE: Refusal = (StatusCode::BAD_GATEWAY, "the server behind this o
 const BROKEN: Refusal = (StatusCode::BAD_GATEWAY, "the server behind this one gave no valid answer");
 const LATE: Refusal = (StatusCode::GATEWAY_TIMEOUT, "the server behind this one did not answer in time");
 
+/// RFC 8297.
+const EARLY_HINTS: u16 = 103;
 /// Most entries of `Via`: a loop through servers that do not look for one ends.
 const MOST_HOPS: usize = 20;
 /// Connections without a request that are kept for each upstream.
@@ -66,6 +69,8 @@ const MOST_IDLE: usize = 256;
 /// Time for which they are kept: less than the 5 s of Node and Apache, which could close one while
 /// a request is on its way. A request that may be repeated then gets a new one.
 const KEPT_IDLE: Duration = Duration::from_secs(4);
+/// Requests in progress at one upstream: by default all that may be.
+pub const MOST_PER_UPSTREAM: usize = Semaphore::MAX_PERMITS;
 /// First pause of an upstream that failed, doubled with each further failure in a row.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause.
@@ -127,6 +132,8 @@ pub struct ProxyConfig {
     pub first_byte: Duration,
     /// Longest pause in an answer.
     pub idle: Duration,
+    /// Requests in progress at one upstream: further ones wait.
+    pub most_per_upstream: usize,
     /// Requests in progress, in all.
     pub most: usize,
     /// Requests in progress of one address (of IPv6 a /64).
@@ -145,6 +152,7 @@ impl Default for ProxyConfig {
             connect: Duration::from_secs(5),
             first_byte: Duration::from_secs(60),
             idle: Duration::from_secs(60),
+            most_per_upstream: MOST_PER_UPSTREAM,
             most: 10_000,
             most_per_address: 1000,
             counters: ConnectionCounters::default(),
@@ -153,6 +161,9 @@ impl Default for ProxyConfig {
 }
 
 type Connector = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<TcpStream>>, BoxError>;
+
+/// A request's place at its upstream.
+type Turn = Option<OwnedSemaphorePermit>;
 
 /// Passes requests to upstreams.
 #[derive(Debug)]
@@ -193,7 +204,8 @@ impl Proxy {
         });
         let places =
             Places::new(config.most, config.most_per_address, Kind::Request, config.counters.clone());
-        let upstreams = upstreams.into_iter().map(Upstream::new).collect();
+        let upstream = |address| Upstream::new(address, config.most_per_upstream);
+        let upstreams = upstreams.into_iter().map(upstream).collect();
         Ok(Self { upstreams, config, client, anew, name: pseudonym()?, next: AtomicUsize::new(0), places })
     }
 
@@ -240,16 +252,17 @@ impl Proxy {
             // which would be another client's.
             head.headers.append(CONNECTION, HeaderValue::from_static("close"));
         }
-        let answer = self.ask_all(&head, &upload).await?;
+        let (answer, turn) = self.ask_all(&head, &upload).await?;
+        let places = (place, turn);
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
-            return tunnel.map(|tunnel| tunnel.open(answer, self.config.idle, place)).ok_or(BROKEN);
+            return tunnel.map(|tunnel| tunnel.open(answer, self.config.idle, places)).ok_or(BROKEN);
         }
-        Ok(self.returned(answer, &head.method, place))
+        Ok(self.returned(answer, &head.method, places))
     }
 
     /// Asks one upstream after the other, as long as it is certain that none has begun with the
     /// request, or harmless if it has.
-    async fn ask_all(&self, head: &Parts, upload: &Upload) -> Result<Response<Incoming>, Refusal> {
+    async fn ask_all(&self, head: &Parts, upload: &Upload) -> Result<(Response<Incoming>, Turn), Refusal> {
         let order = self.order();
         let (mut at, mut is_repeated) = (0, false);
         while let Some(upstream) = order.get(at) {
@@ -276,15 +289,15 @@ impl Proxy {
         Err(UNREACHABLE)
     }
 
-    /// All upstreams, from the next one on. Paused ones come last: one may have recovered, and
-    /// there may be no other.
+    /// All upstreams, from the next one on, those without a place behind. Paused ones come last:
+    /// one may have recovered, and there may be no other.
     fn order(&self) -> Vec<&Upstream> {
         let first = self.next.fetch_add(1, Ordering::Relaxed) % self.upstreams.len();
         let (before, behind) = self.upstreams.split_at(first);
         let mut order: Vec<&Upstream> = behind.iter().chain(before).collect();
         if order.len() > 1 {
             let now = Instant::now();
-            order.sort_by_key(|upstream| upstream.pauses(now));
+            order.sort_by_key(|upstream| (upstream.pauses(now), upstream.turns.available_permits() == 0));
         }
         order
     }
@@ -295,7 +308,9 @@ impl Proxy {
         upstream: &Upstream,
         head: &Parts,
         upload: &Upload,
-    ) -> Result<Response<Incoming>, Failure> {
+    ) -> Result<(Response<Incoming>, Turn), Failure> {
+        let turn = Arc::clone(&upstream.turns).acquire_owned();
+        let turn = tokio::time::timeout(self.config.first_byte, turn).await.map_err(|_| Failure::Late)?.ok();
         let mut request = Request::new(upload.clone());
         *request.method_mut() = head.method.clone();
         *request.uri_mut() = upstream.uri(head.uri.path_and_query());
@@ -303,9 +318,21 @@ impl Proxy {
         if self.config.names_upstream {
             request.headers_mut().insert(HOST, upstream.host.clone());
         }
+        if let Some(EarlyHints(hints)) = head.extensions.get().cloned() {
+            hyper::ext::on_informational(&mut request, move |told| {
+                if told.status().as_u16() == EARLY_HINTS {
+                    let mut hint = Response::new(());
+                    *hint.status_mut() = told.status();
+                    *hint.headers_mut() = told.headers().clone();
+                    remove_fields_of_connection(hint.headers_mut());
+                    hint.headers_mut().remove(ALT_SVC);
+                    let _ = hints.try_send(hint);
+                }
+            });
+        }
         upload.begin();
         tokio::select! {
-            answer = client.request(request) => answer.map_err(|error| {
+            answer = client.request(request) => answer.map(|answer| (answer, turn)).map_err(|error| {
                 let failure = Failure::of(&error, upload);
                 upstream.explain(failure, &error);
                 failure
@@ -371,7 +398,7 @@ impl Proxy {
     }
 
     /// An upstream's answer as clients get it.
-    fn returned(&self, answer: Response<Incoming>, asked: &Method, place: Place) -> Response<Body> {
+    fn returned(&self, answer: Response<Incoming>, asked: &Method, places: (Place, Turn)) -> Response<Body> {
         let (head, inner) = answer.into_parts();
         let mut headers = head.headers;
         remove_fields_of_connection(&mut headers);
@@ -389,7 +416,7 @@ impl Proxy {
         }
         let idle = self.config.idle;
         let waits = Box::pin(tokio::time::sleep(idle));
-        let body = Download { inner, idle, waits, is_waiting: false, _place: place };
+        let body = Download { inner, idle, waits, is_waiting: false, _places: places };
         let mut answer = Response::new(body.boxed_unsync());
         (*answer.status_mut(), *answer.headers_mut()) = (head.status, headers);
         answer
@@ -469,6 +496,7 @@ struct Upstream {
     address: Address,
     host: HeaderValue,
     health: Mutex<Health>,
+    turns: Arc<Semaphore>,
     outcomes: [AtomicU64; OUTCOMES.len()],
 }
 
@@ -485,10 +513,11 @@ struct Health {
 }
 
 impl Upstream {
-    fn new(address: Address) -> Self {
+    fn new(address: Address, most: usize) -> Self {
         let host = HeaderValue::from_str(address.authority.as_str());
         let host = host.expect("an authority's characters may stand in a header");
-        Self { address, host, health: Mutex::default(), outcomes: Default::default() }
+        let turns = Arc::new(Semaphore::new(most));
+        Self { address, host, health: Mutex::default(), turns, outcomes: Default::default() }
     }
 
     /// The path at this upstream.

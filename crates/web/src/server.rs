@@ -10,7 +10,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use bytes::{Buf as _, Bytes};
 use futures_util::future::maybe_done;
 use futures_util::{FutureExt as _, StreamExt as _};
-use h3::error::Code;
+use h3::error::{Code, StreamError};
 use h3::server::{RequestResolver, RequestStream};
 use headstart_host::unix_now;
 use http::header::{CONTENT_LENGTH, DATE, TE};
@@ -19,7 +19,7 @@ use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 use httpdate::HttpDate;
 use noq::{Connection, Endpoint, EndpointConfig, Incoming, TransportConfig, VarInt};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -343,7 +343,7 @@ const MOST_GIVEN_UP: u64 = 10_000;
 #[derive(Debug, thiserror::Error)]
 enum ExchangeError {
     #[error(transparent)]
-    Stream(#[from] h3::error::StreamError),
+    Stream(#[from] StreamError),
     #[error("cannot read the data to send: {0}")]
     Body(#[from] std::io::Error),
     #[error("the request's fields did not come in time")]
@@ -379,17 +379,31 @@ impl<S: Session> Exchange<S> {
         let (mut stream, receive) = stream.split();
         let gone = self.stops.as_ref().and_then(|stops| stops.take(id));
         let (body, returned) = RequestBody::new(receive, content_length(request.headers()));
+        let (hints, mut hinted) = mpsc::channel(MOST_HINTS);
+        if self.site.passes_on() {
+            request.extensions_mut().insert(EarlyHints(hints));
+        }
         let answer = access_log::answer(&self.site, log, peer, Version::HTTP_3, request.map(|()| body));
-        // The work of other servers ends with the wish for it.
-        let answer = tokio::select! {
-            answer = answer => answer,
-            () = gone.unwrap_or_else(|| Box::pin(std::future::pending())) => {
-                stream.stop_stream(Code::H3_REQUEST_CANCELLED);
-                if self.given_up.fetch_add(1, Ordering::Relaxed) >= MOST_GIVEN_UP {
-                    let load = adapter::error_code(Code::H3_EXCESSIVE_LOAD.value());
-                    self.connection.close(load, b"too many requests were given up");
+        let mut answer = pin!(answer);
+        let mut gone = gone.unwrap_or_else(|| Box::pin(std::future::pending()));
+        let answer = loop {
+            tokio::select! {
+                biased;
+                Some(hints) = hinted.recv() => match stream.send_response(hints).await {
+                    // The client takes fewer fields; the answer may do.
+                    Err(StreamError::HeaderTooBig { .. }) => {}
+                    sent => sent?,
+                },
+                answer = answer.as_mut() => break answer,
+                // The work of other servers ends with the wish for it.
+                () = gone.as_mut() => {
+                    stream.stop_stream(Code::H3_REQUEST_CANCELLED);
+                    if self.given_up.fetch_add(1, Ordering::Relaxed) >= MOST_GIVEN_UP {
+                        let load = adapter::error_code(Code::H3_EXCESSIVE_LOAD.value());
+                        self.connection.close(load, b"too many requests were given up");
+                    }
+                    return Err(ExchangeError::GivenUp);
                 }
-                return Err(ExchangeError::GivenUp);
             }
         };
         if let Err(error) = self.send(&mut stream, answer, is_head).await {
@@ -460,6 +474,16 @@ impl<S: Session> Exchange<S> {
         true
     }
 }
+
+/// Early hints (RFC 8297) that wait for their client; further ones are dropped.
+const MOST_HINTS: usize = 8;
+
+/// Where early hints for the client of a request go, as an extension of it.
+#[derive(Clone)]
+pub(crate) struct EarlyHints(
+    #[cfg_attr(not(feature = "tcp"), expect(dead_code, reason = "no other server gives hints"))]
+    pub  mpsc::Sender<Response<()>>,
+);
 
 /// RFC 8470 §5.1.
 pub(crate) const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use headstart_units::Span;
 use headstart_web::client::Trust;
-use headstart_web::proxy::{Address, Proxy, ProxyConfig};
+use headstart_web::proxy::{Address, MOST_PER_UPSTREAM, Proxy, ProxyConfig};
 use headstart_web::site::Site;
 use http::uri::PathAndQuery;
 
@@ -23,6 +23,9 @@ pub struct ProxyArgs {
     /// Ask each upstream for this path every 5 s; leave it out while its answer is no 2xx or 3xx
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub check: Option<PathAndQuery>,
+    /// Requests at once for each upstream, if it can do few: further ones wait [default: no limit]
+    #[arg(long, value_name = "COUNT", value_parser = crate::options::whole(1..=u32::MAX as usize))]
+    pub most_per_upstream: Option<usize>,
     /// Certificates (PEM) to trust of upstreams over https [default: the system's]
     #[arg(long, value_name = "FILE")]
     pub upstream_trust: Option<PathBuf>,
@@ -73,6 +76,7 @@ pub fn proxy(args: ProxyArgs) -> Result<()> {
         connect: time(args.connect_timeout),
         first_byte: time(args.answer_timeout),
         idle: time(args.idle_timeout),
+        most_per_upstream: args.most_per_upstream.unwrap_or(MOST_PER_UPSTREAM),
         most: args.server.operation.most_connections,
         most_per_address: args.server.operation.most_per_address,
         ..ProxyConfig::default()

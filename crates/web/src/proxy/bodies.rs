@@ -13,8 +13,8 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
 
-use super::RequestBody;
 use super::fields::{remove_fields_of_connection, remove_fields_of_head};
+use super::{RequestBody, Turn};
 use crate::places::Place;
 use crate::site::BoxError;
 
@@ -123,13 +123,13 @@ impl http_body::Body for Upload {
     }
 }
 
-/// The body of an upstream's answer, with its place among the requests in progress.
+/// The body of an upstream's answer, with its places among the requests in progress.
 pub(super) struct Download {
     pub(super) inner: Incoming,
     pub(super) idle: Duration,
     pub(super) waits: Pin<Box<Sleep>>,
     pub(super) is_waiting: bool,
-    pub(super) _place: Place,
+    pub(super) _places: (Place, Turn),
 }
 
 impl http_body::Body for Download {

@@ -14,6 +14,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::Instant;
 
+use super::Turn;
 use super::fields::remove_fields_of_connection;
 use crate::places::Place;
 use crate::site::{Body, empty};
@@ -58,7 +59,12 @@ impl Tunnel {
 
     /// The answer to its client, after which bytes are passed on until one side ends or both are
     /// idle.
-    pub(super) fn open(self, mut answer: Response<Incoming>, idle: Duration, place: Place) -> Response<Body> {
+    pub(super) fn open(
+        self,
+        mut answer: Response<Incoming>,
+        idle: Duration,
+        places: (Place, Turn),
+    ) -> Response<Body> {
         let upstream = hyper::upgrade::on(&mut answer);
         let mut headers = std::mem::take(answer.headers_mut());
         remove_fields_of_connection(&mut headers);
@@ -71,7 +77,7 @@ impl Tunnel {
             StatusCode::SWITCHING_PROTOCOLS
         };
         let pass = async move {
-            let _place = place;
+            let _places = places;
             let Ok((client, upstream)) = tokio::try_join!(self.client, upstream) else { return };
             let (from_client, to_client) = tokio::io::split(TokioIo::new(client));
             let (from_upstream, to_upstream) = tokio::io::split(TokioIo::new(upstream));

@@ -656,6 +656,75 @@ async fn a_request_cannot_be_smuggled() {
     server.stop().await;
 }
 
+/// hyper cannot send them over HTTP/1.1 and 2: there the answer comes alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn early_hints_come_before_the_answer_over_http_3() {
+    let (go, may_answer) = tokio::sync::watch::channel(false);
+    let address = origin(move |mut stream| {
+        let mut may_answer = may_answer.clone();
+        async move {
+            while read_head(&mut stream).await.is_some() {
+                let early = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\
+                    Alt-Svc: h3=\":1\"\r\nKeep-Alive: 1\r\n\r\n";
+                stream.write_all(early).await.expect("sent");
+                stream.write_all(b"HTTP/1.1 102 Processing\r\n\r\n").await.expect("sent");
+                may_answer.wait_for(|may| *may).await.expect("a test");
+                let _ = stream.write_all(HELLO).await;
+            }
+        }
+    })
+    .await;
+    let server = in_front_of(&[address]).await;
+    let (connection, _control) = dial_h3(&server).await;
+    let (mut stream, mut answer) = connection.open_bi().await.expect("a stream");
+    stream.write_all(&get_h3("/")).await.expect("sent");
+    stream.finish().expect("open");
+    let mut head = [0; 5];
+    tokio::time::timeout(TIMEOUT / 4, answer.read_exact(&mut head)).await.expect("in time").expect("open");
+    // A section of fields that begins with `:status: 103` (RFC 9204, Appendix A).
+    assert!(head[0] == 0x01 && head[2..] == [0, 0, 0xd8], "{head:?}");
+    let mut fields = vec![0; usize::from(head[1]) - 3];
+    answer.read_exact(&mut fields).await.expect("open");
+    // `link` is a static name, and a length with Huffman's bit follows: no other field is there.
+    assert!(fields[0] == 0x5b && fields.len() == 2 + usize::from(fields[1] & 0x7f), "{fields:x?}");
+    go.send(true).expect("an origin");
+    let rest = answer.read_to_end(1000).await.expect("an answer");
+    assert!(rest[..5] != head && rest.windows(5).any(|bytes| bytes == b"hello"), "{rest:?}");
+    let page = &server.fetch(&["/a"]).await.pages[0];
+    assert_eq!(page.body.as_deref(), Some(b"hello".as_slice()));
+    assert!(ask(&server, &get("")).await.starts_with("HTTP/1.1 200 OK\r\n"));
+    server.stop().await;
+}
+
+/// As `wsgiref` of Python, which has one thread and room for five connections.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upstream_gets_no_more_requests_at_once_than_it_can_do() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counts = (Arc::clone(&now), Arc::clone(&most));
+    let address = origin(move |mut stream| {
+        let (now, most) = (Arc::clone(&counts.0), Arc::clone(&counts.1));
+        async move {
+            while read_head(&mut stream).await.is_some() {
+                most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                let (head, body) = HELLO.split_at(HELLO.len() - 1);
+                stream.write_all(head).await.expect("sent");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                now.fetch_sub(1, Ordering::Relaxed);
+                stream.write_all(body).await.expect("sent");
+            }
+        }
+    })
+    .await;
+    let config = ProxyConfig { most_per_upstream: 3, ..ProxyConfig::default() };
+    let server = in_front_with(&[address], config).await;
+    let pages = server.fetch(&["/a"; 20]).await.pages;
+    assert!(pages.iter().all(|page| page.body.as_deref() == Some(b"hello")));
+    assert_eq!(most.load(Ordering::Relaxed), 3);
+    server.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn connect_and_trace_have_one_answer_over_every_version_of_http() {
     let (address, mut heads) = answering(HELLO).await;
