@@ -34,8 +34,9 @@ const WEBSOCKET: HeaderValue = HeaderValue::from_static("websocket");
 
 impl Tunnel {
     pub(super) fn wanted(head: &mut Parts) -> Option<Self> {
-        let client = head.extensions.remove::<OnUpgrade>()?;
+        // Requests without a tunnel must not keep a connection's place when it ends.
         let lease = head.extensions.remove::<Lease>()?;
+        let client = head.extensions.remove::<OnUpgrade>()?;
         let is_websocket = |name: &[u8]| name.eq_ignore_ascii_case(WEBSOCKET.as_bytes());
         if head.method == Method::CONNECT {
             let protocol = head.extensions.get::<hyper::ext::Protocol>()?;
