@@ -91,7 +91,7 @@ enum Step {
     /// The byte at that part of the datagram becomes the next byte of the input.
     Change,
     Double,
-    /// As many bytes of the input as the operand says, beside the client's.
+    /// As many bytes of the input as the operand says, in addition to the client's.
     Inject,
     /// Nothing is delivered, and time passes: 2^(operand modulo 32) microseconds.
     Wait,

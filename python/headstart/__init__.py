@@ -205,7 +205,7 @@ def _words(options: Mapping[str, Any], is_sweep: bool = False) -> list[str]:
         bare = name[: -len(end)] if unit and name not in _SHARES else name.rstrip("_")
         option = "--" + bare.replace("_", "-")
         if (other := names.setdefault(option, name)) != name:
-            raise ValueError(f"{name}: found beside {other}, expected one of them")
+            raise ValueError(f"{name}: found with {other}, expected one of them")
         if value is True:
             words.append(option)
             continue

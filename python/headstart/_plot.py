@@ -30,8 +30,8 @@ class Plot:
     def plane(self, ax: Axes | None = None) -> Axes:
         """The latency-safety plane of a race: mean completion time in ms over harm, a ratio.
 
-        Bars are 95 % intervals over the seeds. Harm is that to flows of the reference beside the
-        scheme (docs/definitions.md), 1 where there is none; a scheme without it is left out.
+        Bars are 95 % intervals over the seeds. Harm is done to concurrent flows of the
+        reference (docs/definitions.md), 1 where there is none; a scheme without it is left out.
         """
         if "schemes" not in self._tables:
             raise ValueError("plane: found tables of another call, expected those of race or capacity")
@@ -142,7 +142,7 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def _beside(ax: Axes) -> dict[str, Any]:
-    """Where the legend goes: a long one beside the axes, where it covers nothing."""
+    """Where the legend goes: a long one next to the axes, where it covers nothing."""
     if len(ax.get_legend_handles_labels()[1]) <= 10:
         return {}
     return {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "fontsize": "small", "borderaxespad": 0}

@@ -1,4 +1,4 @@
-"""The command that was built from the same sources, beside which the package is tested."""
+"""The command that was built from the same sources, against which the package is tested."""
 
 import os
 import pathlib

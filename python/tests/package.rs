@@ -1,4 +1,4 @@
-//! The package is tested from Python, beside the command that is built from the same sources with
+//! The package is tested from Python, against the command that is built from the same sources with
 //! the same features: `pytest python/tests`.
 
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ fn run(command: &mut Command) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// An interpreter with the packages that the tests need, kept beside the build.
+/// An interpreter with the packages that the tests need, kept with the build.
 fn interpreter() -> Option<PathBuf> {
     let home = built().parent()?.join("tools/python-tests");
     let python = home.join("bin/python");

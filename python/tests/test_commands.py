@@ -1,4 +1,4 @@
-"""The functions beside the commands of the same names: the same numbers, bytes and messages."""
+"""The functions against the commands of the same names: the same numbers, bytes and messages."""
 
 import csv
 import json
@@ -247,7 +247,7 @@ def test_results_are_pickled():
         ({"trace": "nope.down"}, "trace: cannot read it"),
         ({"schemes": b"iw10"}, "schemes: found bytes"),
         ({"schemes": {"iw10": 1}}, "schemes: found dict"),
-        ({"rtt": "60 ms", "rtt_s": 0.06}, "rtt_s: found beside rtt, expected one of them"),
+        ({"rtt": "60 ms", "rtt_s": 0.06}, "rtt_s: found with rtt, expected one of them"),
     ],
 )
 def test_a_refusal_names_the_argument(options, said):

@@ -333,7 +333,7 @@ impl Account {
     }
 }
 
-/// Lowers the rate of record and hint so that no first flight is paced beyond the cap: some schemes
+/// Lowers the rate of record and hint so that no first flight is paced above the cap: some schemes
 /// pace it faster than the rate that they know.
 fn slow_down(controller: &Controller, limits: &Limits, prior: &mut Prior) {
     let (fastest, foreseen) = (limits.fastest(), Controller::clone(controller).establish(prior));

@@ -2,7 +2,7 @@
 //!
 //! A record describes the past. It is withheld from the scheme, which then starts normally, if it
 //! is too old, or if the path's RTT has changed (RFC 9959, Confirming the Path;
-//! [`Record::contradicted_by`]). Connections that are open at once share it. Beside n others a
+//! [`Record::contradicted_by`]). Connections that are open at once share it. With n others open, a
 //! connection gets the fraction 1/(n+1) of its rate and windows. It starts normally if that
 //! bandwidth-delay product is no more than the initial window. Arms are drawn *after* that, so that
 //! both hold the same kind of connections.
@@ -33,7 +33,7 @@ pub struct Gates {
     /// Requires that the path's RTT agrees with the record's ([`Record::contradicted_by`]). On;
     /// WiseStart as published has no such check.
     pub same_path: bool,
-    /// Gives the whole of a record only to a connection that is alone with it; beside n others it
+    /// Gives the whole of a record only to a connection that is alone with it; with n others it
     /// gets 1/(n+1). On: several at once would each send the whole of it. Connections of a
     /// scheme that reserves credit share that instead.
     pub alone: bool,
@@ -352,9 +352,9 @@ mod tests {
         for others in 0..12 {
             let record = judge(Gates::default(), others).expect("13 times the initial window");
             let part = u64::from(others) + 1;
-            assert_eq!(record.btl_bw.as_bytes_per_sec(), 3_125_000 / part, "beside {others}");
-            assert_eq!(record.window.get(), 120_000 / part, "beside {others}");
-            assert_eq!(record.ssthresh.get(), 60_000 / part, "beside {others}");
+            assert_eq!(record.btl_bw.as_bytes_per_sec(), 3_125_000 / part, "with {others} others");
+            assert_eq!(record.window.get(), 120_000 / part, "with {others} others");
+            assert_eq!(record.ssthresh.get(), 60_000 / part, "with {others} others");
             assert_eq!(record.rt_prop, Span::from_millis(50), "the path is as long for all");
             assert_eq!(judge(Gates::OPEN, others), judge(Gates::OPEN, 0), "no gate, no share");
         }

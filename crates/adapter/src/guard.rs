@@ -11,8 +11,8 @@
 //!
 //! # Limits
 //!
-//! A connection counts when it ends. Connections are taken to be independent, though those of one
-//! peer are not: see [`sequential`](crate::sequential).
+//! A connection counts when it ends. Connections are taken to be independent, though connections of
+//! one peer are not: see [`sequential`](crate::sequential).
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -53,14 +53,14 @@ const MOST: u64 = 500;
 pub enum Stop {
     /// First answers take longer.
     Slower {
-        /// Time of the treatment over that of the control.
+        /// Time of the treatment over the control's.
         ratio: f64,
         /// Lower end of its confidence interval.
         low: f64,
     },
     /// More is lost.
     Lossier {
-        /// Share of the bytes lost by the treatment, less that of the control.
+        /// Share of the bytes lost by the treatment, less the share lost by the control.
         difference: f64,
         /// Lower end of its confidence interval.
         low: f64,
@@ -114,7 +114,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// A guard that stops `rollout` beyond `bounds`.
+    /// A guard that stops `rollout` when a bound is exceeded.
     #[must_use]
     pub fn new(rollout: Arc<Rollout>, bounds: Bounds) -> Self {
         Self { bounds, rollout, state: Mutex::default() }
@@ -241,7 +241,7 @@ mod tests {
         }
     }
 
-    /// Treatments worse by half of a bound are worse beyond chance.
+    /// Treatments worse by half of a bound are significantly worse.
     #[test]
     fn it_does_not_stop_a_treatment_that_is_better_alike_or_worse_within_the_bounds() {
         for (treatment, control) in [
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn other_arms_do_not_count() {
         let guard = Guard::new(Arc::default(), Bounds::default());
-        // Beside the control arm, which a treatment like this would be worse than.
+        // A treatment like this would be worse than the control arm.
         for arm in [Arm::Ineligible, Arm::Stopped, Arm::Undecided] {
             for _ in 0..500 {
                 assert_eq!(guard.observe(&report(arm, 9_000, 90_000)), None);

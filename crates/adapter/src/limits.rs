@@ -146,7 +146,7 @@ impl Limits {
     }
 
     /// The part of `claimed` within the caps and the address's credit; `None` if that is less than
-    /// half of it, beside the cap of one connection.
+    /// half of it. The cap of one connection is another limit.
     #[must_use]
     pub fn grant(self: &Arc<Self>, peer: IpAddr, claimed: Rate) -> Option<Grant> {
         let address = client_key(peer);

@@ -81,8 +81,8 @@ impl Difference {
     /// strata are weighted by `n_t n_c / (n_t + n_c)`. Strata with fewer than [`FEWEST`] values in
     /// an arm are left out; `None` if no other is there.
     ///
-    /// The variance of an arm is taken to be that of both at the least: a small arm may not have
-    /// met its rare slow connections yet.
+    /// The variance of an arm is taken to be at least the variance of both: a small arm may not
+    /// have met its rare slow connections yet.
     #[must_use]
     pub fn stratified(strata: impl IntoIterator<Item = [Moments; 2]>) -> Option<Self> {
         let (mut total, mut value, mut variance) = (0.0, 0.0, 0.0);
@@ -103,7 +103,7 @@ impl Difference {
     }
 
     /// Two independent estimates of one difference, weighted by their information. One without
-    /// variance, of which nothing is known, is left out beside the other.
+    /// variance, of which nothing is known, is left out.
     #[must_use]
     pub fn pooled(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         let is_known = |it: &Self| it.variance > 0.0;

@@ -112,7 +112,7 @@ pub struct StartReport {
     pub source: Source,
     /// The start began in 0-RTT, before any RTT was measured.
     pub early: bool,
-    /// The RTT of the handshake; of an early start that of its first answer.
+    /// The RTT of the handshake; of an early start the RTT of its first answer.
     pub handshake_rtt: Span,
     /// The store's record and the state around it.
     pub known: Option<SharedRecord>,
@@ -186,7 +186,7 @@ impl StartReport {
         slow_start_rounds(through, self.packet).cast_signed() - 1 - i32::from(!first_flight_lost.is_zero())
     }
 
-    /// Class of the first answer's size, an index into [`SIZES`] or beyond its end, and the natural
+    /// Class of the first answer's size, an index into [`SIZES`] or its length, and the natural
     /// logarithm of its time in microseconds. `None` without an acknowledgement.
     #[must_use]
     pub fn answer_class(&self) -> Option<(usize, f64)> {

@@ -1,7 +1,7 @@
 //! Real transports in real time, over the path's elements on real packets.
 //!
 //! A [`Workload`](headstart_sim::workload::Workload) decides which connections open at which time,
-//! and which messages they request. Here time is that of the real clock ([`driver`]). Connections
+//! and which messages they request. Here time comes from the real clock ([`driver`]). Connections
 //! are QUIC's ([`quic`]), through the UDP relay and without privileges, or the kernel's TCP
 //! ([`kernel`]), through TUN devices and as root. The result has the simulator's form, a
 //! [`FlowReport`] for each flow, so that the same code adds both up.

@@ -1,4 +1,4 @@
-//! Carriers of runs beside the simulator's TCP model.
+//! Carriers of runs other than the simulator's TCP model.
 //!
 //! | module | holds | feature |
 //! |---|---|---|

@@ -154,7 +154,7 @@ fn an_explicit_value_is_used_unchanged() {
     assert_eq!(
         (choice.hint, choice.source, choice.bounded_by),
         (explicit, Source::Explicit, None),
-        "even beyond the wire's speed"
+        "even above the wire's speed"
     );
     let absurd = Hint { bandwidth: Rate::from_bits_per_sec(8), access: Access::Lte };
     let report = Survey { explicit: Some(absurd), ..survey(&machine) }.query(NOW);

@@ -16,7 +16,7 @@
 //! | `load` | attach, status, set, detach; with the feature `load` |
 //! | `replay` | the decisions of the loaded object alone, for tests; with the feature `load` |
 //!
-//! The C source is in `src/bpf`, and the object that `build.sh` makes of it beside it: no compiler
+//! The C source is in `src/bpf`, with the object that `build.sh` makes of it: no compiler
 //! for it is needed where this crate is built. `decide.h` is the C twin of the schemes of
 //! [`headstart_startup`]; the test `vectors` replays the Rust schemes' decisions on the object.
 //!

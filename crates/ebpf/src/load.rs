@@ -252,7 +252,7 @@ impl Running {
         let (Level::Control, Some(cgroup)) = (self.options.level, &self.options.cgroup) else {
             return Ok(());
         };
-        // The number of a cgroup is that of its folder.
+        // The number of a cgroup is its folder's inode.
         self.options.settings.cgroup = fs::metadata(cgroup).map_err(refused("read the cgroup"))?.ino();
         self.maps()?.set(&self.options.settings)?;
         let link = program(&self.object, "hs_adopt")?.attach().map_err(failed("make the iterator"))?;
@@ -536,7 +536,7 @@ pub fn detach_hint() -> Result<(), Error> {
 
 fn take_hint_away() -> Result<(), Error> {
     if !Path::new(HINT_PINS).exists() {
-        return Err(Error::new("found no hint attached, expected that of `headstart tcp hint`"));
+        return Err(Error::new("found no hint attached, expected one of `headstart tcp hint`"));
     }
     if let Some(link) = pinned_link(&Path::new(HINT_PINS).join(CGROUP)) {
         let _ = link.detach();

@@ -5,7 +5,7 @@
 //! | congestion control | 6.4 | struct_ops links, BTF, built-in CUBIC, cgroup v2 | every scheme |
 //! | window | 5.7 | links of cgroup programs, cgroup v2 | a larger, paced first window |
 //!
-//! Both need CAP_BPF and CAP_NET_ADMIN; the window is that of the connection's own control.
+//! Both need CAP_BPF and CAP_NET_ADMIN; the window stays with the connection's own control.
 
 use core::fmt;
 use std::path::{Path, PathBuf};

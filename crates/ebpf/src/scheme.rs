@@ -8,7 +8,7 @@ use headstart_units::{Bytes, Rate, Span};
 use crate::Error;
 use crate::layout::{Params, Settings};
 
-/// A start-up scheme over the kernel's TCP. Names are those of [`headstart_startup::catalogue`].
+/// A start-up scheme over the kernel's TCP. Names are as in [`headstart_startup::catalogue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// Slow start from so many segments.

@@ -1,5 +1,5 @@
 //! Input from the network, or from a map that any process wrote, is refused by the loaded object or
-//! computed with: none of its answers is beyond its limits (BPF_PROG_TEST_RUN).
+//! computed with: none of its answers exceeds its limits (BPF_PROG_TEST_RUN).
 #![cfg(feature = "load")]
 
 use headstart_ebpf::layout::{self, EVENTS, MAX_RATE, MAX_WINDOW, NEXT, PHASES, Params, SCHEMES};
@@ -92,7 +92,7 @@ fn decisions_stay_within_the_limits_for_any_settings_and_events() {
             call.event = event;
             replay.apply(&mut call).expect("it is applied");
             let layout::Start { window, pace, phase, next, .. } = call.start;
-            // The window itself, or the bytes in flight beyond it.
+            // The window itself, or the bytes in flight above it.
             let most = 2 * MAX_WINDOW.get() + 2 * u64::from(call.prior.mss);
             prop_assert!(window <= most, "window {}", window);
             prop_assert!(pace <= 2 * MAX_RATE.as_bytes_per_sec(), "pace {}", pace);

@@ -106,7 +106,7 @@ pub fn add_local_routes() -> io::Result<()> {
     let netlink = Netlink::new()?;
     let index = index("lo")?;
     netlink.add_local_route(index, false)?;
-    // A host without IPv6 has no IPv6 beyond the path.
+    // A host without IPv6 has no IPv6 behind the path.
     let _ = netlink.add_local_route(index, true);
     Ok(())
 }

@@ -21,7 +21,7 @@ pub fn read_at_most(path: &Path, most: usize) -> io::Result<Vec<u8>> {
 /// The bytes of a text without the mark that some programs put before it.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidData`] if the mark is that of UTF-16.
+/// [`io::ErrorKind::InvalidData`] if it begins with the mark of UTF-16.
 pub fn without_mark(bytes: &[u8]) -> io::Result<&[u8]> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err(io::Error::new(

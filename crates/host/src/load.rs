@@ -1,7 +1,7 @@
 //! How late the machine wakes a thread: for tests of real time, which share the machine with
 //! everything else that runs.
 //!
-//! Beside each of their runs, threads that only sleep measure how late they are woken. On Linux the
+//! During each of their runs, threads that only sleep measure how late they are woken. On Linux the
 //! processor time of other processes is measured too, because a scheduler wakes sleepers at once
 //! and delays threads that compute. Where either is too much, the run is discarded and repeated. A
 //! test without enough valid runs reports [`not_run`].

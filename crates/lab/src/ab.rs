@@ -182,7 +182,7 @@ pub fn judge(
         return Ok(counters::read(&files, scheme)?.judged(bounds));
     }
     if let (1.., Some((file, _))) = (count, texts.iter().find(|(_, is_counters)| *is_counters)) {
-        bail!("{}: found counters beside logs, expected one kind of files", file.display());
+        bail!("{}: found counters and logs, expected one kind of files", file.display());
     }
     let mut log = log::Log::default();
     for (file, _) in &texts {
@@ -281,8 +281,8 @@ fn with_rare_loss(mut values: Vec<Value>) -> Vec<Value> {
     values
 }
 
-/// Connections that were open beside eligible ones of the same peer, and the arm of these; those
-/// beside both arms are left out.
+/// Connections concurrent with eligible ones of the same peer, and the arm of the latter. Left out
+/// are connections concurrent with both arms.
 fn exposures(records: &[Record]) -> Vec<(usize, usize)> {
     let mut peers = BTreeMap::<usize, Vec<usize>>::new();
     for (at, record) in records.iter().enumerate().filter(|(_, record)| record.open.is_some()) {
@@ -459,27 +459,27 @@ impl Judged {
                 Decision::KeepTesting,
                 format!(
                     "found {treatment} connections of the treatment and {control} of the control, expected \
-                     {FEWEST} with answers of about one size{peers}"
+                     {FEWEST} with answers of similar size{peers}"
                 ),
             );
         };
         let off = |reason: String| (Decision::TurnOff, reason);
         if times.low > 0.0 {
-            return off(format!("first answers take longer, by {:.1} % at the least", percent(times.low)));
+            return off(format!("first answers take at least {:.1} % longer", percent(times.low)));
         }
         for (test, whose) in [(Some(losses), "its"), (self.other_losses.as_ref(), "other")] {
             if let Some(test) = test.filter(|test| test.low > bounds.most_loss) {
                 let (low, most) = (points(test.low), points(bounds.most_loss));
                 return off(format!(
-                    "{whose} connections lose {low:.2} points more of their bytes at the least, beyond the \
-                     bound of {most:.2}"
+                    "{whose} connections lose {low:.2} points more of their bytes at least, above the bound \
+                     of {most:.2}"
                 ));
             }
         }
         if let Some(test) = self.other_times.filter(|test| test.low > bounds.most_harm.ln_1p()) {
             let (low, most) = (percent(test.low), bounds.most_harm * 100.0);
             return off(format!(
-                "other connections of the same peers take {low:.1} % longer at the least, beyond the bound of \
+                "other connections of the same peers take at least {low:.1} % longer, above the bound of \
                  {most:.1} %"
             ));
         }
@@ -521,7 +521,7 @@ impl Judged {
         }
         let saved = -percent(times.high);
         let reason = format!(
-            "first answers take {saved:.1} % less time at the least, losses keep within the bound; {harm}"
+            "first answers take at least {saved:.1} % less time, losses keep within the bound; {harm}"
         );
         (Decision::TurnOn, reason)
     }

@@ -29,7 +29,7 @@ pub struct Capacity {
     pub own_percent: u32,
     /// Rule 2: mean at most one second.
     pub absolute_percent: u32,
-    /// Rule 3: mean at most that of slow start from ten segments.
+    /// Rule 3: mean at most slow start's from ten segments.
     pub reference_percent: u32,
     /// Mean completion time in milliseconds at each load that was run.
     pub curve: Vec<(u32, f64)>,
@@ -76,7 +76,7 @@ pub fn capacity(setup: &Setup, store: &JobStore) -> Result<Vec<Capacity>> {
 /// A search of capacities, where `run` has the jobs of one load, in percent, run in their order.
 ///
 /// # Errors
-/// Those of `run`.
+/// The rules that `run` meets.
 pub fn search(
     setup: &Setup,
     mut run: impl FnMut(u32, &[Job]) -> Result<Vec<JobResult>>,

@@ -125,8 +125,8 @@ enum Command {
     /// Race on a page, with sliders
     ///
     /// Serves a page to this machine and opens it: path, workload and schemes as sliders, the
-    /// results as they come in, and two flows packet by packet. The options of `race` are where it
-    /// begins. Each state is an address, and a command line with the same numbers.
+    /// results as they come in, and two flows packet by packet. The options of `race` set the first
+    /// state. Each state is an address, and a command line with the same numbers.
     #[command(allow_negative_numbers = true, after_long_help = examples::EXPLORE)]
     Explore(Box<ExploreArgs>),
     /// Run a paper's experiments and check its claims
@@ -149,8 +149,8 @@ enum Command {
     Downlink(DownlinkArgs),
     /// The options of a path, from a packet capture
     ///
-    /// Reads TCP of a capture that was taken anywhere on the path, best of a download that filled
-    /// it. Prints the options with which `race` has that path, and what could not be known.
+    /// Reads TCP of a capture that was taken anywhere on the path, preferably of a download that
+    /// filled it. Prints the options with which `race` has that path, and what could not be known.
     #[command(after_long_help = examples::MEASURE)]
     Measure(MeasureArgs),
     /// Put a program behind a path of links and queues
@@ -198,14 +198,14 @@ enum Command {
     Proxy(Box<ProxyArgs>),
     /// Records of peers: show, export, merge, prune
     ///
-    /// Of a file (`serve --history FILE`, while no server uses it) or of a fleet's server
+    /// In a file (`serve --history FILE`, while no server uses it) or on a fleet's server
     /// (`valkey://HOST:PORT/`, at any time).
     #[command(after_long_help = examples::HISTORY)]
     History(HistoryArgs),
     /// Judge a rollout: on, off or keep testing
     ///
-    /// From the log of `serve` or `tcp trace`, or from texts of /metrics: first answers and losses
-    /// of both arms, harm to other connections of the same peers. Can be run at any time.
+    /// From the log of `serve` or `tcp trace`, or from scrapes of /metrics: first answers and
+    /// losses of both arms, harm to other connections of the same peers. Can be run at any time.
     #[command(after_long_help = examples::AB)]
     Ab(AbArgs),
     /// Fetch pages over HTTP/3 and time them

@@ -1,7 +1,7 @@
 //! Which fast start is best on my path, and what does it cost everybody else?
 //!
 //! The laboratory around the simulator: it turns options into runs, adds up their reports, and
-//! shows the results. Tables, figures, pages and result files are those of [`headstart_report`].
+//! shows the results. Tables, figures, pages and result files come from [`headstart_report`].
 //!
 //! | module | holds |
 //! |---|---|

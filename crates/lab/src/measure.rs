@@ -4,7 +4,7 @@
 //! from a segment of data to its acknowledgement, and from an acknowledgement to the data that
 //! echoes its timestamp. The part that grows has the bottleneck's queue. Its growth is the queueing
 //! delay. If data has crossed the bottleneck before it was captured, the spacing of data shows the
-//! rate; else that of acknowledgements does.
+//! rate; else the rate of acknowledgements does.
 
 pub mod capture;
 
@@ -98,7 +98,7 @@ impl Part {
     }
 }
 
-/// Measures the connections that share a receiver with that of the most data: their packets share
+/// Measures the connections that share a receiver with the largest one: their packets share
 /// the bottleneck's rate, and the delays of the largest show its queue.
 #[must_use]
 pub fn measure(segments: &[Segment]) -> Measured {
@@ -241,7 +241,7 @@ impl Connection {
         let long = limit * NEAR.0 / NEAR.1;
         let total: u64 = queues.iter().map(|(_, packets)| packets).sum();
         let full: u64 = queues.iter().filter(|(queue, _)| *queue >= long).map(|(_, packets)| packets).sum();
-        // Losses that a long queue does not make much more likely are not those of its overflow.
+        // Losses that a long queue does not make much more likely are not due to its overflow.
         let share = part.share(long).clamp(0.001, 0.999);
         let is_chance = (full as f64 / share) < OVERFLOW * ((total - full) as f64 / (1.0 - share));
         let overflows =
@@ -402,7 +402,7 @@ impl Progress {
     }
 }
 
-/// Share of delays that are longer than those of an empty queue, at least, if one stood.
+/// Least share of delays longer than an empty queue's, if a queue stood.
 const BUSY: f64 = 0.05;
 
 /// A queue is long from this share of the longest on.

@@ -426,7 +426,7 @@ impl SchemeResult {
 }
 
 impl Race {
-    /// The rows of `race.csv` and those of `seeds.csv`, without conditions.
+    /// The rows of `race.csv` and of `seeds.csv`, without conditions.
     #[must_use]
     pub fn tables(&self) -> [Table; 2] {
         let results = || self.scheme_results.iter();

@@ -14,9 +14,10 @@ use crate::race::{Race, SchemeResult};
 /// The flows that a scheme harms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HarmedFlows {
-    /// Short flows of the reference beside it: their completion time over that among themselves.
+    /// Short flows of the reference: completion time with the scheme, over the time among
+    /// themselves.
     ShortFlows,
-    /// Long flows beside it: their rate beside the reference, over their rate beside it.
+    /// Long flows: their rate with the reference, over their rate with the scheme.
     LongFlows,
 }
 
@@ -172,7 +173,8 @@ impl Race {
             counting().filter(is_wanted).collect()
         };
         let harmless = of(&[HarmVerdict::Harmless]);
-        // Beside the harmless ones alone: a faster one of unknown harm may turn out to be harmful.
+        // Compared with the harmless ones alone: a faster one of unknown harm may turn out to be
+        // harmful.
         let may_win = |place: &usize| self.fastest_of([&harmless[..], &[*place]].concat()).contains(place);
         let mut not_known: Vec<usize> = of(&[HarmVerdict::NotKnown]).into_iter().filter(may_win).collect();
         self.sort(&mut not_known, SortKey::Time);

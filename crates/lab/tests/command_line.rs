@@ -413,7 +413,7 @@ fn the_command_line_overrides_the_plan_and_the_plan_the_preset() {
         "path = \"LTE\"\nrtt = \"40 ms\"\nschemes = [\"iw10\", \"Halfback\"]\nrepeats = 3\necn = true\nqueue = \"codel\"\n",
     )
     .expect("a file can be written");
-    // CoDel has its usual buffer, not that of the preset's drop-tail queue.
+    // CoDel has its usual buffer, not the preset's for drop-tail.
     let path = "--rate 12mbit --up-rate 12mbit --buffer 1000p --up-buffer 100ms";
     let typed =
         table(&folder, &format!("{path} --rtt 40ms --queue codel --ecn --load 40% --schemes iw10,halfback"));

@@ -307,7 +307,7 @@ fn outside_page(place: &Place) -> Outcome {
     timed(132, 2000, fetch).map(drop)
 }
 
-/// A machine beside this one: a namespace at the other end of a cable, which serves pages and
+/// A neighbouring machine: a namespace at the other end of a cable, which serves pages and
 /// echoes datagrams on port 8000.
 struct Neighbour {
     _cable: relay::Handle,

@@ -76,7 +76,7 @@ fn the_readme_begins_with_the_main_job_and_the_tests() {
     assert!(page(".ci/run").lines().any(|line| line == format!("exec {}", FIRST[1])), ".ci/run");
 }
 
-/// Documents below a folder, without those of builds.
+/// Documents below a folder, except in builds.
 fn documents(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
         let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();

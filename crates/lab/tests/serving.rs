@@ -437,7 +437,7 @@ fn the_unit_files_are_valid_and_harden_the_server() {
     assert!(secure.status.success(), "{last} {}", words(&secure.stderr));
 }
 
-/// Options of the unit file are those of the command.
+/// Options of the unit file are the command's.
 #[test]
 fn the_unit_file_starts_the_server_with_options_that_it_has() {
     let unit = include_str!("../../../packaging/headstart.service");
@@ -852,7 +852,7 @@ fn invalid_combinations_are_refused_with_one_message() {
         (&["serve", ".", "--rollout", "50"], &["--rollout", "found `50`", "`25 %`"]),
         (
             &["serve", ".", "--rollout", "50 %", "--allow-scheme-choice"],
-            &["--rollout", "found 50 % beside --allow-scheme-choice", "expected one of the two"],
+            &["--rollout", "found 50 % with --allow-scheme-choice", "expected one of the two"],
         ),
         (&["serve", ".", "--listen", "localhost:4433"], &["--listen", "found `localhost:4433`", one_listen]),
         (&["serve", ".", "--metrics", "9100"], &["--metrics", "found `9100`", one_listen]),

@@ -62,8 +62,8 @@ fn run_all() -> ExitCode {
         ("a flight of Headstart's changes the credit of its peer", credit),
         ("without a congestion control the first window is larger and paced", window_level),
         ("a run is undone when its command ends", run_is_undone),
-        ("attaching, detaching and runs beside each other are told apart", instances),
-        ("points of a paper are run over the kernel, beside simulator and QUIC", paper_points),
+        ("attaching, detaching and concurrent runs are kept apart", instances),
+        ("points of a paper are run over the kernel, in the simulator and over QUIC", paper_points),
         ("killed at any moment, it leaves connections that work", killed),
         ("the checked-in object is what its source makes", object_is_rebuilt),
     ];
@@ -205,7 +205,7 @@ impl Place {
         say(&mut tcp(words))
     }
 
-    /// WiseStart unless `words` have a scheme: most bounds here are those of its known peer.
+    /// WiseStart unless `words` have a scheme: most bounds here assume its known peer.
     fn attach(&self, words: &[&str]) -> Outcome {
         let mut all = vec!["attach", "--cgroup", self.cgroup.to_str().expect("text")];
         if !words.contains(&"--scheme") {

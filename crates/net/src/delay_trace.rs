@@ -1,6 +1,6 @@
 //! Delay packets as a recording says, one value for every ten milliseconds.
 //!
-//! The format is that of the delay traces which low-orbit satellite work has beside mahimahi's rate
+//! The format is that of the delay traces which low-orbit satellite work has with mahimahi's rate
 //! traces: a text of lines, each a number of milliseconds, decimals allowed. The value of line n,
 //! from zero, holds from 10 n ms on; at its end the recording begins anew. A packet never overtakes
 //! the one before.

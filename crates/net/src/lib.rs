@@ -73,7 +73,7 @@ macro_rules! parts {
             Jitter(crate::jitter::Params),
             /// Some packets are delivered twice.
             Duplicate(crate::duplicate::Params),
-            /// Packets beyond a rate and a burst are dropped.
+            /// Packets above a rate and a burst are dropped.
             Policer(crate::policer::Params),
             /// A box that drops packets with IP options, or removes Quick-Start requests.
             OptionFilter(crate::option_filter::Params),

@@ -30,7 +30,7 @@ impl Limit {
         Self { bytes, ..Self::NONE }
     }
 
-    /// True if one more packet of `size` fits beside the waiting ones.
+    /// True if one more packet of `size` fits with the waiting ones.
     #[must_use]
     #[inline]
     pub fn admits(&self, packets: u64, bytes: Bytes, size: Bytes) -> bool {

@@ -1,7 +1,7 @@
 //! A link: a constant rate, a propagation delay, and a drop-tail queue before it.
 //!
 //! On a first-in-first-out link of known rate the departure of a packet is determined on arrival:
-//! serialisation begins when that of the previous packet ends. So there is no event between `push`
+//! serialisation begins when the previous packet's ends. So there is no event between `push`
 //! and the arrival at the far end. The queue's length is computed on demand: packets whose
 //! serialisation has begun are no longer in it.
 

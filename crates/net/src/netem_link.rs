@@ -1,6 +1,6 @@
 //! A link as `tc` emulates it with netem below a token bucket: one limit for delay and queue.
 //!
-//! `tbf` or `htb` with a netem child holds every packet in one queue, that of netem: first for the
+//! `tbf` or `htb` with a netem child holds every packet in one queue, netem's: first for the
 //! emulated delay, then until the bucket has tokens for it. The limit is netem's and counts both.
 //! Where it was meant to be the buffer of the link, the buffer is smaller by the packets in the
 //! delay, most of all when they arrive in a burst. Mininet's links with a bandwidth and a delay are

@@ -1,4 +1,4 @@
-//! A policer: packets beyond a rate and a burst are dropped, and none is queued.
+//! A policer: packets above a rate and a burst are dropped, and none is queued.
 //!
 //! Source: J. Heinanen, R. Guerin, "A Single Rate Three Color Marker", RFC 2697, September 1999,
 //! colour-blind and with an excess burst of zero. Green packets pass and red ones are dropped, as

@@ -35,7 +35,7 @@ impl QueueingDelays {
     #[inline]
     fn bucket(nanos: u64) -> usize {
         let magnitude = (64 - nanos.leading_zeros()).saturating_sub(BITS + 1);
-        // The top bit of the value is that of the magnitude: the two add up without a gap.
+        // The top bit of the value is the magnitude's: the two add up without a gap.
         (((magnitude as usize) << BITS) + (nanos >> magnitude) as usize).min(BUCKETS - 1)
     }
 

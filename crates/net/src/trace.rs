@@ -163,7 +163,7 @@ impl Trace {
     }
 
     /// This trace for a link that begins in the middle of it, at `offset`, and wraps at its end.
-    /// Parts of a millisecond are dropped; an offset beyond the period wraps too.
+    /// Parts of a millisecond are dropped; an offset above the period wraps too.
     #[must_use]
     pub fn beginning_at(&self, offset: Span) -> Self {
         let offset = offset.as_nanos() % self.period().as_nanos().max(1);

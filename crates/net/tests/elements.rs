@@ -128,7 +128,7 @@ impl Recipe {
         }
     }
 
-    /// Packets of a lane keep their order, those of different lanes need not; `None`: none does.
+    /// Packets of a lane keep their order, packets of different lanes need not; `None`: none does.
     fn lane(&self, packet: &Numbered) -> Option<u64> {
         match self {
             Self::Part(ElementPlan::Jitter(jitter), _) if jitter.order == Order::Free => None,
@@ -409,7 +409,8 @@ proptest! {
         }
     }
 
-    /// Conversely: if packets are small beside the burst, a steady excess gets the whole rate.
+    /// Conversely: if packets are small compared with the burst, a steady excess gets the whole
+    /// rate.
     #[test]
     fn a_policer_passes_its_rate(rate in 100_000..10_000_000_u64, burst in 3_000..50_000_u64) {
         let params = policer::Params { rate: Rate::from_bytes_per_sec(rate), burst: Bytes::new(burst) };

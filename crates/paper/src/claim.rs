@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! [[claim]]
-//! says = "Halfback takes 56 % less time than TCP beside long flows"
+//! says = "Halfback takes 56 % less time than TCP with long flows"
 //! source = "§4.3.2"
 //! value.measure = "mean"
 //! value.scheme = "Halfback"
@@ -270,7 +270,7 @@ impl Claim {
         if self.unit.is_empty() { text.to_owned() } else { format!("{text} {}", self.unit) }
     }
 
-    /// The table that the paper prints beside ours; `None` unless the claim is on how far the two
+    /// The paper's table, to be compared with ours; `None` unless the claim is on how far the two
     /// are apart.
     #[must_use]
     pub fn table(&self, plan: &Plan, results: &Results) -> Option<PrintedTable> {

@@ -44,7 +44,7 @@ use crate::run::Results;
 use headstart_report::figure::{Axis, Figure, Mark, Point, Range, Series, Style};
 use headstart_report::statistics::Interval;
 
-/// The figures of a plan's file, beside all else that it holds.
+/// The figures of a plan's file, without all else that it holds.
 #[derive(Deserialize)]
 struct FiguresText {
     #[serde(default)]

@@ -313,7 +313,7 @@ impl Experiment {
     }
 }
 
-/// Reads a paper and those of its figures that `is_wanted` names.
+/// Reads a paper and the figures that `is_wanted` names.
 ///
 /// # Errors
 /// As [`Experiment::read`].

@@ -10,7 +10,7 @@
 //! rtt = "60 ms"
 //! [schemes]                # the paper's names, and ours
 //! "TCP-10" = "iw10"
-//! [variants.udt]           # settings run beside each other; claims are judged by the first
+//! [variants.udt]           # settings that are all run; claims are judged by the first
 //! about = "..."
 //! transport = { acks = "delayed" }
 //! [variants.udt-shallow]
@@ -106,7 +106,7 @@ pub struct Plan {
     pub variants: Vec<Variant>,
     /// Which mixtures are run.
     pub mixes: Vec<MixName>,
-    /// Scheme that runs beside the tested one in a mixture.
+    /// Scheme that runs with the tested one in a mixture.
     pub beside: Option<Scheme>,
     /// Every combination that is run.
     pub points: Vec<Point>,

@@ -91,7 +91,7 @@ pub fn run(
                 let beside = plan.beside.as_ref().filter(|_| name == MixName::Mixed);
                 let mix = SchemeMix { tested: scheme.entry, beside: beside.map(|scheme| scheme.entry) };
                 // A hint has no effect on a scheme without one: a baseline is run once,
-                // whatever is hinted beside it.
+                // whatever others are hinted.
                 let long = setup.workload.long_scheme.0;
                 let is_hinted = [Some(mix.tested), mix.beside, Some(long)]
                     .into_iter()

@@ -31,7 +31,7 @@
 //!
 //! - A scheme receives losses before the ack that showed them; the stack reports them in the other
 //!   order, within the same acknowledgement.
-//! - A QUIC packet corresponds to a segment of the simulator's TCP; sizes are those of whole
+//! - A QUIC packet corresponds to a segment of the simulator's TCP; sizes count whole
 //!   packets, headers and AEAD tag included, as the stack counts them. Each is sent once: lost data
 //!   leaves in new packets, which the stack does not identify. After a loss, as many bytes as were
 //!   lost count as retransmissions.

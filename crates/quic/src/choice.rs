@@ -1,6 +1,6 @@
 //! Schemes by name.
 //!
-//! The names and parameters are those of [`headstart_startup::catalogue`]. A scheme that this
+//! Names and parameters are as in [`headstart_startup::catalogue`]. A scheme that this
 //! transport cannot carry is refused by name, never replaced by another.
 
 use headstart_startup::catalogue::{self, Entry, Name, Native, Needs};

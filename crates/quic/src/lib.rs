@@ -72,7 +72,7 @@
 //! # Units
 //!
 //! Quantities are typed: `Bytes`, `Rate` (bytes per second), `Time` and `Span` (nanoseconds) of
-//! `headstart-units`. Sizes on the wire are those of QUIC packets, without UDP and IP headers.
+//! `headstart-units`. Sizes on the wire count QUIC packets, without UDP and IP headers.
 //!
 //! # Features
 //!

@@ -151,7 +151,7 @@ impl crypto::Session for ObservedSession {
         self.inner.peer_identity()
     }
 
-    /// Packets of 0-RTT share their numbers with those of 1-RTT.
+    /// 0-RTT and 1-RTT packets share one number space.
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
         let (header, packet) = self.inner.early_crypto()?;
         Some((self.header(header, Level::Data), self.packet(packet, Level::Data, 0)))

@@ -7,14 +7,14 @@
 //! The session's keys tell it which addresses are validated: by a packet of the handshake (§8.1),
 //! or by the PATH_RESPONSE to a PATH_CHALLENGE that went there (§8.2).
 //!
-//! Datagrams beyond the limit are held until the address is validated or has sent more. A few are;
+//! Datagrams above the limit are held until the address is validated or has sent more. A few are;
 //! others are dropped, as the network might.
 //!
 //! # Deviations
 //!
 //! noq expands its first PATH_CHALLENGE to 1200 bytes or fills it with data, whatever came from the
 //! new address. A client whose address changed while it received sends only small packets. So a
-//! connection may go beyond the limit by [`ADVANCES`] datagrams, no more than its client sent for
+//! connection may exceed the limit by [`ADVANCES`] datagrams, no more than its client sent for
 //! the handshake. It gets those back whose address is validated.
 
 use std::cell::RefCell;

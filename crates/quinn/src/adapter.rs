@@ -90,8 +90,8 @@ pub struct Adapter {
     is_flight_out: bool,
 }
 
-/// Packets for which the window has room beyond a flight of which less than a packet is left. They
-/// are that packet, and a probe of the path's MTU that may be in flight.
+/// Packets for which the window has room in addition to a flight of which less than a packet is
+/// left. They are that packet, and a probe of the path's MTU that may be in flight.
 const REST: u64 = 2;
 /// A datagram below this size carries an acknowledgement and nothing else, or next to nothing.
 const MIN_DATA: Bytes = Bytes::new(64);

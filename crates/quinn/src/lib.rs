@@ -43,7 +43,7 @@
 //! | [`pacing`] | a pace, expressed as a window |
 //! | [`handle`] | the application's handle of a connection |
 //!
-//! Store, gates, rollout, limits, report and counters are those of [`headstart_adapter`].
+//! Store, gates, rollout, limits, report and counters come from [`headstart_adapter`].
 //!
 //! # Limits
 //!

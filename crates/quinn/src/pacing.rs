@@ -24,10 +24,11 @@ use headstart_units::{Bytes, Ratio, Span};
 const LARGEST_BATCH: u64 = 10;
 /// The inverse of the pacer's 1.25 windows in a round trip.
 const SHARE: Ratio = Ratio::new(4, 5);
-/// Packets beyond those in flight for which a window must have room, so that the pacer runs. They
-/// are the next one, a probe of the path's MTU, which no controller learns of, and one to spare.
+/// Packets in addition to the flight for which a window must have room, so that the pacer runs.
+/// They are the next one, a probe of the path's MTU, which no controller learns of, and one to
+/// spare.
 const ROOM: u64 = 4;
-/// quinn does not pace beyond 32 bits.
+/// quinn does not pace above 32 bits.
 const UNPACED: Bytes = Bytes::new(1 << 33);
 
 /// The inputs of a window for quinn.

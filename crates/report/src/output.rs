@@ -1,6 +1,6 @@
 //! Result files: each is whole or not there, in a folder that is known to be ours.
 //!
-//! A file is written beside its place under a name that begins with a dot, and renamed when it is
+//! A file is written in its folder under a name that begins with a dot, and renamed when it is
 //! complete. A run that is interrupted leaves the previous result, or none, and at most one file
 //! ending in `.partial`, which the next run overwrites.
 //!

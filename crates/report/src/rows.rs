@@ -5,7 +5,7 @@
 //! the constants of its run. So memory does not grow with the rows, and the file is the same bytes
 //! whatever the number of threads.
 //!
-//! A row file is written beside its place under a name that begins with a dot, and renamed when it
+//! A row file is written in its folder under a name that begins with a dot, and renamed when it
 //! is complete; if that does not happen it is removed.
 //!
 //! # Limits
@@ -210,7 +210,7 @@ impl TypedFields {
             if field.is_empty() { Ok(nothing) } else { number() }
         }
         match self {
-            // There are few different ones, and most are that of the row before.
+            // There are few different ones, and most repeat the row before.
             Self::Text(texts, places) => {
                 let last = places.last().map(|place| *place as usize).filter(|at| texts[*at] == field);
                 let known = last.or_else(|| texts.iter().position(|text| text == field));

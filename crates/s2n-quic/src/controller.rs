@@ -82,7 +82,8 @@ pub struct Adapter {
     persistent_at: Option<Time>,
 }
 
-/// Packets for which the window has room beyond a flight of which less than a packet is left.
+/// Packets for which the window has room in addition to a flight of which less than a packet is
+/// left.
 const REST: u64 = 2;
 
 impl Adapter {
@@ -167,7 +168,7 @@ impl Adapter {
         self.in_flight.saturating_sub(self.driver.sender.ledger().in_flight())
     }
 
-    /// Window and pace are those of the last event, unless a departure began another flight.
+    /// Window and pace are the last event's, unless a departure began another flight.
     fn is_steady(&self) -> bool {
         self.is_steady && self.driver.is_flight_out()
     }

@@ -29,7 +29,7 @@
 //! | [`setup`] | a server's set-up: one per endpoint |
 //! | [`controller`] | s2n-quic's congestion controller, from a scheme and a base controller |
 //!
-//! Store, gates, rollout, limits, report and counters are those of [`headstart_adapter`].
+//! Store, gates, rollout, limits, report and counters come from [`headstart_adapter`].
 //!
 //! # Limits
 //!

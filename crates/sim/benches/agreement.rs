@@ -1,4 +1,4 @@
-//! Our TCP model beside ns-3's, row by row of `benches/peers/ns3/reference`: `cargo bench -p
+//! Our TCP model compared with ns-3's, row by row of `benches/peers/ns3/reference`: `cargo bench -p
 //! headstart-sim --bench agreement`.
 //!
 //! Same arrivals, same dumbbell, same settings; `docs/records/ns3.md` has the results and reasons.
@@ -16,7 +16,7 @@ use headstart_units::{Bytes, Span, Time};
 
 /// Differences up to here are agreement.
 const TOLERANCE: f64 = 5.0;
-/// Packets of a flow beside its data, on the same way: SYN, the handshake's ACK, FIN, last ACK.
+/// Packets of a flow without its data, on the same way: SYN, the handshake's ACK, FIN, last ACK.
 const NOT_DATA: f64 = 4.0;
 
 /// Completion times, every single one.

@@ -20,7 +20,7 @@ use headstart_sim::{Collector, Finished, Scenario, Simulation};
 use headstart_startup::base;
 use headstart_units::Time;
 
-/// Packets of an ns-3 flow beside its data, on the same way: SYN, handshake's ACK, FIN, last ACK.
+/// Packets of an ns-3 flow without its data, on the same way: SYN, handshake's ACK, FIN, last ACK.
 const NS3_NOT_DATA: f64 = 4.0;
 
 struct Run {

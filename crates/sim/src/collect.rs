@@ -194,7 +194,7 @@ pub struct Totals {
     pub granted_and_failed: u64,
     /// Starts whose request was denied, by reason in the order of [`DenialReason::ALL`].
     pub denied: [u64; DenialReason::ALL.len()],
-    /// Requests in the middle of a connection, and those of them that began a new start.
+    /// Requests in the middle of a connection, and how many of them began a new start.
     pub later_requests: (u64, u64),
     /// Bytes of the first flights that were sent at a granted rate.
     pub granted_bytes: u64,
@@ -204,7 +204,7 @@ pub struct Totals {
     pub pages: Histogram,
     /// Rates of the flows in bytes a second, size over completion time: sum, and sum of squares.
     pub rates: (u128, u128),
-    /// Completion times over those of the [`Ideal`]: a nanosecond is a millionth.
+    /// Completion times over the [`Ideal`]'s: a nanosecond is a millionth.
     pub slowdown: Histogram,
     /// Completion times by size, in the order of [`SIZE_BINS`] and then all larger sizes: their
     /// number, and their sum in nanoseconds.
@@ -223,7 +223,7 @@ pub struct Ideal {
     pub half_rounds: u64,
     /// Payload of a segment.
     pub mss: Bytes,
-    /// Bytes of a segment on the link beyond its payload.
+    /// Bytes of a segment on the link in addition to its payload.
     pub header: Bytes,
 }
 
@@ -353,7 +353,7 @@ pub struct Collector {
     ideal: Option<Ideal>,
     /// One for each group.
     pub groups: Vec<Totals>,
-    /// The real-time flow beside.
+    /// The concurrent real-time flow.
     pub media: MediaTotals,
     /// Time at which the last flow ended, or at which the run's end cut it off.
     pub last_at: Time,

@@ -64,7 +64,7 @@ pub struct Scenario {
     pub until: Time,
 }
 
-/// Counters of a run beyond the events of its recorder.
+/// Counters of a run in addition to the events of its recorder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// A hash over the stream of events: equal for equal runs.

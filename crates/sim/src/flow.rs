@@ -93,7 +93,7 @@ pub struct Flow {
     pub echo: RouterOption,
     /// Result of the request.
     pub grant: Grant,
-    /// Requests in the middle of the connection, and those of them that began a new start.
+    /// Requests in the middle of the connection, and how many of them began a new start.
     pub later_requests: (u32, u32),
 
     /// Time at which the first SYN left.

@@ -153,7 +153,7 @@ pub struct FlowReport {
     pub had_history: bool,
     /// The routers' answer to its start.
     pub grant: Grant,
-    /// Requests in the middle of the connection, and those of them that began a new start.
+    /// Requests in the middle of the connection, and how many of them began a new start.
     pub later_requests: (u32, u32),
     /// Bytes that its first flight sent; with a new start in the middle, those before it included.
     pub first_flight: Bytes,
@@ -176,7 +176,7 @@ impl FlowReport {
 
     /// Turns a sender's own account of its limits into the flow's. The former begins with the first
     /// packet and ends with the last ack. The handshake comes before, and the last bytes are on the
-    /// path until they arrive; time beyond that is cut. Without an account, or before completion,
+    /// path until they arrive; later time is cut. Without an account, or before completion,
     /// nothing changes.
     pub fn close_account(&mut self) {
         let (Some(established), Some(all)) = (self.established_at, self.completion_time()) else { return };

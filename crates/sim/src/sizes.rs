@@ -26,7 +26,7 @@
 //! - HB §4.2.4 truncates at 1 MB and does not give the method. Here a flow above the limit does not
 //!   occur and the rest keep their proportions (a conditional distribution). Moving the tail to the
 //!   limit would make a tenth of the data-centre flows exactly 1 MB.
-//! - Sizes are rounded to whole bytes, at least one; [`Sizes::mean`] is that of unrounded ones.
+//! - Sizes are rounded to whole bytes, at least one; [`Sizes::mean`] is without rounding.
 
 use headstart_units::{Bytes, Rate, Span};
 

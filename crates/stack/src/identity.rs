@@ -13,7 +13,7 @@ const PROTOCOL: &[u8] = b"headstart-size";
 
 /// An extension that means nothing to anyone, of the arc for documentation (RFC 5612).
 const FILLER: &[u64] = &[1, 3, 6, 1, 4, 1, 32473, 1];
-/// Bytes of an extension beside its contents, of lengths in three bytes too.
+/// Bytes of an extension without its contents, of lengths in three bytes too.
 const EXTENSION: u64 = 30;
 
 /// A self-signed certificate and its key.

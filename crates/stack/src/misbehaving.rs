@@ -2,7 +2,7 @@
 //!
 //! It completes the handshake and sends its request as any client does. Once data arrives, the
 //! client's packets are dropped and forged ones sent instead, which null crypto permits: each holds
-//! one ACK frame (RFC 9000 §19.3). Their packet numbers are far above those of the real client,
+//! one ACK frame (RFC 9000 §19.3). Their packet numbers are far above the real client's,
 //! whose later packets the server then drops as old duplicates.
 //!
 //! It observes every datagram as it leaves the server: no real attacker knows more or earlier.

@@ -68,7 +68,7 @@ use host::Host;
 pub use host::{EndpointSettings, UNCAPPED, transport};
 use observer::{ObservedDatagram, Observer};
 
-/// Parameters of a run beyond the scenario's.
+/// Parameters of a run in addition to the scenario's.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// The scheme of each group, in the scenario's order.

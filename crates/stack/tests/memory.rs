@@ -133,7 +133,7 @@ fn connections_at_once_each_start_from_their_share_of_the_record() {
             let (planned, share) = (report.planned.get(), whole / (u64::from(others) + 1));
             assert!(
                 planned.abs_diff(share) <= 1_500,
-                "beside {others}: {planned} of {whole} bytes\n{report}"
+                "with {others} others: {planned} of {whole} bytes\n{report}"
             );
         }
     }

@@ -54,7 +54,7 @@ pub struct Preset {
 /// Prior knowledge that a scheme needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// Nothing beyond the handshake.
+    /// Nothing but the handshake.
     Nothing,
     /// The size of the flow.
     FlowSize,

@@ -52,7 +52,7 @@ impl FlightPlan {
 pub struct HandOver {
     /// The congestion window to continue from, in bytes.
     pub window: Bytes,
-    /// Slow start up to here, avoidance beyond; [`Bytes::MAX`] means that no limit is known yet.
+    /// Slow start up to here, avoidance above; [`Bytes::MAX`] means that no limit is known yet.
     pub ssthresh: Bytes,
     /// The base controller still has to respond to the event that ended the start (its usual cut).
     pub cut: bool,

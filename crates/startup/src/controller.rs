@@ -217,7 +217,7 @@ impl Controller {
         self.base.take_over(how);
     }
 
-    /// Window in bytes and pace at this moment; after the hand-over those of the base controller.
+    /// Window in bytes and pace at this moment; after the hand-over from the base controller.
     #[must_use]
     #[inline]
     pub fn allowance(&self) -> Allowance {

@@ -18,9 +18,9 @@
 //! round trip, and HyStart++ judges the next ones. A flight that holds all that the
 //! record's path does begins paused: the samples that say so come when all is sent.
 //!
-//! There are two HyStarts because two were published and both are deployed. That of 2008, as in
-//! Google QUIC, uses delay only and is here. That of 2011, as in Linux, uses trains of acks too and
-//! counts its samples differently ([`linux`]).
+//! There are two HyStarts because two were published and both are deployed. The one of 2008, as in
+//! Google QUIC, uses delay only and is here. The one of 2011, as in Linux, uses trains of acks too
+//! and counts its samples differently ([`linux`]).
 //!
 //! # Deviations
 //!
@@ -48,7 +48,7 @@ pub enum Decision {
     Exit,
 }
 
-/// End of slow start beside congestion.
+/// End of slow start other than by congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Nothing.
@@ -247,7 +247,7 @@ impl HyStartPlusPlus {
 /// RTT samples that are judged together by a [`Pause`]: eight would be sixteen packets.
 const PAUSE_SAMPLES: u32 = 4;
 
-/// One round trip without growth: a queue may be that of others, and one doubling is the price.
+/// One round trip without growth: others may have made the queue, and the price is one doubling.
 #[derive(Clone, Copy, Debug)]
 struct Pause {
     /// The smallest of the latest samples, and their number.
@@ -256,7 +256,7 @@ struct Pause {
     state: PauseState,
 }
 
-/// Times are those of the ack at which growth stopped: data that leaves later ends the pause.
+/// Both times are of the ack at which growth stopped: data that leaves later ends the pause.
 #[derive(Clone, Copy, Debug)]
 enum PauseState {
     /// No queue has stood.

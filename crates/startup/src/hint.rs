@@ -53,7 +53,7 @@ const MAX_BANDWIDTH: Rate = Rate::from_mbit_per_sec(400_000);
 /// The reason why bytes are no hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// The length is not that of a hint.
+    /// A hint has another length.
     Size {
         /// Number of bytes found.
         found: usize,

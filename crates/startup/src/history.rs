@@ -2,7 +2,7 @@
 //!
 //! WiseStart §3.2: a table keyed by peer address; each entry holds its time of recording, the
 //! maximum delivery rate (BtlBw) and the minimum RTT (RTprop). TCP-Cache needs the window and
-//! threshold beside them. Written when a connection closes, read when the next one is established.
+//! threshold too. Written when a connection closes, read when the next one is established.
 //!
 //! A [`Store`] is shared by all connections of a host. Reading a record and reserving it are one
 //! step, so that concurrent connections which start from it are counted.

@@ -17,7 +17,7 @@
 //! assert_eq!(Params::default().initial_window, 10);
 //! ```
 //!
-//! A parameter's name in text is that of the field, with hyphens. Values are written as everywhere
+//! A parameter's name in text is the field's name, with hyphens. Values are written as everywhere
 //! in headstart: `25%`, `64 KiB`, `2 MB/s`, `100ms`, `on`.
 
 mod text;

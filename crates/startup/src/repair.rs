@@ -85,8 +85,8 @@ impl Repair {
         }
     }
 
-    /// Priority at which the segment that [`Self::next`] returned leaves. Zero is that of all other
-    /// packets; higher numbers are served after lower ones.
+    /// Priority at which the segment that [`Self::next`] returned leaves. Zero is the priority of
+    /// all other packets; higher numbers are served after lower ones.
     #[must_use]
     pub fn priority(&self) -> u8 {
         if let Self::Early(early) = self { early.priority() } else { 0 }

@@ -30,7 +30,7 @@ pub use foreign::Foreign;
 pub use later_flights::LaterFlights;
 
 // One line for each scheme: its file and its type, and the decorator that holds it, if one does.
-// The order is that of tables and figures, baselines first.
+// In the order of tables and figures, baselines first.
 schemes! {
     slow_start::SlowStart,
     google_quic::GoogleQuic,
@@ -93,13 +93,13 @@ pub struct Requirements {
     /// Concurrent first flights share a credit: the store reserves the flight as it begins, and
     /// releases it when its fate is known ([`Store`](crate::history::Store)).
     pub reserves_credit: bool,
-    /// Nothing is sent beyond the first flight until all of that is delivered, and then congestion
+    /// Nothing is sent after the first flight until all of that is delivered, and then congestion
     /// is avoided. The flight takes two round trips, each further one takes one.
     pub ends_with_flight: bool,
-    /// Window and slow start threshold at the end are stored for the next connection, beside rate
+    /// Window and slow start threshold at the end are stored for the next connection, with rate
     /// and RTT (TCP-Cache).
     pub caches_window: bool,
-    /// The record is that of the peer's site ([`Network::of_site`]), which all of its peers share.
+    /// The record belongs to the peer's site ([`Network::of_site`]), whose peers all share it.
     pub by_prefix: bool,
     /// Window and rate of the record are held to the end: it must describe the path exactly.
     pub holds_record: bool,

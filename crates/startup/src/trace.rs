@@ -3,7 +3,7 @@
 //! # Units
 //!
 //! A transport with a byte stream reports stream offsets and payload bytes. Over QUIC, where lost
-//! data is sent in another packet, offsets and sizes are those of packets as sent, with headers.
+//! data is sent in another packet, offsets and sizes count packets as sent, with headers.
 
 use headstart_units::{Bytes, Rate, Span};
 

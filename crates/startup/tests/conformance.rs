@@ -40,7 +40,7 @@ const SCENARIOS: [Scenario; 3] = [
     },
     Scenario {
         name: "known",
-        why: "the rate that is on record, in the hint and granted is that of the path",
+        why: "the rate that is on record, in the hint and granted is the path's",
         packets: 50,
         known: Some(10_000_000),
         rate: 10_000_000,
@@ -48,7 +48,7 @@ const SCENARIOS: [Scenario; 3] = [
     },
     Scenario {
         name: "wrong",
-        why: "that rate is eight times that of the path, whose buffer is short: packets are lost",
+        why: "the rate is eight times the path's, whose buffer is short: packets are lost",
         packets: 50,
         known: Some(40_000_000),
         rate: 5_000_000,

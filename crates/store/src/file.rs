@@ -239,7 +239,7 @@ impl RecordFile {
         }
     }
 
-    /// Moves records from beyond `capacity` slots into free ones before it and cuts the file off.
+    /// Moves records from slots above `capacity` into free ones before it and cuts the file off.
     /// Killed in between, it leaves records in two slots; the next one to open it keeps the newest.
     ///
     /// # Errors

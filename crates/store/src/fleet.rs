@@ -20,7 +20,7 @@
 //!
 //! The newest record wins, whichever host writes last. A record that misled a start is replaced by
 //! an empty one, which all hosts refuse to start from. A host that finds a lease of another one
-//! counts that as one more connection that is open beside it: the record is shared, as between
+//! counts that as one more concurrent connection: the record is shared, as between
 //! connections of one host.
 //!
 //! # Failures

@@ -14,7 +14,7 @@
 //! `--routers` names (Target if it names none). All others get routers that only forward.
 //!
 //! There are two parties of connections; a random draw assigns each connection to one. In a mixture
-//! the one runs the scheme under test and the other the one beside. In a run alone both run the
+//! the one runs the scheme under test and the other the reference. In a run alone both run the
 //! same, and `beside.` has the same connections as in the mixture.
 //!
 //! # Limits

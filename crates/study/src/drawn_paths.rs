@@ -1,4 +1,4 @@
-//! A scheme beside `iw10` on paths drawn from written distributions, on the same arrivals.
+//! A scheme compared with `iw10` on paths drawn from written distributions, on the same arrivals.
 //!
 //! The seed is the number of the path. Its rate, RTT, buffer, losses, load, sizes and peers are all
 //! drawn ([`sets`]), whatever the options of path and workload say. Everybody has QUIC's probe
@@ -30,20 +30,24 @@ const REFERENCE: &str = "iw10";
 
 const MEASURES: &[Measure] = &[
     Measure::new("mean", "ms", "mean completion time of flows, or of pages where the path has pages"),
-    Measure::new("ratio", "", "`mean` over that of iw10 on the same path and arrivals"),
+    Measure::new("ratio", "", "`mean` over the mean of iw10 on the same path and arrivals"),
     Measure::new(
         "log-ratio",
         "",
-        "natural logarithm of `ratio`; its mean over paths is that of the geometric mean",
+        "natural logarithm of `ratio`; its mean over paths is the logarithm of the geometric mean",
     ),
-    Measure::new("p99-ratio", "", "the 99th percentile of completion times over that of iw10"),
+    Measure::new("p99-ratio", "", "the 99th percentile of completion times over iw10's"),
     Measure::new(
         "long-ratio",
         "",
-        "goodput of the long flows over that beside iw10, on paths that have some",
+        "goodput of the long flows over their goodput with iw10, on paths that have some",
     ),
-    Measure::new("loss-ratio", "", "share of packets lost over that of iw10, where that lost more than 1 %"),
-    Measure::new("beside-ratio", "", "mean time of other traffic over that beside iw10, where there is some"),
+    Measure::new("loss-ratio", "", "share of packets lost over iw10's, where iw10 lost more than 1 %"),
+    Measure::new(
+        "beside-ratio",
+        "",
+        "mean time of other traffic over its time with iw10, where there is some",
+    ),
     Measure::new("least-ratio", "", "mean of the best order of service over the mean of iw10"),
     Measure::new("is-slower", "%", "100 if `ratio` is above 1.05, else 0"),
     Measure::new("is-surely-slower", "%", "100 if all of its interval is"),
@@ -71,7 +75,7 @@ pub struct DrawnPaths {
 
 impl Study for DrawnPaths {
     const NAME: &'static str = "drawn-paths";
-    const ABOUT: &'static str = "a scheme beside iw10 on paths drawn from written distributions";
+    const ABOUT: &'static str = "a scheme compared with iw10 on paths drawn from written distributions";
     const NEEDS: Detail = Detail::Topology;
     const DECLARED: &'static [Declared] = &[Declared { prefixes: &[""], measures: MEASURES }];
 

@@ -35,7 +35,7 @@ measures! {
     Measure::new("probes", "per flow", "probes").with_detail(Detail::Events), |it| it.counts.probes as f64 / it.flows as f64;
     Measure::new("overhead", "", "payload bytes sent over payload bytes delivered").with_detail(Detail::Counts), |it| it.overhead();
     Measure::new("flows", "", "flows that began after the warm-up"), |it| it.flows as f64;
-    Measure::new("unfinished", "", "those of them that the run's end cut off"), |it| it.unfinished as f64;
+    Measure::new("unfinished", "", "flows that the run's end cut off"), |it| it.unfinished as f64;
     Measure::new("delivered", "", "payload bytes delivered"), |it| it.delivered.get() as f64;
     Measure::new("page.mean", "ms", "mean page response time"), |it| millis(it.pages.mean());
     Measure::new("page.p50", "ms", "median page response time"), |it| millis(it.pages.quantile(500));
@@ -141,7 +141,7 @@ impl Study for DumbbellParams {
 /// The start that knows the state of the setup's path.
 fn informed(setup: &Setup, seed: u64) -> Result<Informed> {
     let model = Model.selection();
-    ensure!(setup.carrier().selection() == model, "start: found `informed` beyond the TCP model");
+    ensure!(setup.carrier().selection() == model, "start: found `informed` outside the TCP model");
     let plan = setup.path_for(Seed(seed)).unchecked_plan(&UpOptions::default());
     match plan.down.first() {
         Some(ElementPlan::Link(LinkPlan { rate: LinkRate::Constant(rate), limit, .. })) => {

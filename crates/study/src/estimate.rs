@@ -1,7 +1,7 @@
 //! Cost of runs, before the first of them begins: flows, packets, memory, processor time.
 //!
 //! Derived from rate, load, sizes, duration and the number of runs, to within a factor of two. The
-//! costs of a packet and of a flow are those of a release build on one core of 2023, as
+//! costs of a packet and of a flow were measured with a release build on one core of 2023, as
 //! `docs/records/costs.md` measures them.
 
 use std::collections::BTreeMap;
@@ -15,9 +15,9 @@ use crate::options::{CryptoName, TransportName};
 use crate::progress::ApproximateDuration;
 use crate::setup::Setup;
 
-/// Processor time (in real time: elapsed time) beyond which runs need `--large`: four hours.
+/// Processor time (in real time: elapsed time) above which runs need `--large`: four hours.
 pub const MAX_SECONDS: f64 = 4.0 * 3600.0;
-/// Memory beyond which a usual machine begins to swap: 2 GB.
+/// Memory above which a usual machine begins to swap: 2 GB.
 pub const MAX_MEMORY: f64 = 2e9;
 
 /// Processor time of a data packet, with its acknowledgement, in seconds.
@@ -147,7 +147,7 @@ impl Estimate {
         Self { runs: runs as f64, seconds, memory, is_real_time, ..Self::default() }
     }
 
-    /// Refuses a cost beyond [`MAX_SECONDS`] or [`MAX_MEMORY`], unless it `is_allowed`.
+    /// Refuses a cost above [`MAX_SECONDS`] or [`MAX_MEMORY`], unless it `is_allowed`.
     ///
     /// # Errors
     /// Names the cost, and the options that would reduce it.

@@ -5,7 +5,7 @@
 //!
 //! 1. the mean completion time is at most four times the scheme's own at the lowest load;
 //! 2. it is at most one second;
-//! 3. it is at most that of slow start from ten segments at the same load.
+//! 3. it is at most slow start's, from ten segments at the same load.
 
 /// Rule 1.
 const TIMES_OWN: f64 = 4.0;

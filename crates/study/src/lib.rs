@@ -20,7 +20,7 @@
 //! | [`dumbbell`] | flows that arrive at one bottleneck |
 //! | [`informed`] | the start that knows the state of the path |
 //! | [`newcomers`] | short flows that enter a path on which others are established |
-//! | [`drawn_paths`] | a scheme beside `iw10` on paths drawn from distributions |
+//! | [`drawn_paths`] | a scheme compared with `iw10` on paths drawn from distributions |
 //! | [`wide_area`] | paths drawn at random, and one flow over each |
 //! | [`quick_start`] | the set-up of the Quick-Start paper: three routers in a chain |
 //! | [`connection_vectors`] | the set-up of the fast-startup slides: vectors over a dumbbell |

@@ -125,8 +125,8 @@ pub struct PathOptions {
     /// over; or example:leo, example:5g
     #[arg(long, value_name = "FILE")]
     pub delay_trace: Option<DelayFile>,
-    /// Offset in its traces at which a run begins; `0s` is their beginning [default: another place
-    /// for each seed; of a link the beginning]
+    /// Offset in the traces at which a run begins [default: another place for each seed; with
+    /// `link` their beginning]
     #[arg(long, value_name = "TIME")]
     pub trace_offset: Option<Span>,
     /// Rate of the way back [default: --rate; with --trace its mean rate]
@@ -228,8 +228,8 @@ pub struct TransportOptions {
     /// Explicit congestion notification: CoDel and RED mark instead of dropping
     #[arg(long)]
     pub ecn: bool,
-    /// End recovery at the first ack for what left after its beginning, and begin another at the
-    /// loss of that, as RFC 9002 does. Else it waits for all that was sent before
+    /// End recovery at the first ack of data sent after it began, and begin another when such data
+    /// is lost, as RFC 9002 does. Otherwise it waits for all that was sent before
     #[arg(long)]
     pub recovery_period: bool,
     /// Let the window, not proportional rate reduction, limit recovery
@@ -254,8 +254,9 @@ pub struct TransportOptions {
     /// do; RFC 9002 does not
     #[arg(long)]
     pub no_window_validation: bool,
-    /// Let the window grow to twice the most that was in flight since it was last cut, to a segment
-    /// more than that in congestion avoidance (draft-ietf-ccwg-ratelimited-increase)
+    /// Let the window grow to at most twice the largest flight since it was last cut, and in
+    /// congestion avoidance to a segment more than that flight
+    /// (draft-ietf-ccwg-ratelimited-increase)
     #[arg(long, conflicts_with = "no_window_validation")]
     pub rate_limited_increase: bool,
     /// Let proportional rate reduction send one segment more with every ack while it is below its
@@ -268,8 +269,8 @@ pub struct TransportOptions {
     #[arg(long)]
     pub as_linux: bool,
     /// Let the model do what the QUIC stack does, in a thirtieth of its computing time. The
-    /// receiver dials with packets of 1200 bytes and acknowledges every second one. Probes,
-    /// recovery and pacing are those of RFC 9002 (how near the two are:
+    /// receiver opens connections with packets of 1200 bytes and acknowledges every second one.
+    /// Probes, recovery and pacing are those of RFC 9002 (how near the two are:
     /// docs/records/quic-under-load.md)
     #[arg(long, conflicts_with_all = [
         "as_linux", "acks", "probe", "recovery_period", "no_prr", "prr_slow_start", "pacing", "no_idle_restart",

@@ -245,7 +245,7 @@ impl Progress {
 }
 
 impl RunProgress {
-    /// The run has reached `now` of `end`. Repeated, it counts beyond its earlier progress.
+    /// The run has reached `now` of `end`. Repeated, it counts from its earlier progress.
     ///
     /// # Panics
     /// With [`StoppedRun`], if the monitor of it has stopped it.

@@ -54,7 +54,7 @@ pub struct JobResult {
     pub bottleneck_capacity: u64,
     /// Queueing delay before it in nanoseconds: mean and 95th percentile; where that is shown.
     pub waits: Option<(u64, u64)>,
-    /// The real-time flow beside.
+    /// The concurrent real-time flow.
     pub media: MediaTotals,
     /// End of the last flow, or of the run, in nanoseconds.
     pub ended_at: u64,

@@ -37,7 +37,7 @@ pub const SMALLEST_INITIAL: Bytes = Bytes::new(1228);
 
 /// The group of the scheme under test.
 pub const TESTED: u16 = 0;
-/// The group of the flows beside it in a mixture.
+/// The group of the reference's flows in a mixture.
 pub const BESIDE: u16 = 1;
 /// The group of long flows in the background.
 pub const LONG: u16 = 2;
@@ -67,7 +67,7 @@ pub struct Setup {
     pub run: RunOptions,
     /// Pages, if HAR files were given.
     pub pages: Vec<Vec<Object>>,
-    /// Method by which each of them is fetched; the last one holds for those beyond.
+    /// Method by which each of them is fetched; the last one holds for all further ones.
     pub fetches: Vec<Fetch>,
     /// Notes on those files for readers of the results.
     pub notes: Vec<String>,

@@ -44,7 +44,7 @@ pub trait Study: Args + fmt::Debug + Send + Sync + 'static {
         Estimate::of(setup, 1).seconds
     }
 
-    /// Mean time of a run over that of a setup's first run: below 1 where runs share work.
+    /// Mean time of a run over the time of a setup's first run: below 1 where runs share work.
     fn share(&self, setup: &Setup) -> f64 {
         let _ = setup;
         1.0
@@ -312,7 +312,7 @@ impl PreparedStudy {
         self.study.work(&self.setup)
     }
 
-    /// Mean time of a run over that of the first run: below 1 where runs share work.
+    /// Mean time of a run over the first run's: below 1 where runs share work.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.study.share(&self.setup)

@@ -66,17 +66,17 @@ impl Maps {
     /// The settings as they are.
     ///
     /// # Errors
-    /// If the kernel does not return them, or returns those of another version of this program.
+    /// If the kernel does not return them, or returns maps of another version of this program.
     pub fn settings(&self) -> Result<Settings, Error> {
         let bytes = self.settings.lookup(&ZERO, MapFlags::ANY).map_err(failed("read the settings"))?;
         bytes.as_deref().and_then(Settings::from_bytes).ok_or_else(|| {
             Error::new(
-                "the settings are those of another version of headstart: detach with that one, or reattach",
+                "the settings are from another version of headstart: detach with that one, or reattach",
             )
         })
     }
 
-    /// The maps are those of the object that is attached now.
+    /// The maps belong to the object that is attached now.
     #[must_use]
     pub fn is_attached(&self) -> bool {
         let id = |map: &MapHandle| map.info().ok().map(|about| about.info.id);
@@ -100,7 +100,7 @@ impl Maps {
         let mut sum = Counters::default();
         for bytes in each.unwrap_or_default() {
             let one = Counters::from_bytes(&bytes).ok_or_else(|| {
-                Error::new("the counters are those of another version of headstart: detach with that one")
+                Error::new("the counters are from another version of headstart: detach with that one")
             })?;
             sum.add(&one);
         }
@@ -260,6 +260,6 @@ impl Maps {
 
 pub(super) fn not_attached() -> Error {
     Error::new(
-        "nothing is attached: found no pins in /sys/fs/bpf/headstart, expected those of `headstart tcp attach`",
+        "nothing is attached: found no pins in /sys/fs/bpf/headstart, expected pins of `headstart tcp attach`",
     )
 }

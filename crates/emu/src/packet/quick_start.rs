@@ -1,7 +1,7 @@
 //! Quick-Start requests in the IP header of a real packet, for the routers of a path.
 //!
 //! Source: RFC 4782 §3.1 (the IPv4 option), §3.2 (the IPv6 hop-by-hop option) and §3.3 (processing
-//! by routers); the codec and the routers' algorithms are those of the simulator.
+//! by routers); the codec and the routers' algorithms are the simulator's.
 //!
 //! # Deviations
 //!

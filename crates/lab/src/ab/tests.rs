@@ -37,11 +37,11 @@ impl Draws {
 struct Rollout {
     connections: usize,
     peers: usize,
-    /// Time of the treatment over that of the control.
+    /// Time of the treatment over the control's.
     ratio: f64,
     /// Share of the bytes that the treatment loses.
     loss: f64,
-    /// Time of others beside the treatment over that beside the control; there are others if given.
+    /// Time of others concurrent with the treatment, over their time with the control.
     harm: Option<f64>,
 }
 
@@ -304,7 +304,7 @@ fn hostile_files_are_refused_with_their_line() {
         assert!(error.contains(expected), "{error}");
     }
     let mixed = judged_files(&[&good, "# HELP headstart_connections_total x\n"]).expect_err("two kinds");
-    assert!(mixed.to_string().contains("found counters beside logs, expected one kind"), "{mixed}");
+    assert!(mixed.to_string().contains("found counters and logs, expected one kind"), "{mixed}");
     assert!(judge(&[Path::new("/nowhere").to_owned()], None, &BOUNDS, false).is_err());
 }
 

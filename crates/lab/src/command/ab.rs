@@ -24,13 +24,13 @@ pub struct AbArgs {
     /// The treatment, where there are several
     #[arg(long, value_name = "NAME")]
     pub scheme: Option<String>,
-    /// The least saving of time that is worth it
+    /// Smallest saving of time that is worth a rollout
     #[arg(long, default_value = "2 %", value_name = "SHARE")]
     pub worth: Ratio,
     /// Largest acceptable rise of the loss rate over the control, in percentage points
     #[arg(long, default_value = "1 %", value_name = "SHARE")]
     pub most_loss: Ratio,
-    /// The most that other connections of the same peers may be slowed down
+    /// Largest acceptable slowdown of other connections of the same peers
     #[arg(long, default_value = "5 %", value_name = "SHARE")]
     pub most_harm: Ratio,
     /// Turn on though too few connections of the same peers were open at the same time to measure
@@ -225,7 +225,7 @@ fn tests(judged: &Judged) -> Table {
     let names = [
         "time of first answers (%)",
         "bytes lost (points)",
-        "time of others beside them (%)",
+        "time of concurrent others (%)",
         "bytes lost by others (points)",
     ];
     for (name, (_, test, is_time)) in names.iter().zip(all(judged)) {

@@ -28,7 +28,7 @@ pub struct AssessArgs {
     /// A cut-down run: fewer seeds and seconds
     #[arg(long)]
     pub quick: bool,
-    /// Only the criteria of these plans, as `load,queues`; a name that is none lists them
+    /// Only the criteria of these plans, as `load,queues`; an unknown name lists them
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub figure: Vec<String>,
     /// Add this number to every seed of the plans

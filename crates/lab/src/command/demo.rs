@@ -110,7 +110,7 @@ fn check(args: &DemoArgs) -> Result<()> {
     Ok(())
 }
 
-/// Beyond it a handshake takes longer than the stack's timeout.
+/// Above it a handshake takes longer than the stack's timeout.
 const LONGEST_RTT: Span = Span::from_secs(5);
 
 struct Testbed {

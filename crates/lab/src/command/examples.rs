@@ -51,9 +51,9 @@ pub const EXPLORE: &str = "\
 Examples:
   headstart explore                                     the page opens in the browser
   headstart explore --path lte --schemes iw10,halfback  where it begins
-  headstart explore --no-open --port 8000               the address only; from afar: ssh -L 8000:127.0.0.1:8000
+  headstart explore --no-open --port 8000               the address only; remotely: ssh -L 8000:127.0.0.1:8000
 
-The first answer to a change has one seed of a short simulated time, and seeds are added while you look. Beside the figures stands the
+The first answer to a change has one seed of a short simulated time, and seeds are added while you look. The page shows the
 `headstart race` with the same numbers. The page is for this machine, and for those who have its address.";
 
 /// Of `reproduce`.
@@ -92,7 +92,7 @@ Examples:
 pub const DOWNLINK: &str = "\
 Examples:
   headstart downlink                                    who says what
-  headstart downlink --rate 50mbit --access dsl         you know better
+  headstart downlink --rate 50mbit --access dsl         a rate that you know
   headstart downlink --format json                      for a program";
 
 /// Of `measure`.
@@ -122,7 +122,7 @@ Examples:
   headstart page --shape news --path lte --schemes iw10,headstart,wise-start
   headstart page saved.har --repeats 8                         a page that your browser saved (developer tools, network, save as HAR)
 
-Every visit is by a browser with an empty cache; to a returning one the server knows the address. docs/pages.md says how a page is
+Every visit is by a browser with an empty cache; on a returning visit the server knows the address. docs/pages.md says how a page is
 replayed, and what was found.";
 
 /// Of `demo`.

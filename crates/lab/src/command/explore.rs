@@ -2,8 +2,8 @@
 //!
 //! The page has the options of a race as sliders and fields ([`state`]). Every change is a run on
 //! the simulator: its first answer has one seed of a short simulated time, and later ones add seeds
-//! ([`runs`]). Each answer is that of a `headstart race` whose command line stands beside it.
-//! Figures and tables are those of the report. One flow of each of two schemes is shown packet by
+//! ([`runs`]). Each answer is the result of a `headstart race`, whose command line the page shows.
+//! Figures and tables are the report's. One flow of each of two schemes is shown packet by
 //! packet ([`packets`]). [`server`] is reached from this machine only, with a token, and bounds the
 //! work that requests can cause.
 

@@ -59,7 +59,7 @@ pub struct GetArgs {
     /// Trust any certificate
     #[arg(long)]
     pub insecure: bool,
-    /// Connect to this address instead of the one that the name has: a relay's, for example
+    /// Connect to this address instead of the name's own: to a relay, for example
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = destination)]
     pub connect: Option<SocketAddr>,
     /// Bytes that may be on their way or unread: they limit the rate to this for each RTT. Above
@@ -153,7 +153,7 @@ fn origin(args: &GetArgs) -> Result<Origin> {
         bail!("--output: found it with more than one fetch, expected one URL, fetched once");
     }
     if args.access.is_some() && !matches!(args.hint, HintName::Rate(_)) {
-        bail!("--access: found it without a rate, expected one beside it, such as --hint \"50 Mbit/s\"");
+        bail!("--access: found it without a rate, expected one with it, such as --hint \"50 Mbit/s\"");
     }
     if !(Span::from_millis(1)..=LONGEST).contains(&args.timeout) {
         bail!("--timeout: found {}, expected 1 ms to {LONGEST}", args.timeout);
@@ -161,7 +161,7 @@ fn origin(args: &GetArgs) -> Result<Origin> {
     Ok(origin)
 }
 
-/// The times of an error page are not those of the requested page.
+/// The times of an error page are not the requested page's.
 fn failed(args: &GetArgs, samples: &[Sample]) -> Option<anyhow::Error> {
     let mut pages = samples.iter().flat_map(|sample| args.urls.iter().zip(&sample.visit.pages));
     let (url, page) = pages.find(|(_, page)| !page.status.is_success())?;

@@ -59,8 +59,8 @@ enum Action {
     /// Networks of several peers (IPv4 /24, IPv6 /48): rates, and the initial window that holds on
     /// three of four of their paths
     ///
-    /// With --routes as commands for fleets that load nothing into their kernel: connections to
-    /// these networks then begin with that window, whoever the peer is. Addresses of peers are not
+    /// With --routes as commands, for fleets that load nothing into their kernel: all connections
+    /// to these networks then begin with that window. Addresses of peers are not
     /// printed.
     Prefixes {
         /// File, or valkey://HOST:PORT/
@@ -391,7 +391,7 @@ fn prefixes(networks: &[NetworkSummary], least: usize) -> Table {
             Cell::number(network.window as f64, 0),
         ]);
     }
-    table.note("The window is that of three of four peers' paths, from 10 to 100 segments.");
+    table.note("The window holds on three of four peers' paths: 10 to 100 segments.");
     table
 }
 

@@ -1,4 +1,4 @@
-//! Options of the commands on real packets that have no effect in this run. Those of races are in
+//! Options of the commands on real packets that have no effect in this run. Options of races are in
 //! [`crate::dependencies`].
 
 use headstart_startup::Scheme;

@@ -14,7 +14,7 @@ use super::words::is_given;
 pub struct Layout {
     /// The command.
     pub name: &'static str,
-    /// Options of `-h` by their long names, with its text if shorter than that of `--help`.
+    /// Options of `-h` by their long names, with its text if shorter than in `--help`.
     common: &'static [Common],
     /// Options of shared groups that mean nothing to it: it does not show them, and refuses them.
     unused: &'static [&'static str],
@@ -28,12 +28,12 @@ const PLAN: Common = ("plan", "Options from a TOML file");
 const FORMAT: Common = ("format", "");
 const RATE: Common = ("rate", "Rate of the bottleneck");
 const RTT: Common = ("rtt", "Round-trip time without queues");
-const BUFFER: Common = ("buffer", "Its buffer, as `115 kB`, `104p`, `50 ms`, `1 BDP`");
+const BUFFER: Common = ("buffer", "Buffer of the bottleneck, as `115 kB`, `104p`, `50 ms`, `1 BDP`");
 const LOSS: Common = ("loss", "Random loss behind the bottleneck");
 const TRACE: Common = ("trace", "Packet-delivery trace instead of a rate");
-const SIZE: Common = ("size", "Of a flow, or `mixed`, `internet`, `data-center`, `enterprise`");
+const SIZE: Common = ("size", "Size of a flow, or `mixed`, `internet`, `data-center`, `enterprise`");
 const LOAD: Common = ("load", "Offered load");
-const BACKGROUND: Common = ("background", "Long flows beside them");
+const BACKGROUND: Common = ("background", "Concurrent long flows");
 const HAR: Common = ("har", "A page that a browser saved, instead of flows");
 const SCHEMES: Common = ("schemes", "Schemes to compare, as `iw10,halfback` [default: all]");
 const DURATION: Common = ("duration", "Simulated time");
@@ -122,7 +122,7 @@ const LAYOUTS: &[Layout] = &[
     Layout {
         name: "page",
         common: &[
-            ("shape", "A page that was made up for this program, instead of a HAR"),
+            ("shape", "A synthetic page, instead of a HAR"),
             PATH,
             ("rate", "Rate of the link, towards the browser [default: all of the path `cable`]"),
             ("rtt", ""),
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
     use crate::command::parser;
 
-    /// The default width of a terminal, and the lines that fit on it beside the prompt.
+    /// The default width of a terminal, and the lines that fit on it with the prompt.
     const WIDTH: usize = 80;
     const SCREEN: usize = 40;
 

@@ -45,10 +45,7 @@ impl NotBuilt {
     pub fn refuse(self) -> anyhow::Result<()> {
         use crate::errors::Refuse as _;
         let name = super::terminal::arguments().nth(1).unwrap_or_default();
-        Err(anyhow::anyhow!(
-            "{name}: found a program without it, expected {}",
-            headstart_study::carrier::EVERYTHING
-        ))
-        .or_refuse()
+        Err(anyhow::anyhow!("{name}: this build lacks it: expected {}", headstart_study::carrier::EVERYTHING))
+            .or_refuse()
     }
 }

@@ -35,7 +35,7 @@ pub struct PageArgs {
     /// The page: a HAR file that a browser saved [default: --shape]
     #[arg(value_name = "HAR")]
     pub har: Option<PathBuf>,
-    /// A page that was made up for this program
+    /// A synthetic page
     #[arg(long, value_enum, default_value = "search", value_name = "NAME", conflicts_with = "har")]
     pub shape: Shape,
     /// Page of the file: its id, or its number from 1 [default: the one with the earliest request]
@@ -44,8 +44,8 @@ pub struct PageArgs {
     /// A path by name; options override its numbers (`headstart paths`: sources, assumed buffers)
     #[arg(long = "path", value_name = "NAME")]
     pub preset: Option<PathPreset>,
-    /// Rate of the access link, towards the browser [default: of the path `cable`, as everything of
-    /// the path]
+    /// Rate of the access link, towards the browser [default: the path `cable`, as for all options
+    /// of the path]
     #[arg(long, default_value = "5 Mbit/s", hide_default_value = true, value_name = "RATE")]
     pub rate: Rate,
     /// Rate of the way back

@@ -34,6 +34,8 @@ pub fn table() -> Table {
             table.row([&preset.name(), option.as_str(), value, source].map(Cell::text));
         }
     }
-    table.note("--buffer is that of both directions. Options beside --path override its numbers: --path lte --rtt 40ms");
+    table.note(
+        "Both directions have --buffer. Other options override the path's numbers: --path lte --rtt 40ms",
+    );
     table
 }

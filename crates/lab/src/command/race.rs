@@ -37,7 +37,7 @@ pub struct RaceArgs {
     /// Write every flow as a row, as .csv or .parquet: docs/data.md has the columns
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub flows: Option<RowFile>,
-    /// The most that flows of others may take longer for a scheme to be harmless
+    /// Largest slowdown of other flows by a scheme that counts as harmless
     #[arg(long, default_value = "1 %", value_name = "SHARE", help_heading = "Output")]
     pub most_harm: Ratio,
     /// Order of the table's rows

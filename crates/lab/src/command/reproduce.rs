@@ -363,7 +363,7 @@ fn list_papers() -> Result<()> {
         table.row(row.each_ref().map(|text| Cell::text(text)));
     }
     print_table(&table)?;
-    print("\nIn real time, beside the simulator:\n")?;
+    print("\nIn real time, compared with the simulator:\n")?;
     for carried in library::CARRIED {
         let (environment, transport) = (choice_name(carried.selection.0), choice_name(carried.selection.1));
         let figures: Vec<&str> = carried.files.figures.iter().map(|figure| figure.name.as_ref()).collect();

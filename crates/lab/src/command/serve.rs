@@ -127,7 +127,7 @@ impl FromStr for HistoryLocation {
 #[command(next_help_heading = "Operation")]
 pub struct OperationOptions {
     /// Share of the eligible connections that get the scheme; the others run slow start and are
-    /// counted apart
+    /// counted separately
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     pub rollout: Ratio,
     /// Stop fast starts when first answers of the scheme take longer than the control arm's by more
@@ -156,7 +156,7 @@ pub struct OperationOptions {
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub metrics: Option<SocketAddr>,
     /// Write a line for each request into this file, or `-` for standard output, in the Combined
-    /// Log Format; opened again when it was renamed
+    /// Log Format; reopened after a rename
     #[arg(long, value_name = "FILE|-")]
     pub access_log: Option<PathBuf>,
     /// Write a qlog of every connection into this folder
@@ -175,12 +175,12 @@ pub struct OperationOptions {
     /// Validate every address by a Retry packet before anything is kept for it; costs a round trip
     #[arg(long)]
     pub retry: bool,
-    /// Connections at once, for QUIC and for TCP apart; and files that their answers
-    /// hold, or requests that are passed on
+    /// Limit of concurrent connections, for QUIC and TCP each; also of open files, or of requests
+    /// that are passed on
     #[arg(long, default_value_t = ServerConfig::default().most_connections, value_name = "COUNT", value_parser = crate::options::whole(1..=u32::MAX as usize))]
     pub most_connections: usize,
-    /// Connections of one address (of IPv6 a /64) at once, for QUIC and for TCP apart; behind a
-    /// balancer that hides addresses, as many as --most-connections
+    /// Limit of concurrent connections of one address (of IPv6 a /64), for QUIC and TCP each;
+    /// behind a balancer that hides addresses, as many as --most-connections
     #[arg(long, default_value_t = ServerConfig::default().most_per_address, value_name = "COUNT", value_parser = crate::options::whole(1..=u32::MAX as usize))]
     pub most_per_address: usize,
     /// Do not listen on TCP
@@ -399,7 +399,7 @@ fn checked(args: &ServerArgs) -> Result<CheckedOptions> {
     let percent = percent(args.operation.rollout)?;
     if args.operation.allow_scheme_choice && percent < 100.0 {
         bail!(
-            "--rollout: found {percent} % beside --allow-scheme-choice, expected one of the two: of the clients that ask for {}, \
+            "--rollout: found {percent} % with --allow-scheme-choice, expected one of the two: of the clients that ask for {}, \
              some would be assigned to the control arm",
             args.scheme.name()
         );

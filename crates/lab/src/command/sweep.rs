@@ -22,7 +22,7 @@ use crate::setup::Setup;
 use crate::show::sweep::{MAX_CROSSINGS, Sweep};
 use crate::sweep::{self, Point};
 
-/// Options of `sweep`, which are those of its points.
+/// Options of `sweep`.
 #[derive(Args, Debug)]
 pub struct SweepArgs {
     #[command(flatten)]

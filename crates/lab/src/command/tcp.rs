@@ -77,9 +77,9 @@ enum TcpCommand {
     },
     /// Watch a rollout, and stop fast starts when they are worse than the control arm
     ///
-    /// Runs until then, or until Ctrl-C; `headstart tcp set --resume` undoes it. The lines of
-    /// `trace` come with --lines: the kernel gives each to one reader. docs/rollout.md has the
-    /// formula.
+    /// Runs until it has stopped them, or until Ctrl-C; `headstart tcp set --resume` starts them
+    /// again. With --lines it prints the lines of `trace`, which the kernel gives to one reader.
+    /// The formula is in docs/rollout.md.
     Guard(GuardArgs),
     /// On a client: send the rate of this machine's downlink to servers, in a TCP option
     Hint(HintArgs),
@@ -103,10 +103,10 @@ enum HistoryCommand {
     },
     /// Share the records with other hosts, until Ctrl-C
     ///
-    /// The history is a server's of the Redis protocol, as `headstart serve --history` has it
-    /// (docs/fleet.md). A client's record is asked for when its SYN arrives; records that are
-    /// measured here are written behind. While the server is away, starts go on from the records
-    /// of this machine.
+    /// The records are on a server of the Redis protocol, as with `headstart serve --history`
+    /// (docs/fleet.md). It is queried for a client's record when the client's SYN arrives, and gets
+    /// the records that are measured here. While it cannot be reached, starts use the records of
+    /// this machine.
     #[cfg(feature = "fleet")]
     Share {
         /// Address of the server, such as valkey://HOST:PORT/
@@ -429,7 +429,7 @@ const CGROUP_PREFIX: &str = "headstart-run-";
 impl OwnCgroup {
     fn make() -> Result<Self> {
         let mount = Machine::detect().cgroup.context("found no mount of cgroup v2, expected one")?;
-        // Those of runs that were killed; one with processes in it cannot be removed.
+        // Cgroups of runs that were killed; one with processes in it cannot be removed.
         for entry in fs::read_dir(&mount).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(CGROUP_PREFIX) {
                 let _ = fs::remove_dir(entry.path());

@@ -89,7 +89,7 @@ pub fn prepare(args: TraceArgs) -> Result<Prepared> {
 /// The flow of every scheme.
 ///
 /// # Errors
-/// If a run fails, or has not so many flows.
+/// If a run fails, or has fewer flows.
 pub fn measure(prepared: &Prepared) -> Result<Vec<(&'static Entry, FlowTrace)>> {
     let Prepared { setup, entries, flow: number, work } = prepared;
     let progress = Progress::new("tracing", *work);
@@ -105,10 +105,8 @@ pub fn measure(prepared: &Prepared) -> Result<Vec<(&'static Entry, FlowTrace)>> 
     let flows = progress.during(traced)?;
     if flows[0].1.report.is_none() {
         let number = number.unwrap_or_default();
-        return Err(anyhow!(
-            "--flow: found {number}, expected the number of a flow of the run, which has fewer"
-        ))
-        .or_refuse();
+        return Err(anyhow!("--flow: found {number}, expected a smaller number: the run has fewer flows"))
+            .or_refuse();
     }
     Ok(flows)
 }

@@ -2,7 +2,7 @@
 //!
 //! Options have the meaning that they have in a race. The data sender is outside, so `--rate`,
 //! `--buffer`, `--queue` and all random events apply towards the program. Options `--up-...` apply
-//! to the other direction. Random draws are those of the simulator's path with the same seed.
+//! to the other direction. Random draws are as in the simulator's path with the same seed.
 
 use anyhow::{Context, Result, ensure};
 use headstart_host::read_text_at_most;

@@ -126,7 +126,8 @@ impl Workload for Visits {
         if nodes[place].leads {
             self.due.insert((now, nodes[place + 1].bytes, place + 1));
         } else {
-            // Others wait for the head of a chain of redirects, those of the document excepted.
+            // Others wait for the head of a chain of redirects, except for the document's
+            // redirects.
             let is_head = |place: &usize| !nodes[*place].is_led_to || *place == self.replay.document;
             let head = (0..=place).rev().find(is_head).unwrap_or(place);
             let waiting = self.replay.asked().filter(|other| nodes[*other].parent == head);

@@ -1,6 +1,6 @@
 //! A traced flow as qlog, the format of qvis and other tools for QUIC.
 //!
-//! Two forms ([`Form`]). The first is that of the drafts of 2025:
+//! Two forms ([`Form`]). The first follows the drafts of 2025:
 //! draft-ietf-quic-qlog-main-schema-14 (the file) and draft-ietf-quic-qlog-quic-events-13 (the
 //! events). It is a sequence of records (JSON-SEQ, RFC 7464), as `serve --qlog` logs the QUIC
 //! stack. The second is for qvis, which refuses files without a `qlog_version` that it knows. The

@@ -247,7 +247,7 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
         ),
     };
     let mut all = measures::definitions(|_| true);
-    all.insert(1, own("[low, high]", format!("95 % confidence interval of the mean over {} runs with different seeds (Student's t); of a ratio, paired by seed (Fieller).", setup.run.repeats)));
+    all.insert(1, own("[low, high]", format!("95 % confidence interval of the mean over {} runs with different seeds (Student's t, of the logarithm for times and ratios); of a ratio, paired by seed.", setup.run.repeats)));
     all.extend([
         own("load", "Payload offered, as a share of the bottleneck's rate. Headers, retransmissions and copies come on top.".into()),
         own("segment", format!("MSS {}, {} of headers; an ack has {}, a SYN {}.", tcp.mss, tcp.header, tcp.header, tcp.syn)),
@@ -277,7 +277,7 @@ pub fn report(
         Section::Figure {
             svg: figures::plane(race).svg(),
             caption: format!(
-                "The latency-safety plane: fast is low, considerate is left. Harm is the worse of what {} flows suffer beside the scheme and of what long flows lose. Bars are 95 % confidence intervals.",
+                "The latency-safety plane: fast is low, considerate is left. Harm is the worse of what {} flows suffer from the scheme and of what long flows lose. Bars are 95 % confidence intervals.",
                 race.reference.name
             ),
         },

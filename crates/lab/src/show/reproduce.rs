@@ -283,7 +283,7 @@ pub fn drawn(experiment: &Experiment, results: &Results) -> Vec<DrawnFigure> {
     all
 }
 
-/// The tables that the paper prints, with ours beside them.
+/// The tables that the paper prints, with ours.
 fn tables(experiment: &Experiment, results: &Results) -> Vec<DrawnFigure> {
     let mut all = vec![];
     for claim in &experiment.claims {
@@ -350,7 +350,7 @@ pub fn report(
         }
         if !one.claims.is_empty() {
             let mut folded = vec![Section::Table(claims_table(one))];
-            // Beside the table: a paragraph in a cell would make it too wide.
+            // Not in the table: a paragraph in a cell would make it too wide.
             let reasons: Vec<(String, String)> = one
                 .claims
                 .iter()

@@ -20,7 +20,7 @@ use crate::table::{Better, Cell, Column, Table};
 
 /// Most drawings of a kind; the number left out is printed.
 const MAX_DRAWINGS: usize = 8;
-/// Schemes of the bars beside the reference, those with the largest gains; and most bars of one
+/// Schemes with bars in addition to the reference, by the largest gains; and most bars of one
 /// drawing.
 const MOST_BESIDE: usize = 3;
 const MOST_BARS: usize = 60;
@@ -93,7 +93,7 @@ fn scaled(value: f64, factor: f64) -> f64 {
 }
 
 impl PointResult {
-    /// Mean completion time of a scheme over that of another one.
+    /// Mean completion time of a scheme over another's.
     fn ratio(&self, scheme: &str, base: &str) -> Option<f64> {
         let mean =
             |name: &str| Some(self.rows.iter().find(|row| row.scheme == name)?.measured["mean_ms"].value);

@@ -1,4 +1,4 @@
-//! The report of a trace: one flow in detail, beside those of other schemes.
+//! The report of a trace: one flow in detail, with flows of other schemes.
 
 use headstart_startup::catalogue::Entry;
 

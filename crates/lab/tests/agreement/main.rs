@@ -12,9 +12,10 @@
 //! were not run.
 //!
 //! Measures are the same on both sides. Completion is from the client's SYN to the last payload
-//! byte leaving the path towards it. Drops are those of the bottleneck's buffer. The peak queue is
-//! the most packets that waited before it. Slow start ends when the sender's ssthresh is set, which
-//! is sampled in the kernel every few milliseconds (`ss -ti`). Its BBR sets it as start-up ends.
+//! byte leaving the path towards it. Drops are counted at the bottleneck's buffer. The peak queue
+//! is the most packets that waited before it. Slow start ends when the sender's ssthresh is set,
+//! which is sampled in the kernel every few milliseconds (`ss -ti`). Its BBR sets it as start-up
+//! ends.
 
 mod compare;
 mod kernel;
@@ -92,7 +93,7 @@ fn full(file: &str, words: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The kernel's runs of a file beside the model as it is now.
+/// The kernel's runs of a file, compared with the model as it is now.
 fn tabulate(runs: &str, file: &str) -> Result<(), String> {
     let text = std::fs::read_to_string(runs).map_err(|error| format!("{runs}: {error}"))?;
     let runs = record::read(&text).map_err(|error| format!("{runs}: {error}"))?;
@@ -112,7 +113,7 @@ fn tabulate(runs: &str, file: &str) -> Result<(), String> {
     std::fs::write(file, text).map_err(|error| format!("{file}: {error}"))
 }
 
-/// A case of quic-go's beside our QUIC's.
+/// A case of quic-go's, compared with our QUIC's.
 struct Judged {
     case: Case,
     verdict: Verdict,

@@ -112,7 +112,7 @@ fn conditions_are_numbers_in_the_unit_of_their_column() {
     assert_eq!(columns(&folder.join("sweep/sweep.csv"))[..3], ["load_share", "quantum", "scheme"]);
 }
 
-/// Mean (unfinished flows with their age) and counts by scheme and seed are those of the table.
+/// Mean (unfinished flows with their age) and counts by scheme and seed are the table's.
 #[test]
 fn the_rows_of_flows_add_up_to_the_table() {
     let folder = folder("data", "flows");
@@ -291,7 +291,7 @@ fn slowdown_is_measured_against_the_handshake_and_the_rate() {
     assert!(number(&row, "slowdown_p99") >= number(&row, "slowdown_mean"));
 }
 
-/// Alone on a path each flow of a size has the same rate; beside others of all sizes it has not.
+/// Alone on a path each flow of a size has the same rate; with others of all sizes it has not.
 #[test]
 fn equal_flows_are_fair_and_sizes_fall_into_their_bins() {
     let row = measured("fair", "--schemes iw10 --size 50kB --load 0.2% --duration 400s");

@@ -91,7 +91,7 @@ fn an_interrupted_sweep_resumes() {
     assert_eq!(before(&first), "");
     let whole = bytes(&out.join("sweep.csv"));
     let kept = fs::read_to_string(out.join("runs.jsonl")).expect("runs are kept");
-    // Four points with two seeds: iw10 beside iw10 (also its mixed run) and alone, and jump-start
+    // Four points with two seeds: iw10 with iw10 (also its mixed run) and alone, and jump-start
     // alone and mixed.
     assert_eq!(kept.lines().count(), 4 * 2 * (2 + 2));
 

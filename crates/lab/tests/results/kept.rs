@@ -208,7 +208,7 @@ fn ctrl_c_keeps_the_finished_runs_of_a_paper_and_the_same_command_resumes() {
     }
 }
 
-/// No file may grow beyond a few kilobytes: to a program that is as a disk that is full.
+/// No file may grow above a few kilobytes: to a program that is as a disk that is full.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_loses_no_finished_table() {

@@ -79,8 +79,7 @@ impl LinkPlan {
             return Err(("rate", "0".to_owned(), "more than 0"));
         }
         checked_time("delay", self.delay)?;
-        let beside =
-            |other: &str| ("changes", format!("a rate or a delay beside {other}"), "one or the other");
+        let beside = |other: &str| ("changes", format!("a rate or a delay with {other}"), "one or the other");
         if self.discipline == QueueDiscipline::Netem
             && (!self.changes.is_empty() || matches!(self.rate, LinkRate::Trace(_)))
         {
@@ -182,7 +181,7 @@ mod tests {
         });
         assert_eq!(
             traced,
-            "bottleneck, changes: found a rate or a delay beside a trace, expected one or the other"
+            "bottleneck, changes: found a rate or a delay with a trace, expected one or the other"
         );
         let netem = refused(|plan| {
             first(plan).changes.push(change);
@@ -197,6 +196,6 @@ mod tests {
             first(plan).changes.push(change);
             first(plan).router = Some(crate::routed_link::RouterPlan::Rcp(rcp));
         });
-        assert!(routed.contains("beside a router"), "{routed}");
+        assert!(routed.contains("with a router"), "{routed}");
     }
 }

@@ -184,7 +184,7 @@ macro_rules! plans {
             pub const PARTS: &'static [(&'static str, &'static str)] =
                 &[$((<$params as Part>::NAME, <$params as Part>::OPTION)),*];
 
-            /// For an element that is no link: its name and that of its seed.
+            /// For an element that is no link: its name and its seed's.
             #[must_use]
             pub const fn names(&self) -> Option<(&'static str, &'static str)> {
                 match self {

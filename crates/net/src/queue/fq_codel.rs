@@ -19,11 +19,11 @@
 //! # Deviations
 //!
 //! - The limit is the link's buffer, in packets, bytes or both, instead of §5.2.3's 10 240 packets.
-//!   Beyond it the flow with the most bytes loses half of its packets, 64 at most, at its head
+//!   Above it the flow with the most bytes loses half of its packets, 64 at most, at its head
 //!   (§4.1). A limit in bytes may need more than one such batch.
 //! - A flow is identified by [`Packet::flow_key`]; §4.1 hashes the 5-tuple. The hash is the
 //!   finaliser of SplitMix64 over key and perturbation instead of Jenkins'.
-//! - CoDel compares the bytes of its own flow with a packet; Linux those of all flows.
+//! - CoDel compares the bytes of its own flow with a packet; Linux with the bytes of all flows.
 //! - A turn ends at zero credits, as in §3 and in Linux; §4.2 has negative ones.
 //! - There is no CE threshold (§5.2.7: off by default).
 //! - A packet that finds the link idle passes its flow's queue, not the limit, as everywhere here.

@@ -51,7 +51,7 @@ pub struct Params {
     /// jumping. On: Floyd's recommendation of 2000.
     pub is_gentle: bool,
     /// Transmission time of a small packet (FJ93's s): the average decays by one step for each such
-    /// time of idleness. That of 500 bytes: ns-2's default.
+    /// time of idleness. A packet of 500 bytes: ns-2's default.
     pub packet_time: Span,
 }
 

@@ -20,7 +20,7 @@ impl Updates {
         Self { next: Time::ZERO + period, period }
     }
 
-    /// Updates due at or before `now`, in order; those beyond [`MAX_UPDATES`] are skipped.
+    /// Updates due at or before `now`, in order; at most [`MAX_UPDATES`], the others are skipped.
     pub(super) fn due(&mut self, now: Time) -> impl Iterator<Item = Time> + use<> {
         let (first, period) = (self.next, self.period);
         let count = if first > now { 0 } else { now.since(first).as_nanos() / period.as_nanos() + 1 };

@@ -1,6 +1,6 @@
-//! Generate a trace like that of a cellular link: a random-walk rate, and outages.
+//! Generate a trace like a cellular link's: a random-walk rate, and outages.
 //!
-//! The model is that of K. Winstein, A. Sivaraman, H. Balakrishnan, "Stochastic Forecasts Achieve
+//! The model is from K. Winstein, A. Sivaraman, H. Balakrishnan, "Stochastic Forecasts Achieve
 //! High Throughput and Low Delay over Cellular Networks" (Sprout), USENIX NSDI 2013. Opportunities
 //! are a Poisson process whose rate is a Brownian motion, with outages that end at a rate of one
 //! per second. Sprout's step of 200 packets per second in a root second is half the mean of a 4.8

@@ -1,4 +1,4 @@
-//! Generate a trace like that of a phone's link: standing still, on the move, or on Wi-Fi.
+//! Generate a trace like a phone's: standing still, on the move, or on Wi-Fi.
 //!
 //! WiseStart §4.3 runs on three kinds of recorded traces, which it does not publish. These are
 //! models of the three:
@@ -72,7 +72,7 @@ const GOOD: Ratio = Ratio::percent(125);
 const BAD: Ratio = Ratio::percent(50);
 const GOOD_ENDS: Chance = Chance::new(Ratio::new(TICK_MILLIS as u32, 500));
 const BAD_ENDS: Chance = Chance::new(Ratio::new(TICK_MILLIS as u32, 250));
-/// Largest additional wait for the medium, in milliseconds, beyond the first.
+/// Largest wait for the medium in addition to the first, in milliseconds.
 const CONTENTION_MILLIS: u64 = 18;
 
 impl Mobile {

@@ -33,7 +33,7 @@ pub(super) enum Form {
     Trend(String),
     /// The largest or the smallest over several schemes.
     Extreme { schemes: Vec<String>, is_most: bool },
-    /// A crossing, or its quotient over that of another scheme.
+    /// A crossing, or its quotient over another scheme's crossing.
     Crossing { other: String, axis: String, over: Option<String> },
     /// One number over all cells of a table.
     Table(Printed),
@@ -53,7 +53,7 @@ pub(super) struct Printed {
     paper: Vec<Vec<f64>>,
 }
 
-/// A table that the paper prints, beside ours.
+/// A table that the paper prints, and ours.
 #[derive(Clone, Debug)]
 pub struct PrintedTable {
     /// The drawing.

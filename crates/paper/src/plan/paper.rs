@@ -65,7 +65,7 @@ pub struct Scheme {
     pub entry: &'static Entry,
 }
 
-/// Settings that are run beside each other.
+/// Settings that are all run.
 #[derive(Clone, Debug)]
 pub struct Variant {
     /// Name of the variant.

@@ -64,7 +64,7 @@ impl Scope<'_> {
         })
     }
 
-    /// The first value along an axis at which the quantity of `scheme` rises above that of `other`,
+    /// The first value along an axis at which the quantity of `scheme` rises above `other`'s,
     /// having been below before; between two points it is interpolated. The interval is that of
     /// single seeds, smallest to largest.
     #[must_use]

@@ -98,7 +98,7 @@ impl Adapter {
         }
         let pace = driver.sender.controller().allowance().pace;
         let left = driver.burst().saturating_sub(driver.sender.ledger().sent());
-        // A first packet behind those of the handshake may be smaller by that.
+        // A first packet after the handshake's may be smaller by that.
         let left = if left <= SLACK { Bytes::ZERO } else { left };
         // In 0-RTT the handshake's packets have emptied the bucket, which is not followed there.
         let is_early = driver.sender.is_rtt_assumed();

@@ -2,8 +2,8 @@
 //!
 //! *start*: connections of 70 acks (100 kB over 15 Mbit/s and 60 ms), each with a new controller.
 //! Building and establishing it is included. *avoidance*: a thousand acks after a cut. For each ack
-//! a controller gets a sent and an ack event, and its allowance is read. Beside ours, the CUBIC of
-//! quinn-proto gets the same through its public trait.
+//! a controller gets a sent and an ack event, and its allowance is read. Compared are ours and the
+//! CUBIC of quinn-proto gets the same through its public trait.
 //!
 //! Nanoseconds are the median of eleven rounds, each of which runs all of them. Instructions come
 //! from valgrind's callgrind, if it is installed. This program runs itself under it with few and

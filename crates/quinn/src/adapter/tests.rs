@@ -212,7 +212,7 @@ fn a_flight_paced_over_a_round_trip_is_reported_as_four_fifths_of_its_window() {
     assert_eq!(adapter.controller().phase(), "paced");
     assert_eq!(adapter.window(), 125_001, "as long as it is not in use");
     adapter.on_sent(now, 120_000, 109);
-    assert_eq!(adapter.window(), 132_000 + 4_800 + 1, "four packets beyond those in flight");
+    assert_eq!(adapter.window(), 132_000 + 4_800 + 1, "four packets more than are in flight");
     adapter.on_sent(now, 24_000, 129);
     assert_eq!(adapter.window(), 156_251, "the scheme's own window at last");
 }

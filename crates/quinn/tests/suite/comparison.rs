@@ -9,7 +9,7 @@ use headstart_units::{Rate, Span, Time};
 use crate::on_noq;
 use crate::scenario::{CLIENT, Outcome, RATE, RTT, Scenario};
 
-/// A stack beside noq.
+/// A stack that is compared with noq.
 pub struct Stack {
     pub name: &'static str,
     pub run: fn(&Scenario, &str) -> Outcome,

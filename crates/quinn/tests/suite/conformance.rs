@@ -1,4 +1,4 @@
-//! quinn beside noq: decisions, the wire and the time.
+//! quinn compared with noq: decisions, the wire and the time.
 
 use headstart_quinn::{Choice, ChoiceError};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};

@@ -77,7 +77,7 @@ impl Axis {
 
     /// True if a value has a place on this axis, regardless of its ends.
     pub(super) fn can_show(&self, value: f64) -> bool {
-        // Beyond these, sums and powers of ten lose their meaning before the reader does.
+        // Above these, sums and powers of ten lose their meaning before the reader does.
         match self.scale {
             Scale::Linear => value.is_finite() && value.abs() < 1e18,
             Scale::Logarithmic => value > 1e-18 && value < 1e18,

@@ -35,7 +35,7 @@ pub(super) fn standalone_sheet() -> String {
 }
 
 /// A drawing of this size that is opened and not closed. Those who do not see it get `says`, a
-/// page's script gets `rows`, heads first. `class` is that of its style.
+/// page's script gets `rows`, heads first. `class` is the class of its style.
 pub(super) fn opened(class: &str, width: f64, height: f64, says: &str, rows: &[Vec<String>]) -> Canvas {
     let mut canvas = Canvas::default();
     let rows = serde_json::to_string(rows).unwrap_or_default();
@@ -219,7 +219,7 @@ fn points(figure: &Figure) -> impl Iterator<Item = &Point> + Clone {
     })
 }
 
-/// Limit to which intervals may stretch an axis beyond its values. A wider one is cut at the frame,
+/// Limit to which intervals may stretch an axis past its values. A wider one is cut at the frame,
 /// with an arrow: it must not compress the rest. An axis that begins at zero does not go below it
 /// for an interval.
 fn axis_range(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {

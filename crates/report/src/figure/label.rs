@@ -78,7 +78,7 @@ pub(super) struct Obstacle {
     pub weight: f64,
 }
 
-/// Beyond this distance a label needs a leader to its point.
+/// Above this distance a label needs a leader to its point.
 const LEADER_FROM: f64 = 9.0;
 
 /// The leader of a label at `area`, if it needs one.

@@ -47,7 +47,7 @@ fn quantile_of_t(probability: f64, degrees: usize) -> f64 {
     high
 }
 
-/// Probability that chance alone puts the mean of `one` as far above that of `other`, or farther,
+/// Probability that chance alone puts the mean of `one` as far above `other`'s, or farther,
 /// by Student's paired, one-sided test. It is 1 if not above, or with fewer than two pairs.
 fn probability_of_difference(one: &[f64], other: &[f64]) -> f64 {
     let differences: Vec<f64> = one.iter().zip(other).map(|(a, b)| a - b).collect();

@@ -5,7 +5,7 @@
 //! method (J. M. Bland, D. G. Altman, "Transformations, means, and confidence intervals", BMJ 312,
 //! 1996; A. Agresti, "Categorical data analysis", 3rd edition, §3.1 for quotients and logits). The
 //! estimate is the mean, or the quotient of means, as without the scale. If the spread is small
-//! beside the estimate, the interval is that of the mean.
+//! compared with the estimate, the interval is the mean's.
 
 use super::{Interval, covariance, mean, standard_deviation, student_t};
 

@@ -19,7 +19,8 @@ use super::*;
 const DATAGRAM: u64 = 1200;
 /// RFC 9000 §8.1.
 const LIMIT: u64 = 3;
-/// Bytes beside the certificates: ServerHello, EncryptedExtensions, CertificateVerify and Finished.
+/// Bytes in addition to the certificates: ServerHello, EncryptedExtensions, CertificateVerify and
+/// Finished.
 const MESSAGES: u64 = 400;
 /// Parts at once after validation.
 const WINDOW: u64 = 10;

@@ -188,7 +188,7 @@ pub struct TcpConfig {
     ///   tcp_tso_autosize). A smaller one waits for an ack that is due within a millisecond
     ///   (tcp_tso_should_defer). The last segment of a buffer of several has PSH
     ///   (__tcp_transmit_skb).
-    /// - The lower bound of the retransmission timeout is that of its variation: SRTT + max(4
+    /// - The lower bound of the retransmission timeout bounds its variation: SRTT + max(4
     ///   RTTVAR, bound) (tcp_input.c, tcp_rtt_estimator).
     /// - A tail loss probe waits 2 SRTT and the least timeout for a single segment, 2 SRTT and 2 ms
     ///   for several, and never longer than the timeout (tcp_output.c, tcp_schedule_loss_probe).
@@ -200,7 +200,7 @@ pub struct TcpConfig {
     ///   tcp_cwnd_reduction).
     pub as_linux: bool,
     /// A record keeps the fastest delivery rate of all, even where the application limited it
-    /// (WiseStart §3.2); else that of samples that were not limited, if there are any.
+    /// (WiseStart §3.2); else the rate of samples that were not limited, if there are any.
     pub records_limited: bool,
 }
 

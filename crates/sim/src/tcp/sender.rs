@@ -11,7 +11,7 @@
 //! | `buffers` | segments that leave together, as in Linux |
 //! | `detection` | the reaction to losses |
 //! | `early` | segments that leave before their turn |
-//! | `linux` | Linux's rules beside those of the RFCs |
+//! | `linux` | Linux's rules in addition to the RFCs' |
 //! | `probing` | probes when acks stop arriving: TCP's, QUIC's |
 //! | `recovery` | loss detection: by time, by count, by report |
 //! | `sending` | the next packet, within window and pace |
@@ -67,7 +67,7 @@ pub struct Departure {
     pub payload: u16,
     /// The last of several that leave as one buffer ([`TcpConfig::as_linux`]).
     pub is_pushed: bool,
-    /// Zero is that of all packets that leave in their turn; higher numbers are served after lower
+    /// Zero is for all packets that leave in their turn; higher numbers are served after lower
     /// ones.
     pub priority: u8,
 }
@@ -196,7 +196,7 @@ pub struct Sender {
     /// Copied segments, with the time until which their copies may arrive
     /// ([`TcpConfig::copies_count`]).
     copied: Vec<(u32, Time)>,
-    /// RFC 6675: those of them that are due to be lost then.
+    /// RFC 6675: how many of them are due to be lost then.
     put_off: VecDeque<(u32, Time)>,
     /// Segments that arrived before their turn; the lowest one that was sent so, and the message's
     /// last one if it was.

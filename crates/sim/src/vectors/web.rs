@@ -268,7 +268,7 @@ fn whole(bytes: f64) -> Bytes {
     Bytes::new(bytes.clamp(1.0, 1e12) as u64)
 }
 
-/// The curve at `x`; beyond its ends the value there.
+/// The curve at `x`; outside its ends the value there.
 fn along(curve: Curve, x: f64) -> f64 {
     let after = curve.partition_point(|(at, _)| *at < x).clamp(1, curve.len() - 1);
     let ((x0, y0), (x1, y1)) = (curve[after - 1], curve[after]);

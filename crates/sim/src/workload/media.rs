@@ -1,4 +1,4 @@
-//! A real-time flow beside others: datagrams at a constant rate, as of a call whose codec does not
+//! A concurrent real-time flow: datagrams at a constant rate, as of a call whose codec does not
 //! adapt (RFC 8867 measures such flows by rate, delay and loss).
 
 use headstart_units::{Bytes, Rate, Span, Time};

@@ -1,4 +1,4 @@
-//! Several workloads at once: short flows beside long ones, a newcomer beside an established flow.
+//! Several workloads at once: short flows with long ones, a newcomer with an established flow.
 
 use headstart_units::Time;
 

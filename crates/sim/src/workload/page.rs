@@ -68,7 +68,7 @@ pub struct Pages {
 pub struct PageSpec {
     /// The pages, equally likely. Each has at least one object, and fewer than 32 768.
     pub pages: Vec<Vec<Object>>,
-    /// How the objects of each page are fetched, the last for all pages beyond. At least one.
+    /// How the objects of each page are fetched, the last for all further pages. At least one.
     pub fetches: Vec<Fetch>,
     /// Mean gap of the Poisson process.
     pub gap: Span,

@@ -27,7 +27,7 @@ pub struct BareRequest {
 /// Source addresses of the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The attacker's own, or that of another host.
+    /// The attacker's own, or another host's.
     One(u32),
     /// A new one each time, out of 2^31 that no other host has.
     Random,

@@ -50,7 +50,7 @@ fn empty_path(scheme: Scheme, segments: u64) -> Alone {
     }
 }
 
-/// Quick-Start equation (2): log2(N/W + 1) round trips, rounded up, beside the handshake. The last
+/// Quick-Start equation (2): log2(N/W + 1) round trips, rounded up, without the handshake. The last
 /// of them is over when the data is acknowledged; the receiver has it half a round trip sooner.
 #[test]
 fn slow_start_takes_the_round_trips_of_quick_starts_equation() {

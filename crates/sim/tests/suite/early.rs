@@ -72,7 +72,7 @@ fn early_data_that_is_dropped_leaves_in_its_turn() {
     }
 }
 
-/// The other flow's time beside RC3 over that beside slow start. It pays for the burst if no queue
+/// The other flow's time with RC3, over its time with slow start. It pays for the burst if no queue
 /// has priorities.
 #[test]
 fn rc3_costs_another_flow_nothing_where_priorities_hold() {

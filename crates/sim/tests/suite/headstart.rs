@@ -34,7 +34,7 @@ impl Default for Play {
 }
 
 impl Play {
-    /// Mean completion times: of the scheme's flows, and of IW 10's beside them.
+    /// Mean completion times: of the scheme's flows, and of IW 10's concurrent ones.
     fn run(&self, scheme: &str) -> (f64, f64) {
         let rate = Rate::from_mbit_per_sec(15);
         let mut path = PathPlan::dumbbell(rate, Span::from_millis(60), Limit::bytes(Bytes::new(115_000)));

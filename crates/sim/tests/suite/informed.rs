@@ -59,7 +59,7 @@ fn an_informed_start_is_told_the_queue_and_its_choice_is_used() {
 }
 
 /// Answers of 100 kB to one peer, one after the other, on 100 Mbit/s and 100 ms. Each fills a
-/// twelfth of the path: its delivery rate is that of its window.
+/// twelfth of the path: its window limits its delivery rate.
 #[test]
 fn short_answers_to_a_known_peer_do_not_become_slower_from_visit_to_visit() {
     let plan = PathPlan::dumbbell(

@@ -301,7 +301,7 @@ fn bbr_v3_leaves_reno_more_than_version_1_does_in_a_shallow_buffer() {
             (met.share(1), met.lost(0))
         };
         let ((one, lost_by_one), (three, lost_by_three)) = (beside("bbr"), beside("bbr-v3"));
-        assert!(three > 1.5 * one, "{bdps} BDP: {three}, {one} beside version 1");
+        assert!(three > 1.5 * one, "{bdps} BDP: {three}, {one} with version 1");
         assert!(lost_by_three < lost_by_one, "{bdps} BDP: {lost_by_three}, {lost_by_one}");
     }
 }

@@ -1,4 +1,4 @@
-//! Behaviour relied upon beyond the stack's documentation: a version that changes it fails here.
+//! Behaviour relied upon that the stack does not document: a version that changes it fails here.
 //!
 //! - A packet is encrypted by `PacketKey::encrypt` and right after it by `HeaderKey::encrypt`, over
 //!   the whole packet: the tap retains exactly the bytes sent.

@@ -113,7 +113,7 @@ fn without_loss_copies_cost_no_time_and_are_as_many_as_they_should_be() {
     }
 }
 
-/// Blitzstart's DSL-fast: 50 Mbit/s, 208 packets of buffer, 2 MB beside a long flow, true hint.
+/// Blitzstart's DSL-fast: 50 Mbit/s, 208 packets of buffer, 2 MB with a long flow, true hint.
 #[test]
 fn a_blitzstart_beside_a_long_flow_takes_about_half_the_standard_time() {
     let rate = Rate::from_mbit_per_sec(50);

@@ -266,7 +266,7 @@ impl Curves {
 const PER_C: u128 = (2_500_000_000_000_000_000_000_000_000 >> SEGMENT_SHIFT) << SEGMENT_SHIFT;
 /// Fraction bits of a window in segments.
 const SEGMENT_SHIFT: u32 = 16;
-/// Beyond 2^34 segments the cube root stays as it is: 10^37 nanoseconds cubed, near the end of the
+/// Above 2^34 segments the cube root stays as it is: 10^37 nanoseconds cubed, near the end of the
 /// integers.
 const LARGEST: u128 = 1 << (34 + SEGMENT_SHIFT);
 

@@ -164,6 +164,6 @@ mod tests {
         }
         assert_eq!(reno.window, MSS * 5, "slow start up to the threshold");
         reno.on_ack(&acked(Time::ZERO, MSS));
-        assert_eq!(reno.window, MSS * 5, "avoidance beyond");
+        assert_eq!(reno.window, MSS * 5, "avoidance above");
     }
 }

@@ -5,7 +5,7 @@
 //! detectors, either of which ends slow start at the present window:
 //!
 //! - *ack train*: acks that follow each other within 2 ms form a train from the round's beginning.
-//!   It is too long beyond half of the smallest delay plus half a millisecond. The latter is half
+//!   It is too long above half of the smallest delay plus half a millisecond. The latter is half
 //!   of the kernel's allowance for its own bursts, 1 ms without pacing at rates below 2 Gbit/s.
 //! - *delay*: after eight samples in a round, its smallest delay is above the smallest of all by an
 //!   eighth of that, at least 4 ms and at most 16 ms.

@@ -65,7 +65,7 @@ pub struct FirstContacts {
 }
 
 /// Outcomes of a network from which on it has a credit of its own. Eight flights move a credit by
-/// half or more; fewer say less about the network than those of all do.
+/// half or more; fewer say less about the network than all networks do together.
 pub const OWN_FROM: u64 = 8;
 
 /// Networks that are counted; all take 256 kB.
@@ -99,7 +99,7 @@ impl Slot {
 }
 
 impl FirstContacts {
-    /// A credit for each network besides that of all.
+    /// A credit for each network, in addition to the credit of all.
     #[must_use]
     pub fn by_network() -> Self {
         Self { all: Arc::default(), networks: (0..NETWORKS).map(|_| AtomicU64::new(0)).collect() }
@@ -119,8 +119,8 @@ impl FirstContacts {
         known(own.unwrap_or_else(|| self.all.load(Ordering::Relaxed)))
     }
 
-    /// Applies `revision` to the credit of all, and to that of the network with this hash; returns
-    /// the latter.
+    /// Applies `revision` to the credit of all and to the credit of the network with this hash;
+    /// returns the latter.
     pub(super) fn revise(&self, hash: u64, revision: &Revision) -> Bytes {
         let change = |before| Some(revision.of(known(before)).get());
         let before = self.all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);

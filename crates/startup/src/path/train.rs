@@ -85,7 +85,7 @@ impl PacketTrain {
         }
     }
 
-    /// A packet was lost or marked: later acks are not those of a train.
+    /// A packet was lost or marked: later acks do not belong to a train.
     pub fn end(&mut self) {
         self.state = State::Ended;
     }
@@ -271,7 +271,7 @@ mod tests {
     }
 
     /// A flight of 80 packets that leaves within 40 ms, over a path of `per_ms` packets each ms.
-    /// `receiver` turns times of arrival in microseconds into those of acks, and their packets.
+    /// `receiver` turns times of arrival in microseconds into times of acks, and their packets.
     fn arrival(per_ms: u64, receiver: impl Fn(&[u64]) -> Vec<(u64, u64)>) -> Option<Arrival> {
         let arrivals: Vec<u64> =
             (0..80).map(|packet| 100_000 + (packet * 500).max(packet * 1000 / per_ms)).collect();

@@ -49,7 +49,7 @@ pub enum IpOption {
 /// The reason why bytes are no Quick-Start option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// The length is not that of the option.
+    /// The option has another length.
     Size {
         /// Number of bytes found.
         found: usize,

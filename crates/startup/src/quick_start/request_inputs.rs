@@ -33,7 +33,7 @@ pub struct RequestInputs {
 pub enum Amount {
     /// No request.
     Never,
-    /// A fixed rate, such as that of the access link.
+    /// A fixed rate, such as the access link's.
     Fixed(Rate),
     /// min(S, W) / R: the limit by the socket's buffer S and the peer's window W (where known).
     Window,

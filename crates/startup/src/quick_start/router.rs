@@ -146,7 +146,7 @@ pub struct Counts {
     pub requests: u64,
     /// Requests approved, in full or in part.
     pub approved: u64,
-    /// Requests beyond the limit.
+    /// Requests above the limit.
     pub beyond_limit: u64,
     /// Sum of the granted rates, in bytes per second.
     pub granted: u64,

@@ -17,7 +17,7 @@
 
 use super::Segments;
 
-/// Priorities below that of other traffic.
+/// Priorities below other traffic's.
 const LEVELS: u8 = 3;
 /// Each priority has so many times the segments of the one above.
 const FACTOR: u64 = 10;
@@ -47,8 +47,8 @@ impl Early {
         self.is_over
     }
 
-    /// Priority of the segment that [`Self::next`] returned last: 1 is next to that of other
-    /// traffic, which is 0.
+    /// Priority of the segment that [`Self::next`] returned last: 1 is next to the priority of
+    /// other traffic, which is 0.
     pub(super) fn priority(&self) -> u8 {
         let (mut level, mut size, mut up_to) = (1, self.first, self.first);
         while self.sent > up_to && level < LEVELS {

@@ -14,7 +14,7 @@
 
 use super::Segments;
 
-/// A copy for each original: those of `next..end` are still to be sent.
+/// A copy for each original: copies of `next..end` are still to be sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Proactive {
     next: u64,

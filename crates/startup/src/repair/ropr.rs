@@ -23,7 +23,7 @@
 //!   where they never meet, it gives the 50 % of HB §5.
 //! - HB §5 does not say how many copies Halfback-burst sends: as many as Halfback.
 //! - "unACKed" (§3.4) is taken as not acknowledged in any way: SACKed segments are skipped.
-//! - HB runs normal retransmission beside the copies, independently as far as described; a
+//! - HB runs normal retransmission with the copies, independently as far as described; a
 //!   retransmitted segment can be copied too. [`Params::stops_at_congestion`] is ours, and off.
 
 use alloc::string::String;

@@ -289,7 +289,8 @@ impl Bbr {
         (bytes / self.mss.get().max(1)).clamp(least, MAX_AT_ONCE)
     }
 
-    /// BBR §4.2.2 in ngtcp2, in segments: ten at least, above 24 Mbit/s those of a round trip.
+    /// BBR §4.2.2 in ngtcp2, in segments: ten at least, above 24 Mbit/s the segments of a round
+    /// trip.
     fn send_quantum_of_ngtcp2(&self) -> u64 {
         let long = if self.rt_prop == Span::MAX { Span::from_millis(1) } else { self.rt_prop };
         let is_fast = self.pace >= Rate::from_mbit_per_sec(24);

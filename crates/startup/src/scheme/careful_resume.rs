@@ -30,7 +30,7 @@
 //!
 //! - CR may enter Unvalidated as soon as the path is confirmed, or wait until it is window-limited.
 //!   Here it waits, and does not jump to a window no larger than the current one.
-//! - CR compares the RTT with ten times the saved one as an "indication" only. It refuses beyond.
+//! - CR compares the RTT with ten times the saved one as an "indication" only. It refuses above.
 //! - CR identifies packets by number. Here the first and last unvalidated packet are identified by
 //!   their sending times, which never decrease.
 //! - The initial data is all data sent before the first ack.
@@ -75,14 +75,14 @@ crate::parameters! {
         lifetime: Span = Span::from_secs(600), in Span::ZERO..=Span::from_secs(31_536_000), from "CR";
         /// Beta of Safe Retreat; CUBIC's 70 % is allowed.
         beta: Ratio = Ratio::new(1, 2), in Ratio::percent(1)..=Ratio::percent(100), from "CR";
-        /// End of slow start beside congestion.
+        /// End of slow start other than by congestion.
         exit: Exit = Exit::Loss, from "the papers' baselines leave it on loss";
     }
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// As Normal, while checking that the path is that of the record.
+    /// As Normal, while checking that the path is the recorded one.
     Reconnaissance { record: Record, initial: Bytes, acked: Bytes },
     /// The jump is leaving.
     Unvalidated { jump: Jump, entered: Time, rtt: Span },

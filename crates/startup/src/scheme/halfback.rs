@@ -14,7 +14,7 @@
 //! | phase | window | pace | repair |
 //! |---|---|---|---|
 //! | Pacing | undelivered part of the first flight | over `pace-over` x handshake RTT | none |
-//! | ROPR, ended | the same | none | [`crate::repair::ropr`], beside normal retransmission |
+//! | ROPR, ended | the same | none | [`crate::repair::ropr`], with normal retransmission |
 //!
 //! The window covers the undelivered part of the first flight and nothing else: a longer flow
 //! continues after the hand-over, with s x RTT (§3.3).
@@ -26,7 +26,7 @@
 //!   single ack, or none, there is no rate; then the window is the delivered bytes.
 //! - §3.3 leaves open whether slow start or avoidance follows with s x RTT: avoidance, since s is a
 //!   measurement of the path. RTT is the smoothed one.
-//! - Normal TCP retransmission halves a window; that of the first flight is not a congestion
+//! - Normal TCP retransmission halves a window; the first flight is not a congestion
 //!   window. It follows the delivered bytes ([`crate::first_recovery`]), as after a failed jump.
 //! - A CE mark, which HB does not consider, hands the flight over to the base controller's cut, and
 //!   its unsent part is still paced, over [`Params::pace_over`] of the smoothed RTT.
@@ -395,7 +395,7 @@ mod tests {
         #[rustfmt::skip]
         let steps = [
             (85,  ack(1, 7), Expected::Paced(9_000, 100_000), "an early ack: two packets are still to leave, no more"),
-            (100, ack(2, 8), Expected::Window(8_000),         "all out: ROPR, and no new data beside it"),
+            (100, ack(2, 8), Expected::Window(8_000),         "all out: ROPR, and no new data with it"),
             (110, ack(3, 7), Expected::Window(7_000),         "what is missing of the flight may be in flight"),
             (120, ack(4, 6), Expected::Window(6_000),         "again"),
             (130, ack(5, 5), Expected::Window(5_000),         "again"),

@@ -211,7 +211,7 @@ impl Headstart {
         Revision {
             start: self.initial_credit(),
             earned: known.saturating_sub(self.lost) * credit_gain,
-            // A delivered flight is no evidence beyond twice the bytes then in flight with it.
+            // A delivered flight shows room for at most twice the bytes that were then in flight.
             most: (known + self.reserved_by_others) * 2,
             spent: self.lost * credit_gain * self.params.price,
             least: self.initial_bytes(),
@@ -231,8 +231,8 @@ impl Headstart {
         Some(Record { saved_at, rt_prop, btl_bw, ..Record::default() })
     }
 
-    /// The path's rate: that of the flight's arrival if the path was full, otherwise twice that, so
-    /// that the next flight finds out.
+    /// The path's rate: the rate of the flight's arrival if the path was full, otherwise twice
+    /// that, so that the next flight finds out.
     fn rate(&self, measured: Rate) -> Rate {
         let is_clean = self.lost.is_zero();
         let rate = match (self.train.arrival(self.mss), &self.record) {

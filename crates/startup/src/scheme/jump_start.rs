@@ -65,15 +65,15 @@ crate::parameters! {
         burst: u64 = 0, in 0..=10_000, from "JS: all is paced";
         /// Time over which the first flight is paced, as a share of the handshake RTT.
         pace_over: Ratio = Ratio::ONE, in Ratio::percent(1)..=Ratio::percent(1000), from "JS";
-        /// A limit on the first flight beside flow size and receive window; every deployment has
-        /// one.
+        /// A limit on the first flight in addition to flow size and receive window; every
+        /// deployment has one.
         cap: Option<Bytes> = None, in Bytes::new(1)..=Bytes::new(1 << 40), from "JS";
         /// Least window in segments after the flight: after a first flight of one segment, later
         /// data is sent no more slowly than by TCP.
         min_window: u64 = 0, in 0..=10_000, from "JS, whose connections have one flow";
         /// The window after a loss, as a share of the delivered bytes.
         window_after_loss: Ratio = first_recovery::WINDOW_AFTER_LOSS, in Ratio::percent(1)..=Ratio::percent(100), from "JS";
-        /// End of slow start beside congestion.
+        /// End of slow start other than by congestion.
         exit: Exit = Exit::Loss, from "JS is older than that";
     }
 }

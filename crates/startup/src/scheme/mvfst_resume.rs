@@ -18,7 +18,7 @@
 //!
 //! - The controller below is [`bbr_v3`]. mvfst's is BBR version 2, whose Startup has
 //!   a gain of 2.885. While it resumes, the window's gain is MV's.
-//! - mvfst paces at the larger of the model's rate and that of the initial window. Here the initial
+//! - mvfst paces at the larger of the model's rate and the initial window's. Here the initial
 //!   pace is BBR's, which does not fall in Startup either.
 //! - The record's RTT is the minimum; mvfst's ticket has the smoothed one.
 //! - MV counts loss by rounds of its own; here a round is BBR's.

@@ -32,7 +32,7 @@
 //! - The text of §3.2, of the end of §3.1 and of the end of §3.3 was not available. The rules for
 //!   their part are ours: the size of the compensation, the meaning of *consistent with flat*,
 //!   back-off and minimum.
-//! - Probes carry *limited payload* (Table 2) beside the base traffic. Here a train is five full
+//! - Probes carry *limited payload* (Table 2) on top of the base traffic. Here a train is five full
 //!   segments of the flow's own data, sent at base rate + increase instead of the base rate: the
 //!   load is the same. At the first rate, two segments per RTT (§3.3), the first train takes two.
 //! - §3.1 accepts with a probability that depends on the variance. There is no random source here:

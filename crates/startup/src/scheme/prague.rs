@@ -27,7 +27,7 @@
 //!   the window per RTT. Prague §2.5.1 paces everything and leaves the first round open.
 //! - The window is two segments at least. Prague §2.4.2 recommends less on short paths.
 //! - It does not detect queues that mark ECT(1) as if it were ECT(0) (RFC 9331 §4.3, item 3).
-//!   Beside Classic traffic in one queue that marks, it takes more than its share.
+//!   With Classic traffic in one queue that marks, it takes more than its share.
 //! - Loss detection is the transport's. Prague §2.3.3 requires a time-based one, such as RACK.
 
 use headstart_units::{Bytes, Rate, Span, Time};

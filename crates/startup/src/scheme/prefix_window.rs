@@ -16,7 +16,7 @@
 //!   to a moving average, as it closes.
 //! - RT's weight of history, its limits and its lifetime are settings of a fleet. Here they are
 //!   parameters, and nothing expires.
-//! - RT's prefixes are those of routes; here a /24 of IPv4 and a /48 of IPv6.
+//! - RT takes the prefixes of routes; here a /24 of IPv4 and a /48 of IPv6.
 
 use headstart_units::{Bytes, Ratio};
 
@@ -122,7 +122,7 @@ mod tests {
         (scheme, plan.flight)
     }
 
-    /// RT: the window is that of earlier connections, within limits.
+    /// RT: the window of earlier connections, within limits.
     #[test]
     fn it_begins_with_the_prefixs_window_within_the_limits() {
         for (learnt, expected) in [(3, 10), (40, 40), (4000, 100)] {

@@ -48,7 +48,7 @@
 //! # Limits
 //!
 //! In the middle of a connection the scheme starts anew when it is established anew with a grant;
-//! the base controller's threshold is not remembered beyond that. No sender reports the approved
+//! the base controller's threshold is not remembered longer. No sender reports the approved
 //! rate, which RFC 4782 §3.1 requires for policing: no router here polices.
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
@@ -101,7 +101,7 @@ crate::parameters! {
         failure: Failure = Failure::SlowStart, from "QS §6.3";
         /// Request again when there is more to send after an idle period.
         repeats_request: bool = true, from "QS §1, RFC 4782 §4.8";
-        /// End of slow start beside congestion, if nothing was granted.
+        /// End of slow start other than by congestion, if nothing was granted.
         exit: Exit = Exit::Loss, from "QS is older than that";
     }
 }

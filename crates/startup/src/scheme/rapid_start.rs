@@ -232,7 +232,7 @@ mod tests {
         Event::Ack(Ack { rtt: Rtt { min: Span::from_millis(100), ..ack.rtt }, ..ack })
     }
 
-    /// The two worked rows of RS §3.3.1, and those of earlier revisions.
+    /// The two worked rows of RS §3.3.1, and rows of earlier revisions.
     #[test]
     fn factors_match_the_draft() {
         let (half, seven_tenths) = (Ratio::new(1, 2), Ratio::new(7, 10));

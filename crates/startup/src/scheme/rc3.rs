@@ -14,7 +14,7 @@
 //!
 //! # Deviations
 //!
-//! - Those of [`crate::repair::early`].
+//! - As listed for [`crate::repair::early`].
 //! - RC3 sends acknowledgements of early data at the priority of that data; here all acks have the
 //!   usual one.
 //! - The receiver's window holds for early data as well: it begins where that window ends.
@@ -38,7 +38,7 @@ crate::parameters! {
     pub struct Params {
         /// Initial window in segments.
         initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
-        /// Segments of the priority next to that of other traffic; each further one has ten times
+        /// Segments of the priority next to other traffic's; each further one has ten times
         /// as many.
         first: u64 = 40, in 1..=10_000, from "RC3, tcp-rc3-sack.cc (four slots)";
     }

@@ -44,7 +44,7 @@ crate::parameters! {
     pub struct Params {
         /// Initial window in segments where no record exists.
         initial_window: u64 = 10, in 1..=10_000, from "WiseStart §3.2, its default slow start";
-        /// End of that slow start beside congestion.
+        /// End of that slow start other than by congestion.
         exit: Exit = Exit::Loss, from "the paper's baselines leave it on loss";
         /// Hold window and rate to the end: Ideal of WiseStart §4.4.1, where the record describes
         /// the path exactly.

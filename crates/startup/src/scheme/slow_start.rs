@@ -74,7 +74,7 @@ crate::parameters! {
     pub struct Params {
         /// Initial window in segments.
         initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
-        /// End of slow start beside congestion.
+        /// End of slow start other than by congestion.
         exit: Exit = Exit::Loss, from "the papers' baselines leave it on loss";
         /// Limited slow start: segments from which on the window grows by half as many in each
         /// round trip (`max_ssthresh`). RFC 3742 recommends 100.

@@ -30,7 +30,7 @@
 //!   scheme has no timer: here the pace is lower and the red data takes the guard as well.
 //! - Linux raises the window with each red packet. Here it is raised at once; red data that has not
 //!   left by the next round, or by a loss, is taken off it.
-//! - The authors' change sends beyond the window that the receiver advertised. Not taken.
+//! - The authors' change sends more than the receiver's window. Not taken.
 //! - It leaves with what is in flight, if two rounds were accelerated; here with two segments at
 //!   least.
 

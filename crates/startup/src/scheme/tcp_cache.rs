@@ -50,7 +50,7 @@ crate::parameters! {
 enum Phase {
     /// No record.
     SlowStart,
-    /// The window is that of the record, and so is the threshold.
+    /// The window is the record's, and so is the threshold.
     Cached { ssthresh: Bytes },
 }
 
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(plan, FlightPlan::burst(MSS * 40));
         #[rustfmt::skip]
         let steps = [
-            (ack(100, 0, 2, 38), "hand over", 41_000, 0, "two segments more, but not beyond the threshold"),
+            (ack(100, 0, 2, 38), "hand over", 41_000, 0, "two segments more, but not above the threshold"),
         ];
         let how = play(&mut start, &steps);
         assert_eq!(how, Some(HandOver::avoiding(MSS * 41)));

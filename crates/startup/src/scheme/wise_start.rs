@@ -92,7 +92,7 @@ crate::parameters! {
         adaptation: bool = true, from "WiseStart §3.4";
         /// Initial window in segments where no record exists.
         initial_window: u64 = 10, in 1..=10_000, from "WiseStart §3.2";
-        /// End of slow start beside congestion.
+        /// End of slow start other than by congestion.
         exit: Exit = Exit::HyStart, from "WiseStart §5";
         /// Subtract losses until the decision, and in Drain, from the window (§3.3.2) without
         /// ending the start. Algorithm 1 does so, and a public fork of ngtcp2, presumably the

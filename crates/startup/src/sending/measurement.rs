@@ -42,7 +42,7 @@ impl Measurement<'_> {
     ///
     /// `None`: this connection measured nothing, and the previous record stays. Application-limited
     /// samples measure the application. A flow shorter than the bandwidth-delay product measures
-    /// nothing, unless it lost a quarter of a first flight beyond the initial window: then the
+    /// nothing, unless it lost a quarter of a first flight above the initial window: then the
     /// record is too fast. A sender that has not left slow start may have measured no more than its
     /// window: the packet train of its first flight then counts, too.
     #[must_use]

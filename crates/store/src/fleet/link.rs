@@ -265,7 +265,7 @@ impl Remote {
         }
     }
 
-    /// Writes records that are newer than those of the server.
+    /// Writes records that are newer than the server's.
     ///
     /// # Errors
     /// If the server refuses one, or cannot be reached; others may be written.

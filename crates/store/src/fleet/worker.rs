@@ -18,7 +18,7 @@ use crate::history::History;
 
 /// Peers that are looked up in one exchange with the server, and records that are written in one.
 const BATCH: usize = 256;
-/// Peers that wait to be looked up, at most: beyond that a flood of handshakes costs its starts,
+/// Peers that wait to be looked up, at most: above that a flood of handshakes costs its starts,
 /// and no memory.
 const MAX_WAITING: usize = 8192;
 /// Leases that are remembered, at most. A peer without one is looked up again.

@@ -1,5 +1,5 @@
-//! A peer that comes back: 1 MB every three seconds at 100 Mbit/s and 50 ms, with flows of the
-//! Internet's sizes from other peers as 20 % load beside it.
+//! A peer that comes back: 1 MB every three seconds at 100 Mbit/s and 50 ms. Other peers' flows of
+//! the Internet's sizes are a concurrent load of 20 %.
 
 use headstart_net::{Limit, PathPlan};
 use headstart_sim::sizes::Sizes;

@@ -1,6 +1,6 @@
 //! Every scheme compared with `iw10` on the same paths and arrivals.
 //!
-//! A path's ratio is the mean over its repeats over that of `iw10`, with Fieller's 95 % interval. A
+//! A path's ratio is the mean over its repeats over `iw10`'s, with Fieller's 95 % interval. A
 //! path is beyond a bar if the ratio is, and surely beyond it if the whole interval is. Of 200
 //! paths at a bar exactly, five are surely beyond it by chance. The row `iw10, other seeds` pairs
 //! each repeat of `iw10` with the next one: what chance alone makes of one run, where the other

@@ -141,15 +141,15 @@ pub struct ObserverRecorder<'a, const WATCHES: bool> {
 }
 
 impl<'a, const WATCHES: bool> ObserverRecorder<'a, WATCHES> {
-    /// Forwards all events to `observer`, or all but those of packets and senders.
+    /// Forwards all events to `observer`, or all but events of packets and senders.
     pub fn new(observer: &'a mut dyn Observer) -> Self {
         Self { observer, is_wanted: false, checker: None }
     }
 }
 
 impl<'a> ObserverRecorder<'a, true> {
-    /// Forwards all events to `observer`, and those of packets to the checker before. Runs with and
-    /// without a checker have one type: the simulation is compiled for each type of recorder.
+    /// Forwards all events to `observer`, and events of packets to the checker before. Runs with
+    /// and without a checker have one type: the simulation is compiled for each type of recorder.
     pub fn with_checker(observer: &'a mut dyn Observer, checker: Option<Checker<NullRecorder>>) -> Self {
         Self { observer, is_wanted: false, checker }
     }

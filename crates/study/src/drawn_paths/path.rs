@@ -21,7 +21,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::bound::shortest_first;
 
-/// The scheme under test, `iw10` beside it, and the long flows.
+/// The scheme under test, the concurrent `iw10`, and the long flows.
 const GROUPS: usize = 3;
 const TESTED: u16 = 0;
 const BESIDE: u16 = 1;
@@ -118,7 +118,7 @@ pub struct Outcome {
     pub first_flight_loss: f64,
     /// Goodput of the long flows in Mbit/s.
     pub long_mbit: f64,
-    /// Mean completion time in ms of the flows of `iw10` beside them.
+    /// Mean completion time in ms of the concurrent flows of `iw10`.
     pub beside_ms: f64,
     /// Mean in ms of the best order of service ([`shortest_first`]), of a page as if it were alone.
     pub least_ms: f64,

@@ -66,7 +66,7 @@ fn run(options: &ChangedPathParams, case: &Case<'_>) -> Result<Measured> {
     let mut path = setup.path.clone();
     path.rate = setup.bottleneck() * options.new_rate;
     let now = setup.with_path(path)?;
-    // Ideal's record is that of the path itself, for any `records` of the others. It has the link's
+    // Ideal's record is the path itself, for any `records` of the others. It has the link's
     // rate, where connections record payload: "the bandwidth and BDP" (WS §4.4.1).
     let is_ideal = mix.tested.scheme().requirements().holds_record;
     let records = if is_ideal { Records::Exact } else { options.records.records };

@@ -28,7 +28,7 @@ pub struct Drift {
     pub rtt: f64,
 }
 
-/// Share of pairs within [`NEAR`], and of those beyond [`FAR`] (WS §2.2, §2.3).
+/// Share of pairs within [`NEAR`], and of those above [`FAR`] (WS §2.2, §2.3).
 const WITHIN_NEAR: f64 = 0.60;
 const BEYOND_FAR: f64 = 0.085;
 const NEAR: f64 = 1.2;
@@ -71,10 +71,10 @@ mod tests {
         for (what, found, low, high) in [
             ("rates within 20 %", share(|it| (it.rate - 1.0).abs() < 0.2), 60.0, 63.0),
             ("RTTs within 20 %", share(|it| (it.rtt - 1.0).abs() < 0.2), 60.0, 63.0),
-            ("rates beyond five times", share(|it| it.rate > 5.0 || it.rate < 0.2), 8.0, 9.0),
+            ("rates above five times", share(|it| it.rate > 5.0 || it.rate < 0.2), 8.0, 9.0),
             ("rates that rose", share(|it| it.rate > 1.0), 49.0, 51.0),
-            ("rates beyond twenty times", share(|it| it.rate > 20.01 || it.rate < 0.0499), 0.0, 0.0),
-            ("RTTs beyond five times", share(|it| it.rtt > 5.01 || it.rtt < 0.199), 0.0, 0.0),
+            ("rates above twenty times", share(|it| it.rate > 20.01 || it.rate < 0.0499), 0.0, 0.0),
+            ("RTTs above five times", share(|it| it.rtt > 5.01 || it.rtt < 0.199), 0.0, 0.0),
         ] {
             assert!((low..=high).contains(&found), "{what}: {found} %");
         }

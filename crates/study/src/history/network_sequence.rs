@@ -41,7 +41,7 @@ const MEASURES: &[Measure] = &[
     ),
     Measure::new("rct", "ms", "mean time from a request of the first second to its last byte"),
     Measure::new("rct.all", "ms", "mean time from any request to its last byte"),
-    Measure::new("reduction", "%", "by how much `aft` is below that of the reference on the same network"),
+    Measure::new("reduction", "%", "by how much `aft` is below the reference's on the same network"),
     Measure::new("is-improved", "%", "100 if it is below, else 0"),
     Measure::new("loss", "%", "packets that the bottleneck dropped in the session, of those offered"),
     Measure::new("send-buffer-empty", "%", "data packets after which nothing was left to send"),

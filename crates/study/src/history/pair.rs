@@ -44,7 +44,7 @@ const MIN_QUOTIENT: f64 = 0.75;
 /// Opening of the second flow.
 #[derive(Args, Clone, Debug)]
 pub struct PairParams {
-    /// Time from the opening of the first flow to that of the second
+    /// Time from the opening of the first flow to the opening of the second
     #[arg(long, default_value = "0 s", value_name = "TIME")]
     start_gap: Span,
 }

@@ -12,7 +12,7 @@
 //! # Deviations
 //!
 //! - BS §4 captures packets behind the client's switch. Here they are counted as they leave the
-//!   bottleneck's link, whose delay is that of the whole path: the same but for jitter.
+//!   bottleneck's link, whose delay is the whole path's: the same but for jitter.
 //! - Over the emulator bytes count when the client reads them, without headers: half a round trip
 //!   later, and for both sides alike. `utilisation` is left out.
 //! - BS lets the long flow "fully utilize the available bandwidth" before the other arrives. Here
@@ -48,7 +48,7 @@ const REQUESTS: Declared = Declared {
         Measure::new("request", "ms", "from request to last byte, mean over the newcomers"),
         Measure::new("slowest", "ms", "`request` of the slowest of them"),
         Measure::new("lost", "", "segments of a newcomer declared lost, mean").with_detail(Detail::Counts),
-        Measure::new("inflation", "%", "payload that newcomers sent beyond what they delivered")
+        Measure::new("inflation", "%", "payload that newcomers sent in excess of what they delivered")
             .with_detail(Detail::Counts),
         Measure::new(
             "fairness",
@@ -100,22 +100,22 @@ const TRACE: Declared = Declared {
             "Mbit/s",
             "rate of the newcomers over the last round trip, by milliseconds from the first request plus 200",
         ),
-        Measure::new("long/...", "Mbit/s", "that of the long flows"),
+        Measure::new("long/...", "Mbit/s", "rate of the long flows"),
         Measure::new(
             "newcomer-seconds/...",
             "Mbit/s",
             "rate of the newcomers over the last second, by seconds from the first request",
         ),
-        Measure::new("long-seconds/...", "Mbit/s", "that of the long flows"),
+        Measure::new("long-seconds/...", "Mbit/s", "rate of the long flows"),
     ],
 };
 
 type NamedNumbers = Vec<(String, f64)>;
 
-/// Newcomers beside established flows, from request to last byte.
+/// Newcomers to established flows, from request to last byte.
 ///
 /// With candidates it executes as many runs, picks the one at the given quantile of its newcomers'
-/// times, and returns its throughput over time beside its numbers: BS's Figure 3 shows "one of the
+/// times, and returns its throughput over time with its numbers: BS's Figure 3 shows "one of the
 /// fastest" runs, and one from the median.
 #[derive(Args, Clone, Debug)]
 pub struct RequestParams {
@@ -141,7 +141,7 @@ pub struct RequestParams {
 
 impl Study for RequestParams {
     const NAME: &'static str = "newcomer-requests";
-    const ABOUT: &'static str = "newcomers beside established flows, from request to last byte";
+    const ABOUT: &'static str = "newcomers to established flows, from request to last byte";
     const NEEDS: Detail = Detail::Flows;
     const DECLARED: &'static [Declared] = &[REQUESTS, TRACE];
 

@@ -7,7 +7,7 @@
 //! Bins are counted from the newcomer's SYN. `half-restored` and `restored` refer to the flow's
 //! rate before: its mean over the previous second. A bin counts as recovered if it and all of the
 //! next second reach 50 % or 90 %. A flow in congestion avoidance never keeps 100 % in every bin.
-//! Where losses are reported late its rate falls twice, first beside the newcomer and then by its
+//! Where losses are reported late its rate falls twice, first with the newcomer and then by its
 //! own window reduction.
 
 use anyhow::Result;

@@ -67,7 +67,7 @@ pub const DENIALS: &[Choice<Denial>] = &[
     ("delete", Denial::Delete, "Removes it from the packet"),
 ];
 
-/// State that an Extreme router keeps beside flows: of fairness, and of hosts' scores.
+/// State that an Extreme router keeps in addition to flows: fairness, and scores of hosts.
 pub const EXTRAS: &[Choice<[bool; 2]>] = &[
     ("none", [false, false], "Neither"),
     ("fair", [true, false], "No host gets more than an equal share while others get nothing"),

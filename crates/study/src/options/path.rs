@@ -11,11 +11,11 @@ use headstart_units::{Rate, Ratio, Span};
 
 use super::{Burst, PathOptions, RouterName, TraceFile, discipline};
 
-/// The reverse path, beyond the options of a race.
+/// The reverse path, in addition to the options of a race.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Way back (up)")]
 pub struct UpOptions {
-    /// Queue discipline of its buffer, on the way back
+    /// Queue discipline of the buffer on the way back
     #[arg(long, default_value = "drop-tail", value_name = "DISCIPLINE", value_parser = discipline())]
     pub up_queue: QueueDiscipline,
     /// Random loss on the way back, each packet for itself

@@ -53,7 +53,7 @@ const SAME_UP: &str = "assumption: as down";
 const RULE: &str = "assumption: one bandwidth-delay product of a path of 100 ms";
 
 impl PathPreset {
-    /// The numbers of that path. The buffer is that of both directions.
+    /// The numbers of that path. Both directions have the buffer.
     #[must_use]
     pub const fn numbers(self) -> [Number; 4] {
         let (values, sources) = match self {

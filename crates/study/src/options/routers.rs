@@ -16,8 +16,8 @@ use super::choices::{DENIALS, EXTRAS, RATES, one_of};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Routers")]
 pub struct RouterOptions {
-    /// Target, Extreme: up to which share of the link they grant; Share: which share of what is
-    /// free [default: 90 %, Share 50 %]
+    /// Target, Extreme: share of the link up to which they grant; Share: share of the free capacity
+    /// that it grants [default: 90 %, Share 50 %]
     #[arg(long, value_name = "SHARE")]
     pub router_share: Option<Ratio>,
     /// Measurement of the link's use: peak:N (of the last N intervals) or average:WEIGHT (of the

@@ -302,7 +302,7 @@ impl FromStr for SizeName {
         match text.parse::<Bytes>() {
             Ok(bytes) if !bytes.is_zero() => Ok(Self::Fixed(bytes)),
             _ => Err(format!(
-                "found `{text}`, expected a size such as `100 kB`, or {} or a file.csv",
+                "found `{text}`, expected a size above zero with its unit (B, kB, MB, GB, KiB, MiB or GiB), such as `100 kB`, or {} or a file.csv",
                 names.join(", ")
             )),
         }

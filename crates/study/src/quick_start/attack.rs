@@ -1,4 +1,4 @@
-//! Requests without a connection, beside honest transfers: the loss with each kind of router, and
+//! Requests without a connection, during honest transfers: the loss with each kind of router, and
 //! the time of its recovery.
 //!
 //! Source: Quick-Start §8, with the attacks of [`AttackName`](crate::options::AttackName). Honest
@@ -44,13 +44,13 @@ const MEASURES: &[Measure] = &[
     Measure::new("state", "B", "its state at the end"),
 ];
 
-/// Requests without connections, beside honest transfers.
+/// Requests without connections, during honest transfers.
 #[derive(Args, Debug)]
 pub struct Attack {}
 
 impl Study for Attack {
     const NAME: &'static str = "quick-start-attack";
-    const ABOUT: &'static str = "requests without connections, beside honest transfers (Quick-Start §8)";
+    const ABOUT: &'static str = "requests without connections, during honest transfers (Quick-Start §8)";
     const NEEDS: Detail = Detail::Topology;
     const DECLARED: &'static [Declared] = &[
         Declared { prefixes: &["before.", "during.", "after."], measures: THIRD_MEASURES },

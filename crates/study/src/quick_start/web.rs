@@ -323,7 +323,7 @@ mod tests {
             .map(|_| draw_access(HostsName::Narrow, &mut random))
             .map(|access| (access.server + access.client) * 2)
             .collect();
-        assert!(narrow.iter().all(|rtt| *rtt <= Span::from_millis(40)), "beyond the chain's 80 ms");
+        assert!(narrow.iter().all(|rtt| *rtt <= Span::from_millis(40)), "below the chain's 80 ms");
         assert!(narrow.iter().max() > Some(&Span::from_millis(39)));
     }
 }

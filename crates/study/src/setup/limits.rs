@@ -23,7 +23,7 @@ impl Setup {
         let bdp = self.bottleneck() * rtt;
         (has_larger && bdp > window).then(|| {
             format!(
-                "--receive-window: {window} keeps flows of more than that below {} of the path's {}; {} does not",
+                "--receive-window: {window} limits larger flows to {} of {}; {} removes the limit",
                 window / rtt,
                 self.bottleneck(),
                 bdp * 2
@@ -114,8 +114,8 @@ mod tests {
         assert_eq!(
             limit(&format!("{long} 20MB")).as_deref(),
             Some(
-                "--receive-window: 141 kB keeps flows of more than that below 5.64 Mbit/s of the path's 1 Gbit/s; \
-                 50 MB does not"
+                "--receive-window: 141 kB limits larger flows to 5.64 Mbit/s of 1 Gbit/s; \
+                 50 MB removes the limit"
             )
         );
         assert!(limit(&format!("{long} internet")).is_some(), "some of its flows");

@@ -1,4 +1,4 @@
-//! s2n-quic beside noq: the scenarios of quinn's suite, and the table of `docs/adapters.md`.
+//! s2n-quic compared with noq: the scenarios of quinn's suite, and the table of `docs/adapters.md`.
 //!
 //! `cargo test --test suite --manifest-path interop/s2n-quic/Cargo.toml`
 

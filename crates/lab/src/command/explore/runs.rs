@@ -31,9 +31,9 @@ use crate::verdict::SortKey;
 
 /// Processor time of the first answer, in seconds: within 200 ms of a change it is seen.
 const FIRST_SECONDS: f64 = 0.1;
-/// Processor time of one seed, in seconds, beyond which the page refuses.
+/// Processor time of one seed, in seconds, above which the page refuses.
 const MAX_SECONDS: f64 = 5.0;
-/// Memory of the runs beyond which the page refuses, in bytes.
+/// Memory of the runs above which the page refuses, in bytes.
 const MAX_MEMORY: f64 = 500e6;
 /// Flows of a seed below which a longer time is simulated, if that is affordable.
 const FEW_FLOWS: f64 = 20.0;
@@ -88,7 +88,7 @@ fn checked(state: &State) -> Result<String> {
             {
                 place += 1;
             }
-            // Beyond the default of `race` only where flows are few.
+            // Above the default of `race` only where flows are few.
             if place == shortest {
                 place = place.min(DURATIONS.iter().position(|&it| it == 300).unwrap_or(place));
             }
@@ -197,7 +197,7 @@ fn multiples(prepared: &Prepared, is_stopped: &AtomicBool) -> Result<Option<Valu
     let seconds = |points: &[(Point, Setup)]| -> f64 {
         points.iter().map(|(_, setup)| race::estimate(setup).seconds).sum()
     };
-    // Four times a value may be beyond the option's own bound.
+    // Four times a value may exceed the option's own bound.
     let (mut points, mut command) = match call::sweep_setups(&words(1)) {
         Ok(found) => found,
         Err(error) => return nothing(format!("There is no grid: {}", call::message(&error))),

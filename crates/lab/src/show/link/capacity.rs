@@ -8,9 +8,9 @@ use headstart_net::{LinkPlan, LinkRate};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 /// The names of the header's lines.
-pub const DOWN_CAPACITY: &str = "down could carry, ms:kbit/s";
+pub const DOWN_CAPACITY: &str = "down capacity, ms:kbit/s";
 /// Name of the header's line for the way back.
-pub const UP_CAPACITY: &str = "up could carry, ms:kbit/s";
+pub const UP_CAPACITY: &str = "up capacity, ms:kbit/s";
 
 /// More steps do not fit into a line of a log's header.
 const MAX_STEPS: u64 = 250;

@@ -27,17 +27,17 @@ pub fn figures(record: &ParsedLog) -> [(&'static str, &'static str, Svg); 3] {
     [
         (
             "throughput",
-            "What left the path in each direction, IP headers included, before what its first link could carry.",
+            "Throughput in each direction, IP headers included. The shaded area is the capacity of the first link.",
             throughput(record),
         ),
         (
             "delay",
-            "From a packet's arrival to its departure: what it waited, took to be sent and travelled.",
+            "From a packet's arrival to its departure: queueing, serialisation and propagation.",
             delay(record),
         ),
         (
             "queue",
-            "Packets that waited before the first link, as they came and went, and those that were lost.",
+            "Packets that wait before the first link, over time, and packets that are lost.",
             queue(record),
         ),
     ]
@@ -62,7 +62,7 @@ fn throughput(record: &ParsedLog) -> Svg {
     for ((direction, slot), capacity) in DIRECTIONS.into_iter().zip(&capacities) {
         let Some(capacity) = capacity.as_ref().filter(|_| slot == 0 || !is_one) else { continue };
         let name =
-            if is_one { "both could carry".to_owned() } else { format!("{} could carry", direction.name()) };
+            if is_one { "capacity, both ways".to_owned() } else { format!("capacity {}", direction.name()) };
         let points = capacity.until(end).into_iter().map(|(at, rate)| {
             let mbit = rate.as_bits_per_sec() as f64 / 1e6;
             Point::new(at.as_secs_f64(), mbit).with_y_range(0.0, mbit)
@@ -318,10 +318,10 @@ mod tests {
     #[test]
     fn the_capacity_is_drawn_behind_the_throughput() {
         let mut record = record();
-        assert!(!throughput(&record).as_str().contains("could carry"));
+        assert!(!throughput(&record).as_str().contains("capacity"));
         record.header = vec![(DOWN_CAPACITY.to_owned(), "0:25000".to_owned())];
-        assert!(throughput(&record).as_str().contains("down could carry"));
+        assert!(throughput(&record).as_str().contains("capacity down"));
         record.header.push((UP_CAPACITY.to_owned(), "0:5000".to_owned()));
-        assert!(throughput(&record).as_str().contains("up could carry"));
+        assert!(throughput(&record).as_str().contains("capacity up"));
     }
 }

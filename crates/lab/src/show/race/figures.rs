@@ -207,7 +207,7 @@ pub fn flows(race: &Race) -> Vec<Section> {
     let figures = FlowFigures::of(views);
     let mut sections = vec![Section::Text(format!(
         "Flow number {} of the first seed, the same arrival for every scheme, on the same axes. Of {TRACED} flows its times are the \
-         nearest to the schemes' medians. A scheme's mean is over all its flows; the time of the flow shown stands beside it.",
+         nearest to the schemes' medians. A scheme's mean is over all its flows; the time of the flow shown is with its name.",
         race.traced_serial
     ))];
     sections.extend(overlay(race, &figures));

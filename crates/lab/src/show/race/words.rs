@@ -291,7 +291,7 @@ fn cost(race: &Race, scheme_result: &SchemeResult, harm: &Harm) -> String {
             match harm.harmed {
                 HarmedFlows::ShortFlows => {
                     format!(
-                        "It harms others: {} flows take {value} % longer beside it [{low}, {high}].",
+                        "It harms others: concurrent {} flows take {value} % longer [{low}, {high}].",
                         race.reference.name
                     )
                 }
@@ -299,7 +299,7 @@ fn cost(race: &Race, scheme_result: &SchemeResult, harm: &Harm) -> String {
                     let share = scheme_result.known("long_flow_share").map(Measured::interval);
                     let share = share.map_or_else(String::new, |share| with_interval(&share, 2));
                     format!(
-                        "It harms others: beside it long flows get {share} of their rate beside {}.",
+                        "It harms others: long flows get {share} of the rate that {} leaves them.",
                         race.reference.name
                     )
                 }
@@ -446,7 +446,7 @@ pub fn limits(race: &Race) -> Vec<String> {
         && race.scheme_results.iter().all(|scheme_result| is_unknown(&scheme_result))
     {
         notes.push(format!(
-            "harm is not known: beside the schemes no {} {what}; a longer --duration has some",
+            "harm is not known: with the schemes no {} {what}; a longer --duration has some",
             race.reference.name
         ));
     }
@@ -467,8 +467,8 @@ mod tests {
         let text = verdict(&race(vec![halfback.0, iw10.0]));
         assert_eq!(
             text,
-            "Fastest is halfback: 140 ms [139, 141]. It harms others: beside it long flows get 0.87 [0.86, 0.88] of \
-             their rate beside iw10. Fastest harmless scheme: iw10, 240 ms [238, 243]."
+            "Fastest is halfback: 140 ms [139, 141]. It harms others: long flows get 0.87 [0.86, 0.88] of the \
+             rate that iw10 leaves them. Fastest harmless scheme: iw10, 240 ms [238, 243]."
         );
     }
 

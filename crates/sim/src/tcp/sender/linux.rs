@@ -1,10 +1,10 @@
-//! Rules of Linux's sender beside those of the RFCs, one function for each.
+//! Rules of Linux's sender in addition to the RFCs', one function for each.
 //!
 //! [`TcpConfig::as_linux`] names the sources. Linux's buffers are in a module of their own.
 
 use super::*;
 
-/// Least wait of a probe beyond two round trips (TCP_TIMEOUT_MIN_US).
+/// Least wait of a probe in addition to two round trips (TCP_TIMEOUT_MIN_US).
 const MIN_PROBE_WAIT: Span = Span::from_millis(2);
 
 impl TcpConfig {
@@ -13,8 +13,8 @@ impl TcpConfig {
         if self.as_linux { rtt.smoothed + (rtt.variation * 4).max(self.min_rto) } else { rtt.timeout() }
     }
 
-    /// Wait of a tail loss probe beyond two round trips. RFC 8985 §7.2: the receiver's delay if a
-    /// single segment is out.
+    /// Wait of a tail loss probe in addition to two round trips. RFC 8985 §7.2: the receiver's
+    /// delay if a single segment is out.
     pub(super) fn probe_wait(&self, is_single: bool) -> Span {
         match (is_single, self.as_linux) {
             (true, true) => self.min_rto,

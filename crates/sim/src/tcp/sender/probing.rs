@@ -1,4 +1,4 @@
-//! Probes when acknowledgements stop arriving: those of a TCP or of QUIC, chosen by [`Probe`].
+//! Probes when acknowledgements stop arriving, as in TCP or QUIC, chosen by [`Probe`].
 
 mod quic;
 mod tail_loss;

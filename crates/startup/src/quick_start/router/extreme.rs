@@ -29,7 +29,7 @@
 //!
 //! # Limits
 //!
-//! At most [`Params::flows`] flows and [`Params::hosts`] hosts are tracked. A grant beyond is
+//! At most [`Params::flows`] flows and [`Params::hosts`] hosts are tracked. A further grant is
 //! counted as in Target; the least recently used score is evicted first, so a flood of spoofed
 //! hosts evicts scores.
 

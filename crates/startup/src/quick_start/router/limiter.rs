@@ -1,6 +1,6 @@
 //! A limit on the requests processed per second (QS §8).
 //!
-//! Implemented by the scheduled time of the next request; those of 0.1 s may arrive early.
+//! Implemented by the scheduled time of the next request; requests of 0.1 s may arrive early.
 
 use headstart_units::{Span, Time};
 

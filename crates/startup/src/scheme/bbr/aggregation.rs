@@ -1,4 +1,4 @@
-//! Ack aggregation: bytes acknowledged beyond the expected, for which the window leaves room.
+//! Ack aggregation: bytes acknowledged above the expected number, for which the window leaves room.
 //!
 //! Source: Linux's tcp_bbr.c (bbr_update_ack_aggregation, bbr_ack_aggregation_cwnd), since 5.1.
 //! Needed on Wi-Fi and with delayed acks: a window of twice the BDP may be exhausted before the

@@ -186,7 +186,7 @@ impl Losses {
     }
 }
 
-/// BBR3 §5.5.9: bytes acknowledged beyond the expected (ack aggregation).
+/// BBR3 §5.5.9: bytes acknowledged above the expected number (ack aggregation).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Extra {
     pub(super) since: Time,

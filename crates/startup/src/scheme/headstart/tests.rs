@@ -85,7 +85,7 @@ fn two_segments_leave_at_once_and_all_within_one_round_trip() {
         (20,  peer_of_path(200),    20, MSS * 40, "but at most at twice its own"),
         (20,  peer_of_path(30),     20, MSS * 30, "and at most at the path's"),
         (20,  peer_of_path(5),      20, MSS * 20, "the flow itself in one RTT"),
-        (40,  first_contact(), 40, at_first, "or at that of a first contact"),
+        (40,  first_contact(), 40, at_first, "or at the credit of a first contact"),
     ];
     for (segments, prior, flight, in_one_rtt, why) in rows {
         assert_eq!(of(segments, prior), (MSS * 2, MSS * flight, Some(in_one_rtt / RTT)), "{why}");
@@ -391,7 +391,7 @@ fn processing_of_the_handshake_is_learnt_and_is_not_a_queue() {
 
     assert_eq!(planned(&known(104, 3)), 80, "processing and a millisecond of noise");
     assert!(planned(&known(104, 0)) < 80, "without the record that is a queue");
-    assert_eq!(planned(&known(113, 3)), planned(&known(110, 0)), "the queue is what is beyond");
+    assert_eq!(planned(&known(113, 3)), planned(&known(110, 0)), "the queue is the rest");
     assert_eq!(planned(&known(130, 1_000)), planned(&known(110, 0)), "no record hides a longer queue");
 }
 
