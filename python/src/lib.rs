@@ -314,13 +314,13 @@ fn work<R: Send + 'static>(
 
 /// The command's message; an option at its beginning is the argument of that name here.
 fn refused(error: &anyhow::Error) -> PyErr {
-    let said = call::message(error);
+    let message = call::message(error);
     let is_option = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-    let named = said.strip_prefix("--").and_then(|rest| rest.split_once(':'));
+    let named = message.strip_prefix("--").and_then(|rest| rest.split_once(':'));
     let named = named.filter(|(name, _)| is_option(name));
     PyValueError::new_err(match named {
         Some((name, rest)) => format!("{}:{rest}", name.replace('-', "_")),
-        None => said,
+        None => message,
     })
 }
 

@@ -154,15 +154,15 @@ fn install_wheel(python: &Path, source: &Path, built: &Path, folder: &Path, site
 /// True if the library of the wheel needs no newer system than [`PLATFORM`]. A library that cargo
 /// built names libpython as well, which maturin's does not, and that is left aside.
 fn is_of_platform(audit: &mut Command, wheel: &Path) -> bool {
-    let told = audit.stdout(Stdio::piped()).arg("show").arg(wheel).output().expect("auditwheel");
-    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let report = audit.stdout(Stdio::piped()).arg("show").arg(wheel).output().expect("auditwheel");
+    let report = String::from_utf8_lossy(&report.stdout).into_owned();
     // manylinux_2_17 and the like are older: what runs there runs on this.
     let (system, rest) = PLATFORM.split_at("manylinux_2_".len());
     let version = |text: &str| text.split('_').next().and_then(|minor| minor.parse::<u32>().ok());
-    let found = told.split(system).skip(1).filter_map(version).min();
+    let found = report.split(system).skip(1).filter_map(version).min();
     let is_it = found.is_some_and(|minor| Some(minor) <= version(rest));
     if !is_it {
-        eprintln!("found a wheel that is not of {PLATFORM}: {told}");
+        eprintln!("found a wheel that is not of {PLATFORM}: {report}");
     }
     is_it
 }

@@ -289,3 +289,52 @@ impl Handle {
         self.0.abandon();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use headstart_startup::catalogue;
+
+    use super::*;
+
+    /// Counts the ends of connections.
+    #[derive(Debug, Default)]
+    struct Ends(AtomicUsize);
+
+    impl Log for Ends {
+        fn phase(&self, _: Time, _: &StartReport, _: Allowance) {}
+        fn ended(&self, _: &StartReport) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Stacks drop clones of a controller on any of their threads. Miri tries other orders of the
+    /// threads with each seed (`tools/weekly.sh`).
+    #[test]
+    fn concurrent_controllers_close_once_and_sizes_add_up() {
+        const CONTROLLERS: u64 = 3;
+        let entry = catalogue::find("iw10").expect("a name of the catalogue");
+        let choice = Choice { name: entry.name, needs: entry.needs, scheme: entry.scheme() };
+        let ends = Arc::new(Ends::default());
+        let peer = SocketAddr::from(([192, 0, 2, 1], 443));
+        let rules = Arc::new(Rules::new(choice, choice));
+        let connection = Connection::new(rules, peer, peer.ip(), 0, Some(Arc::clone(&ends) as Arc<dyn Log>));
+        (0..CONTROLLERS).for_each(|_| connection.register_controller());
+        let lasts = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..CONTROLLERS {
+                scope.spawn(|| {
+                    connection.expect(1000);
+                    if connection.unregister_controller() {
+                        lasts.fetch_add(1, Ordering::Relaxed);
+                        assert_eq!(
+                            connection.expected(),
+                            Some(Bytes::new(1000 * CONTROLLERS)),
+                            "it sees all"
+                        );
+                    }
+                });
+            }
+        });
+        assert_eq!((lasts.into_inner(), ends.0.load(Ordering::Relaxed)), (1, 1));
+    }
+}

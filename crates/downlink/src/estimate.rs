@@ -51,7 +51,7 @@ pub enum Meaning {
 impl fmt::Display for Meaning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Explicit => "told",
+            Self::Explicit => "given",
             Self::Measured => "measured",
             Self::Bound => "upper bound",
         })

@@ -272,7 +272,7 @@ struct Line {
     /// Options of the line, its preset and its plan.
     matches: ArgMatches,
     /// Options that were typed or are in the plan, as words.
-    asked: Vec<String>,
+    given_options: Vec<String>,
 }
 
 /// Reads a command line, its plan and its preset; writes its plan, if requested.
@@ -293,34 +293,34 @@ fn read(words: impl Iterator<Item = OsString>) -> anyhow::Result<Line> {
         Ok(matches)
     };
     let mut matches = read(&words)?;
-    let mut asked = vec![];
+    let mut given_options = vec![];
     if let Some((name, given)) = matches.subcommand()
         && let Some(command) = strict.find_subcommand(name)
     {
-        asked = words::given_options(command, given);
+        given_options = words::given_options(command, given);
     }
     if let Some((name, given)) = matches.subcommand()
         && let Some(command) = strict.find_subcommand(name).filter(|command| plan::takes_presets(command))
     {
-        let typed = asked;
+        let typed = given_options;
         let mut before = plan::planned(command, &typed).or_refuse()?;
-        asked = [&before[..], &typed].concat();
+        given_options = [&before[..], &typed].concat();
         if name == "sweep" {
-            plan::save(command, &asked, given)?;
-            return Ok(Line { matches, asked });
+            plan::save(command, &given_options, given)?;
+            return Ok(Line { matches, given_options });
         }
         // A demo has a rate, but none of its own for the way back.
-        let mut preset = plan::of_preset(&asked);
+        let mut preset = plan::of_preset(&given_options);
         preset
             .retain(|word| words::names(std::slice::from_ref(word)).iter().all(|it| plan::has(command, it)));
         before.splice(0..0, preset);
         words.splice(2..2, before.into_iter().map(OsString::from));
         matches = read(&words)?;
         if let Some((_, given)) = matches.subcommand() {
-            plan::save(command, &asked, given)?;
+            plan::save(command, &given_options, given)?;
         }
     }
-    Ok(Line { matches, asked })
+    Ok(Line { matches, given_options })
 }
 
 /// Takes `words`, the program's first, for the command line and `library` for the program, where
@@ -333,16 +333,16 @@ pub fn host(words: Vec<OsString>, library: PathBuf) {
 /// Runs the command line; returns the exit code.
 #[must_use]
 pub fn main() -> u8 {
-    let Line { matches, asked } = match read(terminal::words()) {
+    let Line { matches, given_options } = match read(terminal::words()) {
         Ok(line) => line,
         Err(error) => return ended(Err(error)),
     };
     if matches.subcommand_name() == Some("sweep") {
-        return ended(sweep::run(&asked));
+        return ended(sweep::run(&given_options));
     }
     #[cfg(feature = "explore")]
-    let words = asked.clone();
-    let asked = words::names(&asked);
+    let words = given_options.clone();
+    let given_options = words::names(&given_options);
     if let Some((_, given)) = matches.subcommand()
         && let Ok(Some(format)) = given.try_get_one::<format::Format>("format")
         && let Err(error) = format.check_available().or_refuse()
@@ -351,9 +351,9 @@ pub fn main() -> u8 {
     }
     let parsed = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     ended(match parsed.command {
-        Command::Race(args) => race::run(args, &asked),
+        Command::Race(args) => race::run(args, &given_options),
         Command::Sweep(_) => Ok(()),
-        Command::Trace(args) => trace::run(args, &asked),
+        Command::Trace(args) => trace::run(args, &given_options),
         #[cfg(feature = "explore")]
         Command::Explore(args) => explore::run(&args, &words),
         #[cfg(not(feature = "explore"))]
@@ -366,7 +366,7 @@ pub fn main() -> u8 {
         Command::Measure(args) => measure::run(&args),
         #[cfg(feature = "network")]
         Command::Link(args) => {
-            idle::print_notes(&asked, &idle::of_link(&args));
+            idle::print_notes(&given_options, &idle::of_link(&args));
             match link_run::link(&args, &terminal::command_line()) {
                 Ok(code) => return code,
                 Err(error) => Err(error),
@@ -378,19 +378,19 @@ pub fn main() -> u8 {
         Command::LinkEnd(args) => return link_run::end(args),
         #[cfg(feature = "network")]
         Command::Demo(args) => {
-            idle::print_notes(&asked, &idle::of_demo(&args));
+            idle::print_notes(&given_options, &idle::of_demo(&args));
             demo::demo(&args)
         }
         #[cfg(feature = "network")]
         Command::Page(args) => page::run(&args),
         #[cfg(feature = "network")]
         Command::Serve(args) => {
-            idle::print_notes(&asked, &idle::of_server(&args.server));
+            idle::print_notes(&given_options, &idle::of_server(&args.server));
             serve::serve(*args)
         }
         #[cfg(feature = "network")]
         Command::Proxy(args) => {
-            idle::print_notes(&asked, &idle::of_server(&args.server));
+            idle::print_notes(&given_options, &idle::of_server(&args.server));
             proxy::proxy(*args)
         }
         #[cfg(feature = "fleet")]
@@ -401,7 +401,7 @@ pub fn main() -> u8 {
         Command::Ab(args) => ab::run(&args),
         #[cfg(feature = "network")]
         Command::Get(args) => {
-            idle::print_notes(&asked, &idle::of_get(&args));
+            idle::print_notes(&given_options, &idle::of_get(&args));
             get::get(&args)
         }
         #[cfg(feature = "tcp")]
@@ -457,7 +457,7 @@ mod tests {
 
     /// The lines of all helps that begin with the program's name, without their explanations.
     fn lines() -> Vec<(String, String)> {
-        let told = [
+        let rows = [
             ("", examples::ALL),
             ("race", examples::RACE),
             ("sweep", examples::SWEEP),
@@ -487,7 +487,7 @@ mod tests {
             let typed = typed.map(|line| line.split(" > ").next().unwrap_or_default().to_owned());
             typed.map(|line| (command.to_owned(), line)).collect::<Vec<_>>()
         };
-        told.into_iter().flat_map(of).collect()
+        rows.into_iter().flat_map(of).collect()
     }
 
     #[test]

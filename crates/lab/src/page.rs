@@ -149,7 +149,7 @@ impl Replay {
     }
 
     /// Places of the objects that the script asks for, in order.
-    pub fn asked(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn requests(&self) -> impl Iterator<Item = usize> + '_ {
         (self.document + 1..self.nodes.len()).filter(|place| !self.nodes[*place].is_led_to)
     }
 
@@ -181,7 +181,7 @@ impl Replay {
                 u8::from(is_above)
             )
         };
-        let tree = format!("[{}]", self.asked().map(node).collect::<Vec<_>>().join(","));
+        let tree = format!("[{}]", self.requests().map(node).collect::<Vec<_>>().join(","));
         let title = crate::markup::escape(&self.title);
         let before = include_str!("page/document.html").replace("TITLE", &title);
         let script = include_str!("page/document.js").replace("TREE", &tree);

@@ -203,10 +203,11 @@ mod tests {
 
     #[test]
     fn a_value_that_is_listed_twice_is_refused() {
-        for (list, said) in [("--load 5%,25%,5%", "`5%` twice"), ("--threads 1,2", "--threads: found a list")]
+        for (list, expected) in
+            [("--load 5%,25%,5%", "`5%` twice"), ("--threads 1,2", "--threads: found a list")]
         {
             let error = expand(&arguments(list)).expect_err(list).to_string();
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 

@@ -382,8 +382,8 @@ pub(crate) mod tests {
         ] {
             assert_eq!(harm(&by_seed).verdict(MOST_HARM), expected, "{} seeds", by_seed.len());
         }
-        let told = harm(&seeds(4)).seeds_to_tell(MOST_HARM, 4).expect("an interval");
-        assert!((10.0..100.0).contains(&told), "{told} seeds");
+        let needed = harm(&seeds(4)).seeds_to_tell(MOST_HARM, 4).expect("an interval");
+        assert!((10.0..100.0).contains(&needed), "{needed} seeds");
         assert_eq!(harm(&seeds(2)).seeds_to_tell(MOST_HARM, 2), None);
     }
 

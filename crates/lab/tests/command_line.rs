@@ -216,22 +216,22 @@ fn every_mistake_has_one_clear_message_and_writes_nothing() {
         }
         let before = files(&folder);
         let output = headstart(&folder, arguments);
-        let (said, printed) =
+        let (message, printed) =
             (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
         let mut faults = vec![];
         if output.status.code() != Some(2) {
             faults.push(format!("ended with {}, expected 2", output.status));
         }
-        if said.contains("panicked") {
+        if message.contains("panicked") {
             faults.push("panicked".into());
         }
-        if said.lines().filter(|line| is_complaint(line)).count() != 1 {
+        if message.lines().filter(|line| is_complaint(line)).count() != 1 {
             faults.push("expected one complaint".into());
         }
         if !printed.is_empty() {
             faults.push(format!("printed {printed}"));
         }
-        let missing: Vec<_> = words.iter().filter(|word| !said.contains(**word)).collect();
+        let missing: Vec<_> = words.iter().filter(|word| !message.contains(**word)).collect();
         if !missing.is_empty() {
             faults.push(format!("does not say {missing:?}"));
         }
@@ -240,7 +240,7 @@ fn every_mistake_has_one_clear_message_and_writes_nothing() {
             faults.push(format!("left {after:?} behind"));
         }
         if !faults.is_empty() {
-            wrong.push(format!("headstart {}: {}\n{said}", arguments.join(" "), faults.join("; ")));
+            wrong.push(format!("headstart {}: {}\n{message}", arguments.join(" "), faults.join("; ")));
         }
     }
     assert!(wrong.is_empty(), "{} of {} mistakes:\n{}", wrong.len(), all.len(), wrong.join("\n"));
@@ -281,9 +281,9 @@ fn no_bytes_of_an_argument_make_a_command_panic() {
                 .current_dir(&folder)
                 .output()
                 .expect("headstart starts");
-            let said = String::from_utf8_lossy(&output.stderr);
-            if !matches!(output.status.code(), Some(0 | 2)) || said.contains("panicked") {
-                wrong.push(format!("{command} {bytes:?}: {}: {said}", output.status));
+            let message = String::from_utf8_lossy(&output.stderr);
+            if !matches!(output.status.code(), Some(0 | 2)) || message.contains("panicked") {
+                wrong.push(format!("{command} {bytes:?}: {}: {message}", output.status));
             }
         }
     }
@@ -308,8 +308,8 @@ fn every_command_has_help() {
         (&["--version"], "headstart"),
     ] {
         let output = headstart(&folder, arguments);
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && said.contains(word), "{arguments:?}: {said}");
+        let message = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && message.contains(word), "{arguments:?}: {message}");
     }
     assert_eq!(files(&folder), [""; 0], "help writes nothing");
 }
@@ -318,8 +318,8 @@ fn every_command_has_help() {
 fn a_trace_writes_its_files() {
     let folder = folder("trace");
     let output = headstart(&folder, &["trace", "halfback", "--out", "out"]);
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("Complete after"), "{said}");
+    let message = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && message.contains("Complete after"), "{message}");
     assert_eq!(
         files(&folder.join("out")),
         [".headstart", ".lock", "events.csv", "queue.svg", "report.html", "time-sequence.svg"]
@@ -362,7 +362,7 @@ fn json_output_is_valid_and_equals_the_files() {
 fn an_option_without_effect_is_reported_before_the_run_and_under_its_table() {
     let folder = folder("idle");
     let short = ["--schemes", "iw10", "--duration", "2s", "--repeats", "1"];
-    let said = |arguments: &[&str]| {
+    let message = |arguments: &[&str]| {
         let output = headstart(&folder, &[arguments, &short].concat());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         (
@@ -371,14 +371,14 @@ fn an_option_without_effect_is_reported_before_the_run_and_under_its_table() {
         )
     };
     let note = "--reorder has no effect without --jitter";
-    let (before, table) = said(&["race", "--reorder"]);
+    let (before, table) = message(&["race", "--reorder"]);
     assert!(before.contains(&format!("headstart: {note}\n")) && table.contains(note), "{before}{table}");
-    let (before, _) = said(&["race", "--reorder", "--jitter", "2ms"]);
+    let (before, _) = message(&["race", "--reorder", "--jitter", "2ms"]);
     assert!(!before.contains("has no effect"), "{before}");
     // At one of its points it counts.
-    let (before, _) = said(&["sweep", "--reorder", "--jitter", "0ms,2ms"]);
+    let (before, _) = message(&["sweep", "--reorder", "--jitter", "0ms,2ms"]);
     assert!(!before.contains("has no effect"), "{before}");
-    let (before, _) = said(&["sweep", "--reorder", "--load", "10%,20%"]);
+    let (before, _) = message(&["sweep", "--reorder", "--load", "10%,20%"]);
     assert!(before.contains(&format!("headstart: {note}\n")), "{before}");
 }
 
@@ -461,13 +461,13 @@ fn a_sweep_varies_paths_and_prints_the_table_it_writes() {
 fn schemes_are_listed() {
     let folder = folder("schemes");
     let output = headstart(&folder, &["schemes"]);
-    let said = String::from_utf8_lossy(&output.stdout);
+    let message = String::from_utf8_lossy(&output.stdout);
     for entry in headstart_startup::catalogue::all() {
-        assert!(said.contains(entry.name.as_str()), "{}", entry.name);
+        assert!(message.contains(entry.name.as_str()), "{}", entry.name);
     }
-    let line = said.lines().find(|line| line.starts_with("Run only where")).expect("a note");
+    let line = message.lines().find(|line| line.starts_with("Run only where")).expect("a note");
     for by_name in ["bbr-v3", "prague", "iw10-linux"] {
-        assert!(line.contains(by_name) && said.contains(&format!("\n{by_name} ")), "{by_name}: {said}");
+        assert!(line.contains(by_name) && message.contains(&format!("\n{by_name} ")), "{by_name}: {message}");
     }
 }
 
@@ -475,16 +475,16 @@ fn schemes_are_listed() {
 #[test]
 fn the_downlink_is_shown_and_converted_to_a_hint() {
     let folder = folder("downlink");
-    let told = ["downlink", "--rate", "51.39 Mbit/s", "--access", "dsl", "--networks", "none.json"];
+    let options = ["downlink", "--rate", "51.39 Mbit/s", "--access", "dsl", "--networks", "none.json"];
     fs::write(folder.join("none.json"), r#"{"version":1,"networks":[]}"#).expect("a file can be written");
-    let output = headstart(&folder, &told);
-    let said = String::from_utf8_lossy(&output.stdout);
+    let output = headstart(&folder, &options);
+    let message = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(said.contains("Hint: 50 Mbit/s, dsl (from explicit: 51.39 Mbit/s, dsl)"), "{said}");
-    let output = headstart(&folder, &[&told[..], &["--format", "json", "--steps", "exact"]].concat());
+    assert!(message.contains("Hint: 50 Mbit/s, dsl (from explicit: 51.39 Mbit/s, dsl)"), "{message}");
+    let output = headstart(&folder, &[&options[..], &["--format", "json", "--steps", "exact"]].concat());
     let printed: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
-    assert_eq!(printed["hint"]["told_bits_per_s"], 51_390_000);
-    assert_eq!(printed["hint"]["told_hex"], "01020000c8be");
+    assert_eq!(printed["hint"]["hint_bits_per_s"], 51_390_000);
+    assert_eq!(printed["hint"]["hint_hex"], "01020000c8be");
     assert_eq!(printed["answers"].as_array().map(Vec::len), Some(3));
     assert_eq!(files(&folder), ["none.json"], "asking writes nothing");
 }

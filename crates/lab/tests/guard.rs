@@ -60,7 +60,7 @@ async fn rollout(remembered: Rate, is_guarded: bool) -> (Vec<StartReport>, Optio
     let setup = ClientSetup::new(Arc::new(tls)).expect("QUIC");
     let client = ClientEndpoint::to(address).expect("a socket");
     let url: http::Uri = format!("https://localhost:{}/bytes/{SIZE}", address.port()).parse().expect("a URL");
-    let told = || locked(&reports).len();
+    let count = || locked(&reports).len();
     for number in 0..CONNECTIONS {
         let (_, lease) = history.open(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let record = Record { saved_at: unix_now(), btl_bw: remembered, rt_prop: RTT, ..Record::default() };
@@ -74,7 +74,7 @@ async fn rollout(remembered: Rate, is_guarded: bool) -> (Vec<StartReport>, Optio
         let (config, _) = setup.configure(address, "localhost");
         let visit = plan.run(&client, config, address).await.expect("a page");
         assert_eq!(visit.pages[0].bytes, SIZE);
-        while told() <= number {
+        while count() <= number {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         if locked(&reports).last().is_some_and(|report| report.arm == Arm::Stopped) {

@@ -85,10 +85,10 @@ fn an_option_is_reported_as_without_effect_if_and_only_if_it_has_none() {
             races.iter().zip([true, false]).filter(|(race, _)| **race != NONE && is_built(race))
         {
             let with = setup(race, example, &trace);
-            let said = idle(&with, &[(*option).to_owned()], false);
+            let notes = idle(&with, &[(*option).to_owned()], false);
             let expected = format!("--{option} has no effect {place}");
-            if said.contains(&expected) != is_idle {
-                wrong.push(format!("{race} {example}: said {said:?}"));
+            if notes.contains(&expected) != is_idle {
+                wrong.push(format!("{race} {example}: said {notes:?}"));
             }
             if (result(&with) == result(&setup(race, "", &trace))) != is_idle {
                 wrong.push(format!(
@@ -126,8 +126,8 @@ fn the_reason_holds_where_one_of_two_conditions_is_met() {
             continue;
         }
         let option = example.trim_start_matches('-').split(' ').next().unwrap_or_default().to_owned();
-        let said = idle(&setup(race, example, &trace()), &[option], false);
-        assert!(said.len() == 1 && said[0].contains(expected), "{race} {example}: {said:?}");
+        let notes = idle(&setup(race, example, &trace()), &[option], false);
+        assert!(notes.len() == 1 && notes[0].contains(expected), "{race} {example}: {notes:?}");
     }
 }
 
@@ -164,8 +164,8 @@ fn options_without_effect_on_a_single_flow_are_reported() {
     for example in ["--load 10%", "--background 3", "--long-share 20%", "--peers 2", "--history 1"] {
         let with = setup("", example, &trace);
         let option = example.trim_start_matches('-').split(' ').next().unwrap_or_default().to_owned();
-        let said = idle(&with, std::slice::from_ref(&option), true);
-        assert_eq!(said, [format!("--{option} has no effect without --flow: nothing else is on the path")]);
+        let notes = idle(&with, std::slice::from_ref(&option), true);
+        assert_eq!(notes, [format!("--{option} has no effect without --flow: nothing else is on the path")]);
         assert_eq!(alone(&plain), alone(&with), "{example}");
     }
     assert_ne!(alone(&plain), alone(&setup("", "--size 20kB", &trace)));

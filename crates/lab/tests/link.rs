@@ -436,8 +436,8 @@ fn interrupted(place: &Place) -> Outcome {
     // In a process group of its own, in the foreground of no terminal.
     let mut link = link.process_group(0).spawn().map_err(|error| error.to_string())?;
     wait_for(|| std::fs::read_to_string(&file).ok().filter(|text| !text.is_empty()))?;
-    let told = Command::new("kill").args(["-INT", &link.id().to_string()]).status();
-    ensure(told.is_ok_and(|status| status.success()), || "it cannot be told".to_owned())?;
+    let status = Command::new("kill").args(["-INT", &link.id().to_string()]).status();
+    ensure(status.is_ok_and(|status| status.success()), || "it cannot be told".to_owned())?;
     let status = link.wait().map_err(|error| error.to_string())?;
     ensure(status.code() == Some(42), || format!("{status}, expected what the program makes of it, 42"))
 }

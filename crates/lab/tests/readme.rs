@@ -288,10 +288,10 @@ fn the_sample_output_of_the_readme_is_current() {
     let how = "HEADSTART_WRITE_DOCS=1 cargo test -p headstart --test readme sample writes it anew";
     for (name, expected) in PAGES.into_iter().zip([rows, table]) {
         let text = page(name);
-        let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let found_text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
             name != "README.md"
-                || said.contains(&format!("`headstart {}`", SAMPLE.replace(" --out sample", "")))
+                || found_text.contains(&format!("`headstart {}`", SAMPLE.replace(" --out sample", "")))
         );
         let begin = text.find(BEGIN).expect("the comment before the sample");
         let begin = begin + text[begin..].find(TEXT).expect("the beginning of the sample") + TEXT.len();
@@ -333,7 +333,7 @@ fn the_experiment_of_the_guide_runs_and_its_claim_holds() {
         fs::write(folder.join("mine").join(name), text).expect("a file");
     }
     let output = run(&folder, "headstart reproduce ./mine --check");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(said.contains("Of 1 claims of the paper 1 hold"), "{said}");
-    assert!(folder.join("headstart-reproduce/mine/report.html").is_file(), "{said}");
+    let found_text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(found_text.contains("Of 1 claims of the paper 1 hold"), "{found_text}");
+    assert!(folder.join("headstart-reproduce/mine/report.html").is_file(), "{found_text}");
 }

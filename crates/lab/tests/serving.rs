@@ -43,7 +43,7 @@ struct Server {
     counters: Option<String>,
     home: tempfile::TempDir,
     /// Kept open for its later messages: it would not survive a closed pipe.
-    told: BufReader<ChildStderr>,
+    message: BufReader<ChildStderr>,
 }
 
 impl Server {
@@ -70,9 +70,9 @@ impl Server {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the server starts");
-        let mut told = BufReader::new(child.stderr.take().expect("its standard error"));
+        let mut message = BufReader::new(child.stderr.take().expect("its standard error"));
         let mut counters = None;
-        let mut lines = told.by_ref().lines().map_while(Result::ok);
+        let mut lines = message.by_ref().lines().map_while(Result::ok);
         let is_address = |line: &String| {
             let found = line.split_once("http://").and_then(|(_, rest)| rest.strip_suffix("/metrics"));
             counters = found.map(str::to_owned).or_else(|| counters.take());
@@ -81,7 +81,7 @@ impl Server {
         let line = lines.find(is_address).expect("it says where it listens");
         let (_, behind) = line.rsplit_once(" at ").expect("an address");
         let url = behind.split(',').next().expect("an address").to_owned();
-        Self { child, url, counters, home, told }
+        Self { child, url, counters, home, message }
     }
 
     fn page(&self, path: &str) -> String {
@@ -148,12 +148,12 @@ fn a_proxy_says_why_an_upstream_gives_no_answer() {
             headstart(&["get", &server.page(""), "--insecure"]);
         }
         server.child.kill().expect("it runs");
-        let mut told = String::new();
-        server.told.read_to_string(&mut told).expect("text");
-        let lines: Vec<&str> = told.lines().filter(|line| line.contains("WARN")).collect();
+        let mut message = String::new();
+        server.message.read_to_string(&mut message).expect("text");
+        let lines: Vec<&str> = message.lines().filter(|line| line.contains("WARN")).collect();
         assert!(
             lines.len() == 1 && lines[0].contains(cause) && lines[0].contains(upstream),
-            "{cause}: {told}"
+            "{cause}: {message}"
         );
     }
 }
@@ -204,7 +204,7 @@ fn sighup_reads_the_certificate_again() {
     let mut hang_up = || {
         let process = server.child.id().to_string();
         assert!(Command::new("kill").args(["-HUP", &process]).status().expect("kill runs").success());
-        let mut lines = server.told.by_ref().lines().map_while(Result::ok);
+        let mut lines = server.message.by_ref().lines().map_while(Result::ok);
         lines.find(|line| line.contains("the ") && line.contains("certificate")).expect("an answer")
     };
     std::fs::copy(&new, &used).expect("copied");
@@ -216,9 +216,9 @@ fn sighup_reads_the_certificate_again() {
             Some(text) => std::fs::write(&used, text).expect("written"),
             None => std::fs::remove_file(&used).expect("removed"),
         }
-        let told = hang_up();
+        let message = hang_up();
         let of_file = format!("the former certificate stays: {used}: {reason}");
-        assert!(told.contains(&of_file) && told.matches("os error").count() <= 1, "{told}");
+        assert!(message.contains(&of_file) && message.matches("os error").count() <= 1, "{message}");
     }
     assert!(is_trusted_with(&new));
 }
@@ -282,7 +282,7 @@ fn a_second_signal_ends_connections_that_have_time_left() {
     std::thread::sleep(Duration::from_secs(1));
     let process = server.child.id().to_string();
     let signal = || Command::new("kill").args(["-TERM", &process]).status().expect("kill runs").success();
-    let mut lines = server.told.by_ref().lines().map_while(Result::ok);
+    let mut lines = server.message.by_ref().lines().map_while(Result::ok);
     assert!(signal() && lines.any(|line| line.contains("shutting down")));
     std::thread::sleep(Duration::from_secs(1));
     assert!(server.child.try_wait().expect("a state").is_none(), "the connection has time left");
@@ -307,9 +307,9 @@ fn a_history_that_cannot_be_written_is_told_and_counted() {
         let limited = Command::new("prlimit").args(["--pid", &process, most]).status();
         assert!(limited.expect("prlimit runs").success());
         assert!(headstart(&["get", &server.page("bytes/200000"), "--insecure"]).status.success());
-        let mut lines = server.told.by_ref().lines().map_while(Result::ok);
-        let told = lines.find(|line| line.contains("histor")).expect("a message");
-        assert!(told.contains(expected), "{told}");
+        let mut lines = server.message.by_ref().lines().map_while(Result::ok);
+        let message = lines.find(|line| line.contains("histor")).expect("a message");
+        assert!(message.contains(expected), "{message}");
         counted(&server, "headstart_history_unwritten ")
     };
     let text = limit("--fsize=0:unlimited", "cannot write: File too large");
@@ -350,9 +350,9 @@ fn a_quiet_server_warns_once_that_its_access_log_is_lost() {
     let process = server.child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &process]).status().expect("kill runs").success());
     assert!(server.child.wait().expect("it ends").success());
-    let mut told = String::new();
-    server.told.read_to_string(&mut told).expect("text");
-    assert_eq!(told.matches("the access log cannot be reopened").count(), 1, "{told}");
+    let mut message = String::new();
+    server.message.read_to_string(&mut message).expect("text");
+    assert_eq!(message.matches("the access log cannot be reopened").count(), 1, "{message}");
     let text = std::fs::read_to_string(former.join("access")).expect("the former log");
     assert_eq!(text.lines().count(), 3, "{text}");
 }
@@ -427,8 +427,8 @@ fn the_unit_files_are_valid_and_harden_the_server() {
     let Ok(verified) = analyze(&["verify", &verify[0], &verify[1], &verify[2]]) else {
         return not_run("the_unit_files_are_valid_and_harden_the_server: systemd-analyze is not installed");
     };
-    let told = words(&verified.stderr);
-    let ours: Vec<&str> = told.lines().filter(|line| line.contains("headstart")).collect();
+    let message = words(&verified.stderr);
+    let ours: Vec<&str> = message.lines().filter(|line| line.contains("headstart")).collect();
     assert_eq!(ours, Vec::<&str>::new());
     // In tenths: 1.6 when this was written, most of it for the network itself.
     let secure = analyze(&["security", "--offline=true", "--threshold=20", "./headstart.service"]);
@@ -669,8 +669,9 @@ impl HistoryServer {
         let options = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port", &port];
         let start = |name| Command::new(name).args(options).stdout(Stdio::piped()).spawn();
         let mut child = start("valkey-server").or_else(|_| start("redis-server")).ok()?;
-        let mut told = BufReader::new(child.stdout.take().expect("its output")).lines().map_while(Result::ok);
-        told.find(|line| line.contains("eady to accept connections")).expect("it starts");
+        let mut message =
+            BufReader::new(child.stdout.take().expect("its output")).lines().map_while(Result::ok);
+        message.find(|line| line.contains("eady to accept connections")).expect("it starts");
         Some(child)
     }
 
@@ -722,26 +723,26 @@ fn servers_share_a_history_and_do_without_it() {
 
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("peers.history").display().to_string();
-    let told = |arguments: &[&str]| {
+    let message = |arguments: &[&str]| {
         let done = headstart(arguments);
         assert!(done.status.success(), "{arguments:?}: {}", words(&done.stderr));
         words(&done.stdout)
     };
-    told(&["history", "merge", &history.url, "--into", &file]);
+    message(&["history", "merge", &history.url, "--into", &file]);
     for store in [&history.url, &file] {
-        let exported = told(&["history", "export", store]);
+        let exported = message(&["history", "export", store]);
         let lines: Vec<&str> = exported.lines().collect();
         assert!(
             lines.len() == 2 && lines[0].starts_with("peer,saved_at_s,age_s,rate_bits_per_s,"),
             "{exported}"
         );
         assert!(lines[1].starts_with("127.0.0.1,"), "{exported}");
-        assert!(told(&["history", "show", store]).contains("1 peer"));
-        assert!(told(&["history", "prune", store, "--older-than", "1 h"]).starts_with("0 of 1 "));
+        assert!(message(&["history", "show", store]).contains("1 peer"));
+        assert!(message(&["history", "prune", store, "--older-than", "1 h"]).starts_with("0 of 1 "));
     }
     std::thread::sleep(Duration::from_millis(20));
-    assert!(told(&["history", "prune", &file, "--older-than", "1 ms"]).starts_with("1 of 1 "));
-    assert!(told(&["history", "prune", &file, "--older-than", "1 ms"]).starts_with("0 of 0 "));
+    assert!(message(&["history", "prune", &file, "--older-than", "1 ms"]).starts_with("1 of 1 "));
+    assert!(message(&["history", "prune", &file, "--older-than", "1 ms"]).starts_with("0 of 0 "));
 
     history.kill();
     fetch(&one);
@@ -799,8 +800,8 @@ fn a_history_server_killed_in_traffic_comes_back_empty_and_every_page_is_served(
             history.replace();
             until(up, [1, 1]);
             until(written, before.map(|count| count + 1));
-            let told = words(&headstart(&["history", "show", &history.url]).stdout);
-            assert!(told.contains("1 peer"), "{told}");
+            let message = words(&headstart(&["history", "show", &history.url]).stdout);
+            assert!(message.contains("1 peer"), "{message}");
         }
         ends.store(true, Ordering::Relaxed);
         for visit in visits {
@@ -810,19 +811,19 @@ fn a_history_server_killed_in_traffic_comes_back_empty_and_every_page_is_served(
 }
 
 /// Lines with an error; advice is no second message.
-fn complaints(told: &str) -> usize {
-    told.lines().filter(|line| line.starts_with("error: ") || line.starts_with("headstart: ")).count()
+fn complaints(message: &str) -> usize {
+    message.lines().filter(|line| line.starts_with("error: ") || line.starts_with("headstart: ")).count()
 }
 
 /// Exits with 2 and only one error, which contains all of `expected`.
 #[track_caller]
 fn assert_refused(arguments: &[&str], expected: &[&str]) {
     let refused = headstart(arguments);
-    let told = words(&refused.stderr);
-    assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {told}");
-    assert_eq!(complaints(&told), 1, "{arguments:?}: {told}");
+    let message = words(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {message}");
+    assert_eq!(complaints(&message), 1, "{arguments:?}: {message}");
     for part in expected {
-        assert!(told.contains(part), "{arguments:?} does not say {part}: {told}");
+        assert!(message.contains(part), "{arguments:?} does not say {part}: {message}");
     }
 }
 
@@ -931,8 +932,8 @@ fn a_demo_and_a_link_take_paths_by_name() {
     let demo =
         ["demo", "--path", "dsl", "--rtt", "10 ms", "--size", "5 kB", "--schemes", "iw10", "--repeats", "1"];
     let shown = headstart(&demo);
-    let told = words(&shown.stdout);
-    assert!(shown.status.success() && told.contains("1.5 Mbit/s, 10 ms round trip"), "{told}");
+    let message = words(&shown.stdout);
+    assert!(shown.status.success() && message.contains("1.5 Mbit/s, 10 ms round trip"), "{message}");
     let link = ["link", "--path", "geo", "--udp", "127.0.0.1:9", "--duration", "10 ms"];
     let shown = headstart(&link);
     assert!(shown.status.success(), "{}", words(&shown.stderr));
@@ -943,7 +944,7 @@ fn a_demo_and_a_link_take_paths_by_name() {
 fn an_option_without_effect_is_reported() {
     let link = |options: &'static str| format!("link --udp 127.0.0.1:9 --duration 10ms {options}");
     let demo = "demo --size 5kB --rtt 2ms --repeats 1 --schemes";
-    for (line, told) in [
+    for (line, message) in [
         (link("--mtu 900"), "--mtu has no effect with --udp"),
         (link("--reorder"), "--reorder has no effect without --jitter"),
         (link("--reorder --jitter 1ms"), ""),
@@ -962,9 +963,9 @@ fn an_option_without_effect_is_reported() {
         ("get https://localhost:1/ --0rtt".to_owned(), "--0rtt has no effect without --repeat"),
     ] {
         let arguments: Vec<&str> = line.split_whitespace().collect();
-        let said = words(&headstart(&arguments).stderr);
-        assert!(said.contains(told), "{line}: {said}");
-        assert!(!told.is_empty() || !said.contains("has no effect"), "{line}: {said}");
+        let refusal = words(&headstart(&arguments).stderr);
+        assert!(refusal.contains(message), "{line}: {refusal}");
+        assert!(!message.is_empty() || !refusal.contains("has no effect"), "{line}: {refusal}");
     }
 }
 
@@ -979,19 +980,19 @@ fn a_closed_port_is_reported_at_once_and_a_silent_host_while_waiting() {
     let page = format!("https://127.0.0.1:{}/", dead_port());
     let begin = Instant::now();
     let refused = headstart(&["get", &page, "--timeout", "5 min"]);
-    let told = words(&refused.stderr);
-    assert_eq!((refused.status.code(), complaints(&told)), (Some(1), 1), "{told}");
-    assert!(told.contains("connection refused at 127.0.0.1:"), "{told}");
-    assert!(begin.elapsed() < Duration::from_secs(100), "{told}");
+    let message = words(&refused.stderr);
+    assert_eq!((refused.status.code(), complaints(&message)), (Some(1), 1), "{message}");
+    assert!(message.contains("connection refused at 127.0.0.1:"), "{message}");
+    assert!(begin.elapsed() < Duration::from_secs(100), "{message}");
 
     let mute = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let page = format!("https://{}/", mute.local_addr().expect("an address"));
     let silent = headstart(&["get", &page, "--timeout", "4 s"]);
-    let told = words(&silent.stderr);
-    let lines: Vec<&str> = told.lines().collect();
-    assert_eq!((silent.status.code(), lines.len()), (Some(1), 2), "{told}");
-    assert!(lines[0].contains("no answer from") && lines[0].contains("--timeout"), "{told}");
-    assert!(lines[1].contains("in 4 s: expected a server of HTTP/3 there"), "{told}");
+    let message = words(&silent.stderr);
+    let lines: Vec<&str> = message.lines().collect();
+    assert_eq!((silent.status.code(), lines.len()), (Some(1), 2), "{message}");
+    assert!(lines[0].contains("no answer from") && lines[0].contains("--timeout"), "{message}");
+    assert!(lines[1].contains("in 4 s: expected a server of HTTP/3 there"), "{message}");
 }
 
 #[test]
@@ -1015,9 +1016,9 @@ fn an_error_page_does_not_count_as_a_page() {
     let file = folder.path().join("page");
     let got =
         headstart(&["get", &server.page("nothing"), "--insecure", "-o", file.to_str().expect("a path")]);
-    let told = words(&got.stderr);
-    assert_eq!((got.status.code(), complaints(&told)), (Some(1), 1), "{told}");
-    assert!(told.contains("/nothing: found status 404"), "{told}");
+    let message = words(&got.stderr);
+    assert_eq!((got.status.code(), complaints(&message)), (Some(1), 1), "{message}");
+    assert!(message.contains("/nothing: found status 404"), "{message}");
     assert!(words(&got.stdout).contains("404") && !file.exists(), "times are shown, nothing is written");
 }
 
@@ -1035,10 +1036,10 @@ fn an_untrusted_certificate_is_refused_with_a_remedy() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
     command.args(["get", &server.page("bytes/1")]).env("XDG_DATA_HOME", home.path());
     let refused = command.output().expect("the program runs");
-    let told = words(&refused.stderr);
-    assert_eq!((refused.status.code(), complaints(&told)), (Some(1), 1), "{told}");
+    let message = words(&refused.stderr);
+    assert_eq!((refused.status.code(), complaints(&message)), (Some(1), 1), "{message}");
     for part in ["certificate is not trusted", "UnknownIssuer", "--certificates FILE", "--insecure"] {
-        assert!(told.contains(part), "{told}");
+        assert!(message.contains(part), "{message}");
     }
 }
 
@@ -1053,19 +1054,19 @@ fn a_port_in_use_is_reported_once() {
         let refused = command.output().expect("the program runs");
         (refused.status.code(), words(&refused.stderr))
     };
-    let (code, told) = serve(&["--listen", &address]);
-    assert_eq!((code, complaints(&told), told.matches("in use").count()), (Some(1), 1, 1), "{told}");
-    assert!(told.contains(&format!("--listen {address}, TCP")), "{told}");
-    assert!(told.contains("end that one, or choose another port"), "{told}");
+    let (code, message) = serve(&["--listen", &address]);
+    assert_eq!((code, complaints(&message), message.matches("in use").count()), (Some(1), 1, 1), "{message}");
+    assert!(message.contains(&format!("--listen {address}, TCP")), "{message}");
+    assert!(message.contains("end that one, or choose another port"), "{message}");
     let taken = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
-    let (code, told) = serve(&["--listen", &address, "--no-tcp"]);
-    assert_eq!((code, complaints(&told), told.matches("in use").count()), (Some(1), 1, 1), "{told}");
-    assert!(told.contains(&format!("--listen {address}, UDP")), "{told}");
+    let (code, message) = serve(&["--listen", &address, "--no-tcp"]);
+    assert_eq!((code, complaints(&message), message.matches("in use").count()), (Some(1), 1, 1), "{message}");
+    assert!(message.contains(&format!("--listen {address}, UDP")), "{message}");
     // 192.0.2.0/24 is for documents (RFC 5737).
-    let (code, told) = serve(&["--listen", "192.0.2.1:4433"]);
-    assert_eq!((code, complaints(&told)), (Some(1), 1), "{told}");
-    assert!(told.contains("no network interface of this machine has that address"), "{told}");
+    let (code, message) = serve(&["--listen", "192.0.2.1:4433"]);
+    assert_eq!((code, complaints(&message)), (Some(1), 1), "{message}");
+    assert!(message.contains("no network interface of this machine has that address"), "{message}");
 }
 
 #[test]
@@ -1167,11 +1168,11 @@ fn a_page_without_its_browser_is_refused_or_not_run() {
         (shown.status.code(), words(&shown.stderr))
     };
     let path = std::env::var("PATH").unwrap_or_default();
-    let (code, told) = run(&[], "/nowhere");
-    assert!(code == Some(2) && told.contains("NOT RUN: found no Chromium in $PATH"), "{told}");
+    let (code, message) = run(&[], "/nowhere");
+    assert!(code == Some(2) && message.contains("NOT RUN: found no Chromium in $PATH"), "{message}");
     for (browser, found) in [("./absent", "cannot start it"), ("true", "found no Chromium")] {
-        let (code, told) = run(&["--browser", browser], &path);
-        assert!(code == Some(2) && told.contains(&format!("--browser {browser}: {found}")), "{told}");
+        let (code, message) = run(&["--browser", browser], &path);
+        assert!(code == Some(2) && message.contains(&format!("--browser {browser}: {found}")), "{message}");
     }
     let script = folder.path().join("browser");
     for (last, found) in
@@ -1184,8 +1185,8 @@ fn a_page_without_its_browser_is_refused_or_not_run() {
         .expect("a file");
         std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .expect("a program");
-        let (code, told) = run(&["--browser", "./browser", "--timeout", "1s"], &path);
-        assert!(code == Some(1) && told.contains("iw10, cold") && told.contains(found), "{told}");
+        let (code, message) = run(&["--browser", "./browser", "--timeout", "1s"], &path);
+        assert!(code == Some(1) && message.contains("iw10, cold") && message.contains(found), "{message}");
     }
     assert!(!folder.path().join("out/report.html").exists(), "nothing is written half");
     // Stopped by a service manager, it leaves neither the browser nor its profile.
@@ -1203,7 +1204,7 @@ fn a_page_without_its_browser_is_refused_or_not_run() {
     let sent = Command::new("kill").args(["-TERM", &running.id().to_string()]).status();
     assert!(sent.is_ok_and(|status| status.success()));
     let ended = running.wait_with_output().expect("it ends");
-    let told = words(&ended.stderr);
-    assert!(!ended.status.success() && told.contains("stopped: nothing is kept"), "{told}");
-    assert_eq!(profiles(), 0, "{told}");
+    let message = words(&ended.stderr);
+    assert!(!ended.status.success() && message.contains("stopped: nothing is kept"), "{message}");
+    assert_eq!(profiles(), 0, "{message}");
 }

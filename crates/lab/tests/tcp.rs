@@ -212,8 +212,8 @@ impl Place {
             all.extend(["--scheme", "wise-start"]);
         }
         all.extend(words);
-        let said = self.tcp(&all);
-        ensure(said.good, || format!("attach {words:?}: {}", said.error))
+        let reply = self.tcp(&all);
+        ensure(reply.good, || format!("attach {words:?}: {}", reply.error))
     }
 
     fn server(&self) -> String {
@@ -227,17 +227,17 @@ impl Place {
         let client = format!("{OPEN_WINDOW}{client}");
         let mut command = Command::new(HEADSTART);
         command.arg("link").args(path).args(["--strict", "--serve", server, "--", "sh", "-c", &client]);
-        let said = say(&mut command);
-        if said.error.contains("INVALID") || said.out.contains("INVALID") {
+        let reply = say(&mut command);
+        if reply.error.contains("INVALID") || reply.out.contains("INVALID") {
             return Err(LATE.to_owned());
         }
-        if !said.good {
-            return Err(format!("link: {} {}", said.out, said.error));
+        if !reply.good {
+            return Err(format!("link: {} {}", reply.out, reply.error));
         }
-        let table = format!("{}\n{}", said.out, said.error);
+        let table = format!("{}\n{}", reply.out, reply.error);
         let down = table.lines().find(|line| line.starts_with("down ")).unwrap_or_default();
         let drops = down.split_whitespace().nth(3).and_then(|word| word.parse().ok());
-        Ok((said.out, drops.ok_or_else(|| format!("link: no drops in {table}"))?))
+        Ok((reply.out, drops.ok_or_else(|| format!("link: no drops in {table}"))?))
     }
 
     /// Times in milliseconds of fetches by curl, one connection each.
@@ -447,8 +447,8 @@ fn refusals(place: &Place) -> Outcome {
         (&["stats"], "nothing is attached"),
         (&["history", "import", "/nowhere"], "nothing is attached"),
     ] {
-        let said = place.tcp(words);
-        ensure(!said.good && said.error.contains(expected), || format!("{words:?}: {}", said.error))?;
+        let reply = place.tcp(words);
+        ensure(!reply.good && reply.error.contains(expected), || format!("{words:?}: {}", reply.error))?;
     }
     place.attach(&[])?;
     let again = place.attach(&[]).expect_err("a second one");
@@ -462,9 +462,9 @@ fn refusals(place: &Place) -> Outcome {
     ] {
         let mut command = Command::new("setpriv");
         let command = command.args(["--bounding-set=-all"]).arg(HEADSTART).arg("tcp");
-        let said = say(command.args(words));
-        ensure(!said.good && said.error.contains(expected) && !said.error.contains("libbpf"), || {
-            format!("without capabilities, {words:?}: {} {}", said.out, said.error)
+        let reply = say(command.args(words));
+        ensure(!reply.good && reply.error.contains(expected) && !reply.error.contains("libbpf"), || {
+            format!("without capabilities, {words:?}: {} {}", reply.out, reply.error)
         })?;
     }
     let status = place.tcp(&["status"]).out;
@@ -510,8 +510,8 @@ fn listeners(place: &Place) -> Outcome {
             ensure(found == "headstart", || format!("an accepted socket has {found}"))?;
             open.push((client, server));
         }
-        let said = place.tcp(&["detach"]);
-        ensure(said.good, || said.error)?;
+        let reply = place.tcp(&["detach"]);
+        ensure(reply.good, || reply.error)?;
         names([&native, &native, "reno", &native])?;
         for ((_, server), expected) in open.iter().zip([&*native, "reno", &native]) {
             let found = control_of(server)?;
@@ -676,14 +676,14 @@ fn client_is_gone(place: &Place) -> Outcome {
 fn kill_switch(place: &Place) -> Outcome {
     place.attach(&[])?;
     let _ = place.curl(PATH, "100k", 2)?;
-    let said = place.tcp(&["set", "--stop"]);
-    ensure(said.good, || said.error)?;
+    let reply = place.tcp(&["set", "--stop"]);
+    ensure(reply.good, || reply.error)?;
     let (stopped, _) = place.curl(PATH, "100k", 1)?;
-    let said = place.tcp(&["set", "--resume", "--percent", "0"]);
-    ensure(said.good, || said.error)?;
+    let reply = place.tcp(&["set", "--resume", "--percent", "0"]);
+    ensure(reply.good, || reply.error)?;
     let (control, _) = place.curl(PATH, "100k", 1)?;
-    let said = place.tcp(&["set", "--percent", "100"]);
-    ensure(said.good, || said.error)?;
+    let reply = place.tcp(&["set", "--percent", "100"]);
+    ensure(reply.good, || reply.error)?;
     let (fast, _) = place.curl(PATH, "100k", 1)?;
     let times = [stopped[0], control[0], fast[0]];
     ensure(times[0] > 180.0 && times[1] > 180.0 && times[2] < 150.0, || format!("{times:?}"))
@@ -756,14 +756,14 @@ fn budget(place: &Place) -> Outcome {
         let of = |name: &str| field(line, &format!("{name}_ms")).unwrap_or(0.0);
         let answer = of("answer");
         let sum: f64 = headstart_ebpf::layout::LIMITS.iter().map(|limit| of(limit)).sum();
-        let said = || format!("{about}: {took:.1} ms at the client, {sum:.3} ms of limits in {line}");
-        println!("tcp: {}", said());
-        ensure((sum - answer).abs() < 0.01, said)?;
+        let reply = || format!("{about}: {took:.1} ms at the client, {sum:.3} ms of limits in {line}");
+        println!("tcp: {}", reply());
+        ensure((sum - answer).abs() < 0.01, reply)?;
         // A slow reader still has 60 kB in its buffer.
         let buffered = if *about == "a slow reader" { 300.0 } else { 0.0 };
         let rest = took - of("handshake_rtt") - answer;
-        ensure(rest > -5.0 && rest < 5.0 + 0.02 * took + buffered, said)?;
-        ensure(shares.iter().all(|(limit, share)| share.contains(&(of(limit) / answer))), said)?;
+        ensure(rest > -5.0 && rest < 5.0 + 0.02 * took + buffered, reply)?;
+        ensure(shares.iter().all(|(limit, share)| share.contains(&(of(limit) / answer))), reply)?;
     }
     Ok(())
 }
@@ -776,8 +776,8 @@ fn guard(place: &Place) -> Outcome {
     let _ = place.curl(&before, "2m", 1)?;
     let file = place.folder.path().join("stale");
     let name = file.to_str().expect("text");
-    let said = place.tcp(&["history", "export", name]);
-    ensure(said.good, || said.error)?;
+    let reply = place.tcp(&["history", "export", name]);
+    ensure(reply.good, || reply.error)?;
     let mut watching = Command::new(HEADSTART);
     watching.args(["tcp", "guard", "--lines"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let watching = watching.spawn().map_err(|error| error.to_string())?;
@@ -792,9 +792,10 @@ fn guard(place: &Place) -> Outcome {
     let _ = say(Command::new("kill").args(["-INT", &number]));
     let watched = watching.wait_with_output().map_err(|error| error.to_string())?;
     fetched?;
-    let (lines, told) = (String::from_utf8_lossy(&watched.stdout), String::from_utf8_lossy(&watched.stderr));
-    println!("tcp: after {} connections: {}", lines.lines().count(), told.trim());
-    ensure(told.contains("the guard has stopped fast starts"), || format!("{told}\n{lines}"))?;
+    let (lines, message) =
+        (String::from_utf8_lossy(&watched.stdout), String::from_utf8_lossy(&watched.stderr));
+    println!("tcp: after {} connections: {}", lines.lines().count(), message.trim());
+    ensure(message.contains("the guard has stopped fast starts"), || format!("{message}\n{lines}"))?;
     let stopped = place.count("headstart_connections_total{scheme=\"wise-start\",arm=\"stopped\"}");
     ensure(stopped > 0, || format!("none was stopped\n{}", place.stats()))
 }
@@ -820,14 +821,14 @@ fn history(place: &Place) -> Outcome {
     let _ = place.curl(PATH, "100k", 1)?;
     let file = place.folder.path().join("peers");
     let name = file.to_str().expect("text");
-    let said = place.tcp(&["history", "export", name]);
-    ensure(said.good && said.error.contains("1 records written"), || said.error)?;
+    let reply = place.tcp(&["history", "export", name]);
+    ensure(reply.good && reply.error.contains("1 records written"), || reply.error)?;
     let shown = place.tcp(&["history", "show"]).out;
     ensure(shown.lines().count() == 2, || shown)?;
-    let said = place.tcp(&["history", "flush"]);
-    ensure(said.error.contains("1 records and the credits of 0 prefixes forgotten"), || said.error)?;
-    let said = place.tcp(&["history", "import", name]);
-    ensure(said.error.contains("1 of 1 records imported"), || said.error)?;
+    let reply = place.tcp(&["history", "flush"]);
+    ensure(reply.error.contains("1 records and the credits of 0 prefixes forgotten"), || reply.error)?;
+    let reply = place.tcp(&["history", "import", name]);
+    ensure(reply.error.contains("1 of 1 records imported"), || reply.error)?;
     // It is the record that a fast start is made from.
     let (times, _) = place.curl(PATH, "100k", 1)?;
     ensure(times[0] < 150.0, || format!("with the imported record: {times:?}"))?;
@@ -835,20 +836,20 @@ fn history(place: &Place) -> Outcome {
     let hostile = place.folder.path().join("hostile");
     std::fs::write(&hostile, b"something else altogether, and long enough to be a header: refuse it")
         .map_err(|error| error.to_string())?;
-    let said = place.tcp(&["history", "import", hostile.to_str().expect("text")]);
-    ensure(!said.good && said.error.contains("hostile"), || said.error)?;
+    let reply = place.tcp(&["history", "import", hostile.to_str().expect("text")]);
+    ensure(!reply.good && reply.error.contains("hostile"), || reply.error)?;
     let mut bytes = std::fs::read(&file).map_err(|error| error.to_string())?;
     bytes[64 + 24] ^= 0xff;
     std::fs::write(&hostile, bytes).map_err(|error| error.to_string())?;
-    let said = place.tcp(&["history", "import", hostile.to_str().expect("text")]);
-    ensure(said.error.contains("1 damaged records were dropped"), || said.error)?;
+    let reply = place.tcp(&["history", "import", hostile.to_str().expect("text")]);
+    ensure(reply.error.contains("1 damaged records were dropped"), || reply.error)?;
     // A first contact with Headstart revises the credit of its prefix, too.
     place.clean();
     place.attach(&["--scheme", "headstart"])?;
     let _ = place.curl(PATH, "100k", 1)?;
     for gone in ["1 records and the credits of 1 prefixes", "0 records and the credits of 0 prefixes"] {
-        let said = place.tcp(&["history", "flush"]);
-        ensure(said.error.contains(gone), || said.error)?;
+        let reply = place.tcp(&["history", "flush"]);
+        ensure(reply.error.contains(gone), || reply.error)?;
     }
     Ok(())
 }
@@ -872,12 +873,12 @@ impl Exchange {
         let mut command = Command::new(HEADSTART);
         command.args(["tcp", "history", "share", server]).stderr(Stdio::piped()).stdin(Stdio::null());
         let mut exchange = Self(Killed(command.spawn().map_err(|error| error.to_string())?));
-        let mut told = [0; 200];
+        let mut message = [0; 200];
         // Its first line comes when everything else is set up.
-        let found = exchange.output().read(&mut told).map_err(|error| error.to_string())?;
-        let told = String::from_utf8_lossy(&told[..found]).into_owned();
+        let found = exchange.output().read(&mut message).map_err(|error| error.to_string())?;
+        let message = String::from_utf8_lossy(&message[..found]).into_owned();
         std::thread::sleep(Duration::from_millis(200));
-        ensure(told.contains("the history is shared"), || told).map(|()| exchange)
+        ensure(message.contains("the history is shared"), || message).map(|()| exchange)
     }
 
     fn output(&mut self) -> &mut impl Read {
@@ -887,10 +888,10 @@ impl Exchange {
     /// Ends it; returns its last lines.
     fn end(mut self) -> Result<String, String> {
         let _ = say(Command::new("kill").args(["-INT", &self.0.0.id().to_string()]));
-        let mut told = String::new();
-        self.output().read_to_string(&mut told).map_err(|error| error.to_string())?;
+        let mut message = String::new();
+        self.output().read_to_string(&mut message).map_err(|error| error.to_string())?;
         let status = self.0.0.wait().map_err(|error| error.to_string())?;
-        ensure(status.success(), || told.clone()).map(|()| told)
+        ensure(status.success(), || message.clone()).map(|()| message)
     }
 }
 
@@ -912,8 +913,8 @@ fn shared_history(place: &Place) -> Outcome {
     let exchange = Exchange::start(&address)?;
     let (first, _) = place.curl(PATH, "100k", 1)?;
     ensure(!fast(&first), || format!("a client that no host knows: {first:.1?} ms"))?;
-    let told = exchange.end()?;
-    ensure(told.contains("0 records found of 1 asked for, 1 written"), || told)?;
+    let message = exchange.end()?;
+    ensure(message.contains("0 records found of 1 asked for, 1 written"), || message)?;
 
     let flush = || ensure(place.tcp(&["history", "flush"]).good, || "not flushed".to_owned());
     flush()?;
@@ -928,8 +929,8 @@ fn shared_history(place: &Place) -> Outcome {
     server.0.kill().map_err(|error| error.to_string())?;
     let (known, _) = place.curl(PATH, "100k", 1)?;
     in_time(fast(&known), || format!("without the server: {known:.1?} ms"))?;
-    let told = exchange.end()?;
-    ensure(told.contains("1 records were not written: valkey+unix:"), || told)?;
+    let message = exchange.end()?;
+    ensure(message.contains("1 records were not written: valkey+unix:"), || message)?;
     let status = place.tcp(&["status"]).out;
     ensure(!status.contains("shared with other hosts"), || status)
 }
@@ -939,8 +940,8 @@ fn with_hint(place: &Place, rate: &str, work: impl FnOnce(&str) -> Outcome) -> O
     let clients = place.cgroup.with_file_name("headstart-test-clients");
     let _ = std::fs::create_dir(&clients);
     let cgroup = clients.to_str().expect("text");
-    let said = place.tcp(&["hint", "--cgroup", cgroup, "--rate", rate, "--access", "dsl"]);
-    let result = ensure(said.good, || said.error.clone())
+    let reply = place.tcp(&["hint", "--cgroup", cgroup, "--rate", rate, "--access", "dsl"]);
+    let result = ensure(reply.good, || reply.error.clone())
         .and_then(|()| work(&format!("echo $$ > {cgroup}/cgroup.procs")));
     let off = place.tcp(&["hint", "--off"]);
     let _ = std::fs::remove_dir(&clients);
@@ -1006,8 +1007,8 @@ fn window_level(place: &Place) -> Outcome {
         "mount -t tmpfs none /sys/kernel/btf && exec {HEADSTART} tcp attach --cgroup {}",
         place.cgroup.display()
     );
-    let said = say(Command::new("unshare").args(["--mount", "sh", "-c", &command]));
-    ensure(said.good && said.error.contains("level window, which has no history"), || said.error)?;
+    let reply = say(Command::new("unshare").args(["--mount", "sh", "-c", &command]));
+    ensure(reply.good && reply.error.contains("level window, which has no history"), || reply.error)?;
     let status = place.tcp(&["status"]).out;
     ensure(status.contains("level           window"), || status)?;
     place.clean();
@@ -1033,8 +1034,8 @@ fn paper_points(place: &Place) -> Outcome {
     let out = place.folder.path().join("reproduced");
     let point = ["halfback", "--in", "emulator", "--transport", "tcp", "--figure", "jump-start", "--quick"];
     let mut command = Command::new(HEADSTART);
-    let said = say(command.arg("reproduce").args(point).arg("--out").arg(&out));
-    ensure(said.good, || said.error)?;
+    let reply = say(command.arg("reproduce").args(point).arg("--out").arg(&out));
+    ensure(reply.good, || reply.error)?;
     let claims =
         std::fs::read_to_string(out.join("halfback-tcp/claims.csv")).map_err(|error| error.to_string())?;
     if claims.contains("INVALID") {
@@ -1066,7 +1067,7 @@ fn is_registered() -> bool {
 }
 
 fn run_is_undone(place: &Place) -> Outcome {
-    let said = place.tcp(&[
+    let reply = place.tcp(&[
         "run",
         "--stats",
         "--",
@@ -1074,7 +1075,7 @@ fn run_is_undone(place: &Place) -> Outcome {
         "-c",
         "cat /proc/sys/net/ipv4/tcp_available_congestion_control; exit 7",
     ]);
-    ensure(said.out.contains("headstart") && !said.good, || format!("{} {}", said.out, said.error))?;
+    ensure(reply.out.contains("headstart") && !reply.good, || format!("{} {}", reply.out, reply.error))?;
     ensure(!is_registered(), || "the control is still registered".to_owned())?;
     let left =
         std::fs::read_dir(place.cgroup.parent().expect("a mount")).map_err(|error| error.to_string())?;
@@ -1091,13 +1092,13 @@ fn instances(place: &Place) -> Outcome {
     let mut other = tcp(&["run", "--", "sleep", "60"]).spawn().map_err(|error| error.to_string())?;
     let beside = || {
         settles("another's controls", || Ok(is_registered()))?;
-        let said = place.tcp(&["run", "--level", "window", "--", "true"]);
-        ensure(said.good, || format!("a run without controls: {}", said.error))?;
+        let reply = place.tcp(&["run", "--level", "window", "--", "true"]);
+        ensure(reply.good, || format!("a run without controls: {}", reply.error))?;
         place.attach(&["--level", "window"])?;
-        let said = place.tcp(&["detach"]);
-        ensure(said.good && is_registered(), || format!("detach: {}", said.error))?;
-        let said = place.tcp(&["attach", "--cgroup", cgroup]);
-        ensure(!said.good && said.error.contains("another `headstart tcp run`"), || said.error)
+        let reply = place.tcp(&["detach"]);
+        ensure(reply.good && is_registered(), || format!("detach: {}", reply.error))?;
+        let reply = place.tcp(&["attach", "--cgroup", cgroup]);
+        ensure(!reply.good && reply.error.contains("another `headstart tcp run`"), || reply.error)
     };
     let outcome = beside();
     let _ = Command::new("kill").arg(other.id().to_string()).status();
@@ -1105,11 +1106,11 @@ fn instances(place: &Place) -> Outcome {
     outcome?;
     for _ in 0..8 {
         for words in [&["attach", "--cgroup", cgroup][..], &["detach"]] {
-            let said = [tcp(words), tcp(words)]
+            let reply = [tcp(words), tcp(words)]
                 .map(|mut command| std::thread::spawn(move || say(&mut command)))
                 .map(|thread| thread.join().expect("it ran"));
             let refused: Vec<&str> =
-                said.iter().filter(|one| !one.good).map(|one| one.error.trim()).collect();
+                reply.iter().filter(|one| !one.good).map(|one| one.error.trim()).collect();
             let clear =
                 |error: &str| error.contains("one attached already") || error.contains("nothing is attached");
             ensure(refused.len() == 1 && clear(refused[0]), || format!("two times {words:?}: {refused:?}"))?;
@@ -1158,8 +1159,8 @@ fn detach_leaves_nothing(place: &Place) -> Outcome {
     ensure(comes_back(&mut stream), || "the connection fails while attached".to_owned())?;
     let taken = place.count("headstart_taken_total ");
     ensure(taken == 1, || format!("{taken} connections taken"))?;
-    let said = place.tcp(&["detach"]);
-    ensure(said.good, || said.error)?;
+    let reply = place.tcp(&["detach"]);
+    ensure(reply.good, || reply.error)?;
     ensure(!is_registered(), || "the control is still registered".to_owned())?;
     ensure(comes_back(&mut stream), || "the connection fails after the detaching".to_owned())?;
     nothing_is_left(&before)?;
@@ -1170,15 +1171,15 @@ fn detach_leaves_nothing(place: &Place) -> Outcome {
     let link = format!("{}/link-control", headstart_ebpf::load::PINS);
     let holds = say(Command::new("bpftool").args(["link", "pin", "pinned", &link, held]));
     ensure(holds.good, || holds.error)?;
-    let said = place.tcp(&["detach"]);
+    let reply = place.tcp(&["detach"]);
     std::fs::remove_file(held).map_err(|error| error.to_string())?;
-    ensure(said.good && !is_registered(), || format!("with a link held elsewhere: {}", said.error))?;
+    ensure(reply.good && !is_registered(), || format!("with a link held elsewhere: {}", reply.error))?;
     nothing_is_left(&before)?;
     let cycles = if std::env::args().any(|word| word == "--full") { 1000 } else { 50 };
     for _ in 0..cycles {
         place.attach(&[])?;
-        let said = place.tcp(&["detach"]);
-        ensure(said.good, || said.error)?;
+        let reply = place.tcp(&["detach"]);
+        ensure(reply.good, || reply.error)?;
         ensure(!is_registered(), || "the control is still registered".to_owned())?;
     }
     nothing_is_left(&before)?;
@@ -1246,8 +1247,8 @@ fn killed(place: &Place) -> Outcome {
     place.attach(&[])?;
     let (times, _) = place.curl(PATH, "100k", 2)?;
     ensure(times[1] < 150.0, || format!("{times:?}"))?;
-    let said = place.tcp(&["detach"]);
-    ensure(said.good, || said.error)?;
+    let reply = place.tcp(&["detach"]);
+    ensure(reply.good, || reply.error)?;
     // A listener that kept the control would keep its programs.
     nothing_is_left(&before)?;
     ensure(old.answers(), || "the server is gone".to_owned())
@@ -1265,8 +1266,8 @@ fn object_is_rebuilt(place: &Place) -> Outcome {
         return Err(format!("NOT RUN: found {found}, the object was made by {}", wanted.trim()));
     }
     let folder = place.folder.path();
-    let said = say(Command::new("bash").arg(source.join("build.sh")).arg(folder));
-    ensure(said.good, || said.error)?;
+    let reply = say(Command::new("bash").arg(source.join("build.sh")).arg(folder));
+    ensure(reply.good, || reply.error)?;
     for (name, object) in [
         ("headstart.bpf.o", headstart_ebpf::load::OBJECT),
         ("window.bpf.o", headstart_ebpf::load::WINDOW_OBJECT),

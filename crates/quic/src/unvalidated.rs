@@ -456,7 +456,7 @@ mod tests {
             paths.handshaken();
             locked(&paths.state).late = Some(Box::pin(late.clone()));
             let (mut came, mut went) = (0, 0);
-            let mut asked: Option<Token> = None;
+            let mut challenge: Option<Token> = None;
             for (n, (is_victim, answers, received, sent)) in moves.into_iter().enumerate() {
                 let address = if is_victim { VICTIM } else { CLIENT };
                 accounts.received(address, received);
@@ -466,9 +466,9 @@ mod tests {
                 if is_victim {
                     (came, went) = (came + received, went + left);
                 } else {
-                    asked = Some(token);
+                    challenge = Some(token);
                 }
-                if let Some(token) = asked.filter(|_| answers) {
+                if let Some(token) = challenge.filter(|_| answers) {
                     paths.on_decrypt(Level::Data, &[&[PATH_RESPONSE][..], &token].concat());
                 }
                 let went = went + late.0.load(Ordering::Relaxed);

@@ -93,11 +93,11 @@ impl<R> Checker<R> {
     /// The faults found, the path's own account included; and the inner recorder.
     pub fn finish(mut self, path: &Path) -> (Vec<String>, R) {
         for (watched, (name, account)) in self.elements.iter().zip(path.packet_counts()) {
-            let told = (watched.offered, watched.delivered, watched.dropped);
+            let reported = (watched.offered, watched.delivered, watched.dropped);
             let counted = (account.offered, account.delivered, account.total_dropped());
-            if told != counted {
+            if reported != counted {
                 self.faults.push(format!(
-                    "{name}: told of {told:?} offered, delivered, dropped; counted {counted:?}"
+                    "{name}: reported {reported:?} offered, delivered, dropped; counted {counted:?}"
                 ));
             }
             let inside = watched.offered as i64 - watched.delivered as i64 - watched.dropped as i64;

@@ -24,12 +24,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rate = Rate::from_mbit_per_sec(mbit);
     let plain = Scenario::new(rate, Span::from_millis(rtt), Packets::new(buffer), Bytes::new(bytes));
     let plain = Scenario { crypto: Crypto::Null, ..plain };
-    let told = |bandwidth| {
+    let hinted = |bandwidth| {
         let hint = Hint { bandwidth, access: Access::Dsl };
         plain.clone().with_hint(hint)
     };
-    let right = told(rate).with_record(1, 1);
-    let wrong = told(Rate::from_bytes_per_sec(rate.as_bytes_per_sec() * 5)).with_record(5, 1);
+    let right = hinted(rate).with_record(1, 1);
+    let wrong = hinted(Rate::from_bytes_per_sec(rate.as_bytes_per_sec() * 5)).with_record(5, 1);
     let packets = bytes.div_ceil(1_163);
     let tail = Scenario { forced_losses: (packets.saturating_sub(20)..packets).collect(), ..plain.clone() };
 

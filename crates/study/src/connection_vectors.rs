@@ -281,21 +281,21 @@ impl Epochs {
     }
 
     fn of_run(&self) -> Vec<(String, f64)> {
-        let (mut asked, mut approved, mut later) = (0_u64, 0_u64, 0_u64);
+        let (mut requests, mut approved, mut later) = (0_u64, 0_u64, 0_u64);
         for flow in &self.flows {
             later += u64::from(flow.later_requests.0);
             match flow.grant {
                 Grant::NotRequested | Grant::Unstamped => {}
-                Grant::Denied(_) => asked += 1,
+                Grant::Denied(_) => requests += 1,
                 Grant::Granted(_) => {
-                    asked += 1;
+                    requests += 1;
                     approved += 1;
                 }
             }
         }
         vec![
-            ("requests".to_owned(), (asked + later) as f64),
-            ("approved".to_owned(), 100.0 * approved as f64 / asked as f64),
+            ("requests".to_owned(), (requests + later) as f64),
+            ("approved".to_owned(), 100.0 * approved as f64 / requests as f64),
         ]
     }
 

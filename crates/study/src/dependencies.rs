@@ -151,8 +151,8 @@ const UNUSED_IN_TRACE: &[&str] = &[
 /// Notes on the options that were set and change nothing, in the order of the table. They are for a
 /// race of this setup, or for a trace of one flow that `is_alone`.
 #[must_use]
-pub fn idle(setup: &Setup, asked: &[String], is_alone: bool) -> Vec<String> {
-    let is_asked = |option: &str| asked.iter().any(|asked| asked == option);
+pub fn idle(setup: &Setup, given_options: &[String], is_alone: bool) -> Vec<String> {
+    let is_asked = |option: &str| given_options.iter().any(|given| given == option);
     let alone = UNUSED_IN_TRACE.iter().filter(|option| is_alone && is_asked(option));
     let alone =
         alone.map(|option| format!("--{option} has no effect without --flow: nothing else is on the path"));

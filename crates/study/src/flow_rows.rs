@@ -201,7 +201,7 @@ impl Observer for FlowRows {
     fn page(&mut self, report: &PageReport) {
         let [scheme, role] = self.scheme_and_role(report.group);
         let mut row = [const { String::new() }; COLUMNS.len()];
-        let told = [
+        let fields = [
             ("scheme", scheme),
             ("role", role),
             ("kind", "page".to_owned()),
@@ -211,7 +211,7 @@ impl Observer for FlowRows {
             ("completion_ms", millis(Some(report.ended_at.since(report.began_at)))),
             ("end_s", seconds(report.ended_at)),
         ];
-        for (name, field) in told {
+        for (name, field) in fields {
             if let Some(place) = COLUMNS.iter().position(|(column, _)| *column == name) {
                 row[place] = field;
             }

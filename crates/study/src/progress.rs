@@ -354,9 +354,9 @@ mod tests {
 
     #[test]
     fn times_are_rounded_and_never_zero() {
-        let said = |seconds| ApproximateDuration(Duration::from_secs(seconds)).to_string();
-        assert_eq!([said(0), said(99), said(3000), said(12_000)], ["1 s", "99 s", "50 min", "3 h 20 min"]);
-        assert_eq!([said(14_400), said(1_000_000)], ["4 h", "12 days"]);
+        let text = |seconds| ApproximateDuration(Duration::from_secs(seconds)).to_string();
+        assert_eq!([text(0), text(99), text(3000), text(12_000)], ["1 s", "99 s", "50 min", "3 h 20 min"]);
+        assert_eq!([text(14_400), text(1_000_000)], ["4 h", "12 days"]);
     }
 
     #[test]

@@ -154,12 +154,12 @@ impl Setup {
         notes.extend(carrier.note().map(str::to_owned));
         let sizes = sizes(&workload)?;
         let mut pages = workload.pages.map_or_else(Vec::new, crate::workload::web::front_pages::draw);
-        let asked = workload.fetch.map(|FetchName(fetch)| fetch);
+        let given = workload.fetch.map(|FetchName(fetch)| fetch);
         let mut fetches = vec![];
         for file in &workload.har {
             let page = har::read(file, workload.page.as_deref())?;
             let found = if page.is_multiplexed { Fetch::Multiplexed } else { BROWSERS };
-            fetches.push(asked.unwrap_or(found));
+            fetches.push(given.unwrap_or(found));
             let bytes: Bytes = page.objects.iter().map(|object| object.bytes).sum();
             let skipped: Vec<String> =
                 page.skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
@@ -177,7 +177,7 @@ impl Setup {
                 let sizes = count(page.guessed as usize, "size");
                 note += &format!("; {sizes} guessed, for the file does not say what was sent");
             }
-            if asked.is_none() && page.is_multiplexed {
+            if given.is_none() && page.is_multiplexed {
                 note += "; multiplexed, for it came over HTTP/2 or 3 (--fetch)";
             }
             if !skipped.is_empty() {
@@ -194,7 +194,7 @@ impl Setup {
                 bail!("--answers: found {}, expected 1 with a distribution of sizes", workload.answers);
             };
             pages.push(vec![Object { bytes, ..Object::default() }]);
-            fetches.push(asked.unwrap_or(Fetch::Multiplexed));
+            fetches.push(given.unwrap_or(Fetch::Multiplexed));
         }
         if let (Some(file), None) = (&path.trace, path.trace_offset) {
             notes.push(format!(
@@ -210,7 +210,7 @@ impl Setup {
                     .to_owned(),
             );
         }
-        fetches.extend(fetches.is_empty().then_some(asked.unwrap_or(BROWSERS)));
+        fetches.extend(fetches.is_empty().then_some(given.unwrap_or(BROWSERS)));
         let mut setup = Self { path, transport, workload, run, pages, fetches, notes, carrier, sizes };
         ensure!(
             !is_early || setup.opener() == Opener::Receiver || !setup.pages.is_empty(),

@@ -79,7 +79,7 @@ fn compare(stack: &'static str, work: &Work, rounds: usize) -> Result {
 
 /// Processor time of a server's thread, from the first connection to the last answer.
 fn measure(stack: &'static str, scheme: Option<&'static str>, work: &Work) -> Result<Duration> {
-    let (tell, told) = mpsc::channel();
+    let (tell, messages) = mpsc::channel();
     // The thread's name identifies it in a profiler.
     let name = scheme.unwrap_or(stack).to_owned();
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
@@ -102,7 +102,7 @@ fn measure(stack: &'static str, scheme: Option<&'static str>, work: &Work) -> Re
             }
         })
     })?;
-    let (address, thread) = told.recv()?;
+    let (address, thread) = messages.recv()?;
     let before = time_of(&thread)?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     let (connections, at_once, bytes) = (work.connections, work.at_once, work.bytes);

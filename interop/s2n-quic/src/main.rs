@@ -114,11 +114,11 @@ fn visit_twice(scheme: Option<&str>) -> Result<Vec<Visit>> {
                 known.lock().expect("one thread").extend(handle.clone());
                 spawn(async move {
                     while let Ok(Some(mut stream)) = connection.accept_bidirectional_stream().await {
-                        let mut asked = vec![];
+                        let mut request = vec![];
                         while let Ok(Some(part)) = stream.receive().await {
-                            asked.extend_from_slice(&part);
+                            request.extend_from_slice(&part);
                         }
-                        let size = String::from_utf8_lossy(&asked).parse().unwrap_or(0_usize);
+                        let size = String::from_utf8_lossy(&request).parse().unwrap_or(0_usize);
                         if let Some(handle) = &handle {
                             handle.expect(size as u64);
                         }

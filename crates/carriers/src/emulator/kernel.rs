@@ -379,11 +379,11 @@ impl Clients {
             std::fs::write("/proc/sys/net/ipv4/tcp_rmem", format!("4096 {buffer} {buffer}"))?;
             // Threads started here inherit the namespace.
             thread::spawn(move || {
-                while let Ok((flow, server, asked)) = dialled.recv() {
+                while let Ok((flow, server, sizes)) = dialled.recv() {
                     let event_sender = event_sender.clone();
                     thread::spawn(move || {
                         prepare_thread(Urgency::End);
-                        if let Err(error) = run_connection(flow, server, asked, &event_sender, clock) {
+                        if let Err(error) = run_connection(flow, server, sizes, &event_sender, clock) {
                             let _ = event_sender.send(FlowEvent::Failed { flow, reason: error.to_string() });
                         }
                     });
@@ -397,11 +397,11 @@ impl Clients {
 
 impl Transport for Clients {
     fn open(&mut self, flow: u32, spec: &FlowSpec) {
-        let (orders, asked) = channel();
+        let (orders, sizes) = channel();
         // Fails only if the namespace's thread has ended; the driver then reports that.
         let _ = orders.send(spec.bytes);
         let server = SocketAddr::from((self.server, PORT + spec.group.min(GROUPS as u16 - 1)));
-        let _ = self.dial.send((flow, server, asked));
+        let _ = self.dial.send((flow, server, sizes));
         self.flows.insert(flow, orders);
     }
 
@@ -420,7 +420,7 @@ impl Transport for Clients {
 fn run_connection(
     flow: u32,
     server: SocketAddr,
-    asked: Receiver<Bytes>,
+    sizes: Receiver<Bytes>,
     event_sender: &Sender<FlowEvent>,
     clock: Clock,
 ) -> io::Result<()> {
@@ -431,7 +431,7 @@ fn run_connection(
     let writer = Arc::clone(&writing);
     thread::spawn(move || {
         prepare_thread(Urgency::End);
-        while let Ok(bytes) = asked.recv() {
+        while let Ok(bytes) = sizes.recv() {
             if (&*writer).write_all(&TransferRequest::tagged(bytes, flow, false).emit()).is_err()
                 || expect.send(bytes).is_err()
             {

@@ -110,15 +110,15 @@ struct Plans {
 fn plans(args: &AssessArgs) -> Result<Plans> {
     let Assessment { files, statements } = library::assessment()?;
     let known: Vec<&str> = files.figures.iter().map(|figure| figure.name.as_ref()).collect();
-    if let Some(asked) = args.figure.iter().find(|asked| !known.contains(&asked.as_str())) {
-        return Err(anyhow!("--figure: found `{asked}`, expected one of {}", known.join(", "))).or_refuse();
+    if let Some(wanted) = args.figure.iter().find(|wanted| !known.contains(&wanted.as_str())) {
+        return Err(anyhow!("--figure: found `{wanted}`, expected one of {}", known.join(", "))).or_refuse();
     }
     for (at, entry) in entries(args).iter().enumerate() {
         if entries(args)[..at].iter().any(|other| other.name == entry.name) {
             return Err(anyhow!("found `{}` twice, expected each scheme once", entry.name)).or_refuse();
         }
     }
-    let is_wanted = |name: &str| args.figure.is_empty() || args.figure.iter().any(|asked| asked == name);
+    let is_wanted = |name: &str| args.figure.is_empty() || args.figure.iter().any(|wanted| wanted == name);
     let (_, experiments) = library::read(&files, args.quick, is_wanted)?;
     let mut assessed = vec![];
     for entry in entries(args) {

@@ -78,10 +78,10 @@ pub fn message(error: &anyhow::Error) -> String {
 /// # Errors
 /// If an option is refused, or a run fails.
 pub fn race(options: &[String], folder: &Path, keeps_flows: bool) -> Result<Answer> {
-    let (Line { matches, asked }, command) = line("race", options)?;
+    let (Line { matches, given_options }, command) = line("race", options)?;
     let Command::Race(args) = Cli::from_arg_matches(&matches)?.command else { return Ok(Answer::default()) };
     let (mut setup, _, rest) = racing::prepare(args)?;
-    let notes = idle(&setup, &words::names(&asked), false);
+    let notes = idle(&setup, &words::names(&given_options), false);
     setup.notes.extend(notes.iter().cloned());
     let store = JobStore::open(Folder::open(folder).or_refuse()?)?;
     let mut flows = Flows::open(rest.flows.as_ref(), &setup, &store).or_refuse()?;
@@ -125,8 +125,8 @@ pub type Stored = Vec<(String, String)>;
 /// # Errors
 /// If an option is refused, or a run fails.
 pub fn sweep(options: &[String], folder: &Path, stored: Stored) -> Result<Answer> {
-    let (Line { asked, .. }, command) = line("sweep", options)?;
-    let sweeping::Prepared { points, flows, notes, .. } = sweeping::prepare(&asked)?;
+    let (Line { given_options, .. }, command) = line("sweep", options)?;
+    let sweeping::Prepared { points, flows, notes, .. } = sweeping::prepare(&given_options)?;
     let store = JobStore::open(Folder::open(folder).or_refuse()?)?;
     for (key, result) in stored {
         store.insert(&key, &RawValue::from_string(result)?)?;
@@ -162,8 +162,8 @@ pub struct PointTask {
 /// # Errors
 /// If an option is refused.
 pub fn points(options: &[String]) -> Result<Vec<PointTask>> {
-    let (Line { asked, .. }, _) = line("sweep", options)?;
-    let sweeping::Prepared { points, .. } = sweeping::prepare(&asked)?;
+    let (Line { given_options, .. }, _) = line("sweep", options)?;
+    let sweeping::Prepared { points, .. } = sweeping::prepare(&given_options)?;
     let task = |(point, setup): (Point, Setup)| {
         let mut options = point.arguments;
         if setup.run.threads.is_none() {
@@ -195,10 +195,10 @@ pub fn point(options: &[String], folder: &Path) -> Result<Stored> {
 /// # Errors
 /// If an option is refused, or a run fails.
 pub fn trace(options: &[String]) -> Result<Answer> {
-    let (Line { matches, asked }, command) = line("trace", options)?;
+    let (Line { matches, given_options }, command) = line("trace", options)?;
     let Command::Trace(args) = Cli::from_arg_matches(&matches)?.command else { return Ok(Answer::default()) };
     let prepared = tracing::prepare(args)?;
-    let notes = idle(&prepared.setup, &words::names(&asked), prepared.flow.is_none());
+    let notes = idle(&prepared.setup, &words::names(&given_options), prepared.flow.is_none());
     let flows = tracing::measure(&prepared)?;
     let kind = |name: &str| match name {
         "event" | "phase" | "in_recovery" => Kind::Text,
@@ -348,12 +348,12 @@ fn object(conditions: Vec<conditions::Condition>) -> Result<String> {
 /// If an option is refused.
 #[cfg(feature = "explore")]
 pub fn race_setup(options: &[String]) -> Result<(Setup, Estimate, String)> {
-    let (Line { matches, asked }, command) = line("race", options)?;
+    let (Line { matches, given_options }, command) = line("race", options)?;
     let Command::Race(args) = Cli::from_arg_matches(&matches)?.command else {
         bail!("race: no such command")
     };
     let (mut setup, estimate, _) = racing::prepare(args)?;
-    let notes = idle(&setup, &words::names(&asked), false);
+    let notes = idle(&setup, &words::names(&given_options), false);
     setup.notes.extend(notes);
     Ok((setup, estimate, command))
 }
@@ -365,8 +365,8 @@ pub fn race_setup(options: &[String]) -> Result<(Setup, Estimate, String)> {
 /// If an option is refused.
 #[cfg(feature = "explore")]
 pub fn sweep_setups(options: &[String]) -> Result<(Vec<(Point, Setup)>, String)> {
-    let (Line { asked, .. }, command) = line("sweep", options)?;
-    Ok((sweeping::prepare(&asked)?.points, command))
+    let (Line { given_options, .. }, command) = line("sweep", options)?;
+    Ok((sweeping::prepare(&given_options)?.points, command))
 }
 
 /// The setup of `headstart trace` with these options, of which the first is the scheme, its

@@ -138,7 +138,7 @@ fn verdict(report: &Report, steps: StepsName) -> String {
     let bound = choice.bounded_by.map_or_else(String::new, |by| format!(", bounded by {by}"));
     let from = format!("from {}{bound}: {}, {}", choice.source, choice.hint.bandwidth, choice.hint.access);
     match report.hint(steps.steps()) {
-        Some(told) => format!("Hint: {}, {} ({from})", told.bandwidth, told.access),
+        Some(hint) => format!("Hint: {}, {} ({from})", hint.bandwidth, hint.access),
         None => format!("no hint: too small to be worth one ({from})"),
     }
 }
@@ -169,15 +169,15 @@ fn document(report: &Report, steps: StepsName) -> Value {
         })
     });
     let hint = report.choice.as_ref().ok().map(|choice| {
-        let told = report.hint(steps.steps());
+        let hint = report.hint(steps.steps());
         json!({
             "bits_per_s": choice.hint.bandwidth.as_bits_per_sec(),
             "access": choice.hint.access.name(),
             "source": choice.source.name(),
             "bounded_by": choice.bounded_by.map(headstart_downlink::Source::name),
             "steps": steps.name(),
-            "told_bits_per_s": told.map(|told| told.bandwidth.as_bits_per_sec()),
-            "told_hex": told.and_then(Hint::emit).map(|bytes| hex(&bytes)),
+            "hint_bits_per_s": hint.map(|hint| hint.bandwidth.as_bits_per_sec()),
+            "hint_hex": hint.and_then(Hint::emit).map(|bytes| hex(&bytes)),
         })
     });
     json!({
@@ -269,8 +269,8 @@ mod tests {
     #[test]
     fn the_json_has_the_encoded_hint() {
         let document = document(&measured_behind_a_slow_wire(), StepsName::Five);
-        assert_eq!(document["hint"]["told_bits_per_s"], 25_000_000);
-        assert_eq!(document["hint"]["told_hex"], "0101000061a8");
+        assert_eq!(document["hint"]["hint_bits_per_s"], 25_000_000);
+        assert_eq!(document["hint"]["hint_hex"], "0101000061a8");
         assert_eq!(document["answers"][1]["age_s"], 12 * 86_400);
         assert_eq!(document["answers"][0]["outcome"], "absent");
         assert_eq!(document["why_no_hint"], Value::Null);

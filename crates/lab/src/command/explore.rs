@@ -53,12 +53,12 @@ pub struct ExploreArgs {
 ///
 /// # Errors
 /// If an option is refused, or the port is in use.
-pub fn run(args: &ExploreArgs, asked: &[String]) -> Result<()> {
+pub fn run(args: &ExploreArgs, given_options: &[String]) -> Result<()> {
     let is_own = |word: &String| {
         let name = word.trim_start_matches('-').split('=').next().unwrap_or_default();
         OWN.contains(&name)
     };
-    let words: Vec<String> = asked.iter().filter(|word| !is_own(word)).cloned().collect();
+    let words: Vec<String> = given_options.iter().filter(|word| !is_own(word)).cloned().collect();
     let first = State::of_words(&words).or_refuse()?;
     runs::prepare(first.clone()).or_refuse()?;
     let runtime = tokio::runtime::Runtime::new().context("cannot start threads")?;

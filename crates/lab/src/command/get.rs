@@ -255,9 +255,11 @@ fn timeout(args: &GetArgs) -> Duration {
 }
 
 fn fetch_configs(args: &GetArgs, hint: Option<Hint>) -> Result<Vec<FetchConfig>> {
-    let asked: Vec<Option<Choice>> =
-        args.compare.as_ref().map_or_else(|| vec![None], |asked| asked.0.iter().copied().map(Some).collect());
-    asked.into_iter().map(|scheme| FetchConfig::new(args, scheme, hint)).collect()
+    let choices: Vec<Option<Choice>> = args
+        .compare
+        .as_ref()
+        .map_or_else(|| vec![None], |choices| choices.0.iter().copied().map(Some).collect());
+    choices.into_iter().map(|scheme| FetchConfig::new(args, scheme, hint)).collect()
 }
 
 async fn fetch_all(args: &GetArgs, origin: Origin, ways: &[FetchConfig]) -> Result<Vec<Sample>> {

@@ -14,9 +14,9 @@ use crate::options::RouterName;
 type Rule = (&'static str, &'static str, bool);
 
 /// Says which of the given options have no effect.
-pub fn print_notes(asked: &[String], rules: &[Rule]) {
+pub fn print_notes(given_options: &[String], rules: &[Rule]) {
     for (option, idle, counts) in rules {
-        if !counts && asked.iter().any(|asked| asked == option) {
+        if !counts && given_options.iter().any(|given| given == option) {
             eprintln!("headstart: --{option} has no effect {idle}");
         }
     }

@@ -181,12 +181,12 @@ fn read(args: &PageArgs, folder: &Folder) -> Result<(har::Page, PathBuf)> {
 
 /// The browser's name and version.
 async fn version(browser: &Path) -> Result<String> {
-    let told = Command::new(browser).arg("--version").stdin(Stdio::null()).kill_on_drop(true).output();
-    let told = tokio::time::timeout(Duration::from_secs(20), told).await;
-    let told =
-        told.with_context(|| format!("--browser {}: no answer to --version in 20 s", browser.display()))?;
-    let told = told.with_context(|| format!("--browser {}: cannot start it", browser.display()))?;
-    let text = String::from_utf8_lossy(&told.stdout);
+    let answer = Command::new(browser).arg("--version").stdin(Stdio::null()).kill_on_drop(true).output();
+    let answer = tokio::time::timeout(Duration::from_secs(20), answer).await;
+    let answer =
+        answer.with_context(|| format!("--browser {}: no answer to --version in 20 s", browser.display()))?;
+    let answer = answer.with_context(|| format!("--browser {}: cannot start it", browser.display()))?;
+    let text = String::from_utf8_lossy(&answer.stdout);
     let line = text.lines().find(|line| line.contains("Chrom"));
     let line =
         line.with_context(|| format!("--browser {}: found no Chromium, expected one", browser.display()))?;

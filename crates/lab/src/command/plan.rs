@@ -117,9 +117,9 @@ pub fn has(command: &Command, option: &str) -> bool {
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn save(command: &Command, asked: &[String], matches: &ArgMatches) -> Result<()> {
-    let Some(file) = last(asked, "save-plan") else { return Ok(()) };
-    std::fs::write(file, text(command, asked, matches))
+pub fn save(command: &Command, given_options: &[String], matches: &ArgMatches) -> Result<()> {
+    let Some(file) = last(given_options, "save-plan") else { return Ok(()) };
+    std::fs::write(file, text(command, given_options, matches))
         .with_context(|| format!("--save-plan: cannot write {file}"))
         .or_refuse()
 }
@@ -192,10 +192,10 @@ fn check(arg: &Arg, key: &str, value: &str) -> Result<()> {
 }
 
 /// The plan of a command line: the requested options, and all others as comments.
-fn text(command: &Command, asked: &[String], matches: &ArgMatches) -> String {
+fn text(command: &Command, given_options: &[String], matches: &ArgMatches) -> String {
     let mut plan = String::from("# Options of headstart, to be run with --plan.\n");
     let mut rest = String::from("\n# The rest, as it is by default or by `path`:\n");
-    let names = words::names(asked);
+    let names = words::names(given_options);
     for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
         let Some(long) = arg.get_long().filter(|long| !NOT_IN_PLANS.contains(long)) else { continue };
         let id = arg.get_id().as_str();

@@ -105,9 +105,9 @@ pub fn measure(
 }
 
 /// Runs the comparison, prints its table and writes its files; `asked` are the options given.
-pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
+pub fn run(args: RaceArgs, given_options: &[String]) -> Result<()> {
     let (mut setup, estimate, args) = prepare(args)?;
-    terminal::print_idle_options(&mut setup, asked, false);
+    terminal::print_idle_options(&mut setup, given_options, false);
     // A folder with other files is refused before anything is run.
     let store = JobStore::open(Folder::open(&args.out).or_refuse()?.of_command("race").or_refuse()?)?;
     let mut flows = Flows::open(args.flows.as_ref(), &setup, &store).or_refuse()?;

@@ -258,9 +258,9 @@ fn select(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
         }
     };
     let is_asked =
-        |asked: &str, figure: &str| figure == asked || figure.strip_prefix("figure-") == Some(asked);
-    for asked in &args.figure {
-        if !files.figures.iter().any(|figure| is_asked(asked, &figure.name)) {
+        |wanted: &str, figure: &str| figure == wanted || figure.strip_prefix("figure-") == Some(wanted);
+    for wanted in &args.figure {
+        if !files.figures.iter().any(|figure| is_asked(wanted, &figure.name)) {
             let known: Vec<&str> = files.figures.iter().map(|figure| figure.name.as_ref()).collect();
             let place = match args.environment {
                 Environment::Simulator => String::new(),
@@ -270,15 +270,15 @@ fn select(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
                 ),
             };
             let (paper, _) = library::read(&files, args.quick, |_| false)?;
-            let elsewhere = match figures_with_numbers_of(&paper, asked)[..] {
+            let elsewhere = match figures_with_numbers_of(&paper, wanted)[..] {
                 [] => String::new(),
                 ref figures => format!(", whose numbers are in {}", figures.join(", ")),
             };
-            bail!("--figure: found `{asked}`{elsewhere}, expected one of {}{place}", known.join(", "));
+            bail!("--figure: found `{wanted}`{elsewhere}, expected one of {}{place}", known.join(", "));
         }
     }
     let is_wanted =
-        |figure: &str| args.figure.is_empty() || args.figure.iter().any(|asked| is_asked(asked, figure));
+        |figure: &str| args.figure.is_empty() || args.figure.iter().any(|wanted| is_asked(wanted, figure));
     let (paper, mut experiments) = library::read(&files, args.quick, is_wanted)?;
     if let Some(folder) = &args.traces {
         let has_traces = |one: &Experiment| one.plan.study.parameters().iter().any(|name| name == "traces");
@@ -306,8 +306,8 @@ fn select(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
 }
 
 /// The figures here that have headline results of a figure that is none of them.
-fn figures_with_numbers_of<'a>(paper: &'a Paper, asked: &str) -> Vec<&'a str> {
-    let number = asked.strip_prefix("figure-").unwrap_or(asked);
+fn figures_with_numbers_of<'a>(paper: &'a Paper, wanted: &str) -> Vec<&'a str> {
+    let number = wanted.strip_prefix("figure-").unwrap_or(wanted);
     let names = |text: &str| {
         let figures = text.split_once("(Figure").map_or("", |(_, figures)| figures);
         figures

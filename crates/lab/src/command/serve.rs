@@ -557,12 +557,12 @@ fn history_of(args: &ServerArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
 
 /// Prints why the history's file cannot be written, and when it can again.
 async fn tell_of_history(history: History) {
-    let mut told = None;
+    let mut last_printed = None;
     let mut seconds = tokio::time::interval(Duration::from_secs(1));
     loop {
         seconds.tick().await;
         let error = history.last_error();
-        if error == told {
+        if error == last_printed {
             continue;
         }
         match &error {
@@ -571,7 +571,7 @@ async fn tell_of_history(history: History) {
             }
             None => eprintln!("headstart: the history's file is written again"),
         }
-        told = error;
+        last_printed = error;
     }
 }
 
@@ -585,19 +585,19 @@ fn render_history(history: &History) -> String {
 /// Prints why the history's server is away, and when it is back.
 #[cfg(feature = "fleet")]
 pub(super) async fn tell_of_fleet(fleet: Fleet) {
-    let mut told = fleet::State::Up;
+    let mut last_printed = fleet::State::Up;
     let mut seconds = tokio::time::interval(std::time::Duration::from_secs(1));
     loop {
         seconds.tick().await;
         let counters = fleet.counters();
         match counters.last_error {
-            _ if counters.state == told => continue,
+            _ if counters.state == last_printed => continue,
             // Not reached yet.
             None if counters.state == fleet::State::Away => continue,
             None => eprintln!("headstart: the history's server answers again"),
             Some(error) => eprintln!("headstart: the history's server: {error}"),
         }
-        told = counters.state;
+        last_printed = counters.state;
     }
 }
 

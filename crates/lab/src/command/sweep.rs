@@ -108,8 +108,8 @@ pub fn prepare_any_size(words: &[String]) -> Result<Prepared> {
     prepared.format.check_available().or_refuse()?;
     let points = &prepared.points;
     // An option in use at one point may have no effect at another.
-    let asked = super::words::names(words);
-    let mut idle_at = points.iter().map(|(_, setup)| idle(setup, &asked, false));
+    let given_options = super::words::names(words);
+    let mut idle_at = points.iter().map(|(_, setup)| idle(setup, &given_options, false));
     let first = idle_at.next().unwrap_or_default();
     let notes =
         idle_at.fold(first, |notes: Vec<_>, at| notes.into_iter().filter(|note| at.contains(note)).collect());

@@ -82,8 +82,8 @@ pub fn flows_written(flows: Option<(PathBuf, u64)>) -> Result<()> {
 }
 
 /// Prints which given options have no effect before the first run; results have these notes too.
-pub fn print_idle_options(setup: &mut Setup, asked: &[String], is_alone: bool) {
-    for note in idle(setup, asked, is_alone) {
+pub fn print_idle_options(setup: &mut Setup, given_options: &[String], is_alone: bool) {
+    for note in idle(setup, given_options, is_alone) {
         eprintln!("headstart: {note}");
         setup.notes.push(note);
     }

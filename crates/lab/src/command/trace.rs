@@ -112,11 +112,11 @@ pub fn measure(prepared: &Prepared) -> Result<Vec<(&'static Entry, FlowTrace)>> 
 }
 
 /// Runs the flow, prints its phases, writes events and figures; `asked` are the options given.
-pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
+pub fn run(args: TraceArgs, given_options: &[String]) -> Result<()> {
     let (qlog, out, beside) = (args.qlog.clone(), args.out.clone(), args.out.clone());
     let form = qlog.as_deref().map(qlog_form).transpose().or_refuse()?;
     let mut prepared = prepare(args)?;
-    terminal::print_idle_options(&mut prepared.setup, asked, prepared.flow.is_none());
+    terminal::print_idle_options(&mut prepared.setup, given_options, prepared.flow.is_none());
     terminal::on_interrupt(move || {
         format!("stopped: what is in {} is as it was before; a trace is written at its end", beside.display())
     });

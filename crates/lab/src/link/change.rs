@@ -46,19 +46,19 @@ impl FromStr for Change {
 
 fn setting(word: &str) -> Result<Setting, String> {
     let (name, value) = word.split_once('=').ok_or_else(|| format!("found `{word}`, expected {EXPECTED}"))?;
-    let told = |error: headstart_units::ParseError| format!("{name}: {error}");
+    let refused = |error: headstart_units::ParseError| format!("{name}: {error}");
     let share = |value: &str| {
-        let share: Ratio = value.parse().map_err(told)?;
+        let share: Ratio = value.parse().map_err(refused)?;
         if share.of(1000) > 1000 {
             return Err(format!("{name}: found {value}, expected 100% at most"));
         }
         Ok(share)
     };
     match name {
-        "rate" => value.parse().map(Setting::Rate).map_err(told),
-        "up-rate" => value.parse().map(Setting::UpRate).map_err(told),
+        "rate" => value.parse().map(Setting::Rate).map_err(refused),
+        "up-rate" => value.parse().map(Setting::UpRate).map_err(refused),
         "rtt" => {
-            let rtt: Span = value.parse().map_err(told)?;
+            let rtt: Span = value.parse().map_err(refused)?;
             if rtt > Span::from_secs(60) {
                 return Err(format!("rtt: found {value}, expected a minute at most"));
             }

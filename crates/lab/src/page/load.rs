@@ -186,7 +186,7 @@ impl Testbed {
 
     /// Every object arrived whole, over HTTP/3.
     fn check(&self, visit: &Visit) -> Result<()> {
-        let expected = std::iter::once(self.replay.document).chain(self.replay.asked());
+        let expected = std::iter::once(self.replay.document).chain(self.replay.requests());
         for (place, arrival) in expected.zip(&visit.arrivals) {
             let target = (place..).find(|place| !self.replay.nodes[*place].leads).unwrap_or(place);
             let bytes = self.replay.nodes[target].bytes;
@@ -201,7 +201,7 @@ impl Testbed {
                 arrival.protocol
             );
         }
-        let (found, expected) = (visit.arrivals.len(), self.replay.asked().count() + 1);
+        let (found, expected) = (visit.arrivals.len(), self.replay.requests().count() + 1);
         ensure!(found == expected, "found {found} objects, expected {expected}");
         Ok(())
     }
@@ -213,10 +213,10 @@ fn parse(report: &str) -> Option<(Vec<Arrival>, [f64; 3])> {
     let mut rows = report.split('~').map(|row| row.split('_').collect::<Vec<_>>());
     let [first, largest, load] = rows.next()?.try_into().ok()?;
     let arrival = |row: Vec<&str>| {
-        let [place, asked, began, ended, bytes, protocol] = row.try_into().ok()?;
+        let [place, requested, began, ended, bytes, protocol] = row.try_into().ok()?;
         Some(Arrival {
             place: place.parse().ok()?,
-            asked_ms: tenths(asked)?,
+            asked_ms: tenths(requested)?,
             began_ms: tenths(began)?,
             ended_ms: tenths(ended)?,
             bytes: bytes.parse().ok()?,

@@ -130,7 +130,7 @@ impl Workload for Visits {
             // redirects.
             let is_head = |place: &usize| !nodes[*place].is_led_to || *place == self.replay.document;
             let head = (0..=place).rev().find(is_head).unwrap_or(place);
-            let waiting = self.replay.asked().filter(|other| nodes[*other].parent == head);
+            let waiting = self.replay.requests().filter(|other| nodes[*other].parent == head);
             self.due.extend(waiting.map(|other| (now + nodes[other].think, nodes[other].bytes, other)));
         }
         self.unread -= 1;

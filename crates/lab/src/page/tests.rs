@@ -61,7 +61,7 @@ fn chain() -> Replay {
 fn objects_wait_for_the_object_that_caused_them_and_for_its_thinking() {
     let replay = chain();
     assert_eq!(replay.document, 1);
-    assert_eq!(replay.asked().collect::<Vec<_>>(), [2, 3, 4, 5, 7]);
+    assert_eq!(replay.requests().collect::<Vec<_>>(), [2, 3, 4, 5, 7]);
     let of = |place: usize| {
         let Node { parent, think, bytes, .. } = replay.nodes[place];
         (parent, think, bytes)
@@ -153,13 +153,13 @@ fn every_shape_is_a_whole_har_whose_origins_are_those_of_its_help() {
         let help = shape.to_possible_value().and_then(|value| value.get_help().map(ToString::to_string));
         let replay = Replay::new(&page).expect("a page");
         assert!(help.unwrap_or_default().starts_with(&format!("{} origins", replay.origins)), "{shape:?}");
-        let asked: Vec<&Node> = replay.asked().map(|place| &replay.nodes[place]).collect();
+        let requests: Vec<&Node> = replay.requests().map(|place| &replay.nodes[place]).collect();
         assert!(
-            asked.iter().any(|node| node.parent > 0 && !node.think.is_zero()),
+            requests.iter().any(|node| node.parent > 0 && !node.think.is_zero()),
             "{shape:?}: a script asks for some"
         );
         assert!(
-            asked.iter().any(|node| node.is_above) && asked.iter().any(|node| !node.is_above),
+            requests.iter().any(|node| node.is_above) && requests.iter().any(|node| !node.is_above),
             "{shape:?}"
         );
     }

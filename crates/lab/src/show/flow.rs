@@ -347,8 +347,11 @@ mod tests {
         let Range::Fixed(_, end) = *x else { panic!("{x:?}") };
         assert!(end > figures[2].completed_ms.expect("complete"), "the slowest is within");
         assert_eq!(figures[0].note(), "complete after 243 ms");
-        let said = figures[1].sequence.description();
-        assert!(said.starts_with("halfback, ") && said.contains("35 proactive copies"), "{said}");
+        let description = figures[1].sequence.description();
+        assert!(
+            description.starts_with("halfback, ") && description.contains("35 proactive copies"),
+            "{description}"
+        );
     }
 
     #[test]

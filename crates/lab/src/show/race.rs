@@ -193,7 +193,7 @@ fn routers(setup: &Setup, scheme_result: &SchemeResult) -> Option<String> {
         (scheme_result.entry.name, scheme_result.entry.scheme().requirements().rate_stamps);
     if totals.granted == 0 {
         // The reason that most starts met.
-        let told = DenialReason::ALL.iter().max_by_key(|reason| totals.denied[**reason as usize]);
+        let reason = DenialReason::ALL.iter().max_by_key(|reason| totals.denied[**reason as usize]);
         let why = match setup.path.routers {
             RouterName::None => "no router on this path takes part (--routers)",
             RouterName::NonCapable if totals.rate_requests > 0 && !requires_rate_stamps => {
@@ -201,7 +201,7 @@ fn routers(setup: &Setup, scheme_result: &SchemeResult) -> Option<String> {
             }
             RouterName::Rcp if !requires_rate_stamps => "the routers here understand RCP only",
             _ if totals.rate_requests == 0 => "no flow was worth a request",
-            _ => match told {
+            _ => match reason {
                 Some(reason) if totals.denied[*reason as usize] > 0 => reason.reason(),
                 _ => "the routers here understand Quick-Start only",
             },

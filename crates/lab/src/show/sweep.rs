@@ -218,7 +218,7 @@ impl Sweep {
     }
 
     fn crossings(&self) -> Vec<NamedCrossing> {
-        let mut told = vec![];
+        let mut named = vec![];
         let schemes = self.schemes();
         for axis in self.numeric() {
             for (others, mut points) in self.along(&[axis]) {
@@ -238,7 +238,7 @@ impl Sweep {
                 for (number, one) in schemes.iter().enumerate() {
                     for other in &schemes[number + 1..] {
                         let (Some(mine), Some(theirs)) = (of(one), of(other)) else { continue };
-                        told.extend(crossings(&values, &mine, &theirs).into_iter().map(|crossing| {
+                        named.extend(crossings(&values, &mine, &theirs).into_iter().map(|crossing| {
                             NamedCrossing {
                                 axis: self.axes[axis].clone(),
                                 schemes: [(*one).to_owned(), (*other).to_owned()],
@@ -250,14 +250,14 @@ impl Sweep {
                 }
             }
         }
-        told
+        named
     }
 
     /// Each crossing in a sentence.
     #[must_use]
     pub fn crossings_in_words(&self) -> Vec<String> {
-        let sentence = |told: NamedCrossing| {
-            let NamedCrossing { axis, schemes: [one, other], others, crossing } = told;
+        let sentence = |named: NamedCrossing| {
+            let NamedCrossing { axis, schemes: [one, other], others, crossing } = named;
             let (below, above) = if crossing.first_is_faster_below { (&one, &other) } else { (&other, &one) };
             let mut text = format!(
                 "{below} is faster than {above} up to {} {}, slower from {} on (crosses at about {})",

@@ -21,10 +21,10 @@ pub fn send(controller: &str, bytes: usize, file: &str) {
     socket2::SockRef::from(&listener).set_tcp_congestion(controller.as_bytes()).expect("a known controller");
     let (mut stream, _) = listener.accept().expect("a client");
     let is_over = Arc::new(AtomicBool::new(false));
-    let asked = Arc::clone(&is_over);
+    let stops = Arc::clone(&is_over);
     let file = file.to_owned();
     let watcher = std::thread::spawn(move || {
-        if let Some(nanos) = watch(&asked) {
+        if let Some(nanos) = watch(&stops) {
             std::fs::write(file, nanos.to_string()).expect("a file");
         }
     });

@@ -37,18 +37,18 @@ fn main() -> ExitCode {
     match words[..] {
         ["send", controller, bytes, file] => kernel::send(controller, bytes.parse().expect("a number"), file),
         ["receive"] => kernel::receive(),
-        ["--full", runs, table] => return told(full(runs, "").and_then(|()| tabulate(runs, table))),
+        ["--full", runs, table] => return exit_code(full(runs, "").and_then(|()| tabulate(runs, table))),
         ["--full", runs, table, words] => {
-            return told(full(runs, words).and_then(|()| tabulate(runs, table)));
+            return exit_code(full(runs, words).and_then(|()| tabulate(runs, table)));
         }
-        ["--table", runs, table] => return told(tabulate(runs, table)),
-        ["--quic-go", table, figure] => return told(tabulate_quic_go(table, figure)),
+        ["--table", runs, table] => return exit_code(tabulate(runs, table)),
+        ["--quic-go", table, figure] => return exit_code(tabulate_quic_go(table, figure)),
         _ => return if short() + short_quic_go() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS },
     }
     ExitCode::SUCCESS
 }
 
-fn told(outcome: Result<(), String>) -> ExitCode {
+fn exit_code(outcome: Result<(), String>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

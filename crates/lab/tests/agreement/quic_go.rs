@@ -36,8 +36,8 @@ fn ran(command: &mut Command, or: fn(String) -> Failure) -> Result<Output, Failu
     if output.status.success() {
         return Ok(output);
     }
-    let told = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    Err(or(format!("{command:?}: {}", told.concat().trim())))
+    let texts = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    Err(or(format!("{command:?}: {}", texts.concat().trim())))
 }
 
 /// The program, compiled.
@@ -80,17 +80,17 @@ fn line(setup: &Setup, seed: u64) -> Option<String> {
 /// out, from the system's randomness. So of several runs it is the one of the middle completion.
 pub fn run(program: &Path, transfers: &[(Case, Setup, u64)]) -> Result<Vec<(Found, Rounds)>, Failure> {
     let folder = tempfile::tempdir().map_err(|error| Failure::Broken(error.to_string()))?;
-    let [asked, found] = ["transfers", "found"].map(|name| folder.path().join(name));
+    let [orders, found] = ["transfers", "found"].map(|name| folder.path().join(name));
     let mut lines = String::new();
     for (case, setup, seed) in transfers {
         let line = line(setup, *seed).ok_or_else(|| Failure::Broken(format!("{case:?}: not carried")))?;
         lines += &format!("{line}\n").repeat(case.repeats() as usize);
     }
-    std::fs::write(&asked, lines).map_err(|error| Failure::Broken(error.to_string()))?;
+    std::fs::write(&orders, lines).map_err(|error| Failure::Broken(error.to_string()))?;
     // One thread: goroutines that are ready at the same instant run in the same order.
     let mut command = Command::new(program);
     command.args(["-test.run=^TestTransfers$", "-test.timeout=20m"]).current_dir(folder.path());
-    command.env("GOMAXPROCS", "1").env("TRANSFERS", &asked).env("FOUND", &found);
+    command.env("GOMAXPROCS", "1").env("TRANSFERS", &orders).env("FOUND", &found);
     ran(&mut command, Failure::Broken)?;
     let text = std::fs::read_to_string(&found).map_err(|error| Failure::Broken(error.to_string()))?;
     let mut runs = text.lines().map(read);

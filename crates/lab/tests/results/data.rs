@@ -222,9 +222,9 @@ fn without_the_parquet_feature_the_message_names_it() {
     let other = [format!("{RACE} --format parquet"), "sweep --format parquet".to_owned()];
     for line in [race].into_iter().chain(other).chain(["schemes --format parquet".to_owned()]) {
         let output = run(program(), &folder, &line);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
-        assert!(said.contains("cargo install --path crates/lab --features parquet"), "{line}: {said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {message}");
+        assert!(message.contains("cargo install --path crates/lab --features parquet"), "{line}: {message}");
     }
 }
 
@@ -235,9 +235,9 @@ fn a_file_of_flows_that_cannot_be_written_is_refused_before_anything_runs() {
         [("nowhere/flows.csv", "nowhere/flows.csv"), ("flows.txt", "expected a name that ends in .csv")]
     {
         let output = run(program(), &folder, &format!("{RACE} --flows {name}"));
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(word) && said.contains("flows"), "{said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(word) && message.contains("flows"), "{message}");
         assert!(!folder.join("out/race.csv").exists());
     }
 }
@@ -327,8 +327,8 @@ fn sizes_and_arrivals_from_files_are_used() {
     fs::write(folder.join("starts.csv"), "start_s,size_bytes\n0.25,1448\n1,100000\n1.5,14480\n99,1\n")
         .expect("a file");
     let line = "race --schemes iw10,halfback --arrivals starts.csv --duration 4s --repeats 2 --out starts --flows a.csv";
-    let said = text(headstart(&folder, line).stdout);
-    assert!(said.contains("1 of 4 flows begin after --duration 4 s"), "{said}");
+    let message = text(headstart(&folder, line).stdout);
+    assert!(message.contains("1 of 4 flows begin after --duration 4 s"), "{message}");
     for run in ["alone", "reference"] {
         let found: Vec<(String, String)> = rows(&folder.join("a.csv"))
             .iter()
@@ -352,19 +352,19 @@ fn sizes_and_arrivals_from_files_are_used() {
     ] {
         fs::write(folder.join(file), text).expect("a file");
         let output = run(program(), &folder, &format!("race --size {file}"));
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(2) && said.contains(words), "{said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && message.contains(words), "{message}");
     }
     headstart(&folder, "examples");
     let line =
         "race --schemes iw10 --arrivals starts.csv --trace drive.down --duration 4s --repeats 2 --out traced";
-    let said = text(headstart(&folder, line).stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("its share of the mean rate of all of drive.down"), "{said}");
+    let message = text(headstart(&folder, line).stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(message.contains("its share of the mean rate of all of drive.down"), "{message}");
     let output = run(program(), &folder, "race --arrivals starts.csv --load 10%");
     assert_eq!(output.status.code(), Some(2), "the load is what the file makes of it");
     let output = run(program(), &folder, "race --arrivals starts.csv --duration 100ms");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(2) && said.contains("--arrivals: found no flow"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && message.contains("--arrivals: found no flow"), "{message}");
 }
 
 /// Records have the draft's types, packet numbers occur once, lost or acked packets were sent.
@@ -372,8 +372,8 @@ fn sizes_and_arrivals_from_files_are_used() {
 fn a_trace_is_qlog_as_the_draft_has_it() {
     let folder = folder("data", "qlog");
     let line = "trace halfback --buffer 20p --size 300kB --loss 2% --out t --qlog flow.sqlog";
-    let said = text(headstart(&folder, line).stdout);
-    assert!(said.contains("qlog: flow.sqlog"), "{said}");
+    let message = text(headstart(&folder, line).stdout);
+    assert!(message.contains("qlog: flow.sqlog"), "{message}");
     let text = fs::read_to_string(folder.join("flow.sqlog")).expect("written");
     let mut records = text.split('\u{1e}').skip(1).map(|record| {
         assert!(record.ends_with('\n'), "{record}");
@@ -424,8 +424,8 @@ fn a_trace_is_qlog_as_the_draft_has_it() {
         [("flow.txt", "ends in .qlog or .sqlog"), ("nowhere/flow.sqlog", "a folder that does not exist")]
     {
         let output = run(program(), &folder, &format!("trace iw10 --qlog {name}"));
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(2) && said.contains(words), "{said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && message.contains(words), "{message}");
     }
 }
 
@@ -434,8 +434,8 @@ fn a_trace_is_qlog_as_the_draft_has_it() {
 fn a_trace_has_the_qlog_version_of_qvis() {
     let folder = folder("data", "qvis");
     let line = "trace halfback --buffer 20p --size 300kB --loss 2% --out t --qlog";
-    let said = text(headstart(&folder, &format!("{line} flow.qlog")).stdout);
-    assert!(said.contains("qlog: flow.qlog"), "{said}");
+    let message = text(headstart(&folder, &format!("{line} flow.qlog")).stdout);
+    assert!(message.contains("qlog: flow.qlog"), "{message}");
     let text = fs::read_to_string(folder.join("flow.qlog")).expect("written");
     let file: serde_json::Value = serde_json::from_str(&text).expect("one document");
     assert_eq!((&file["qlog_version"], &file["qlog_format"]), (&"draft-02".into(), &"JSON".into()));
@@ -470,10 +470,10 @@ fn a_trace_has_the_qlog_version_of_qvis() {
 fn a_sweep_writes_a_report_with_crossings() {
     let folder = folder("data", "report");
     let line = "sweep --schemes iw10,halfback --load 10%..70%:30% --rtt 20ms,60ms --duration 10s --repeats 3 --out out";
-    let said = text(headstart(&folder, line).stdout);
-    assert!(said.contains("Report: out/report.html") && said.contains("6 points"), "{said}");
+    let message = text(headstart(&folder, line).stdout);
+    assert!(message.contains("Report: out/report.html") && message.contains("6 points"), "{message}");
     let html = fs::read_to_string(folder.join("out/report.html")).expect("written");
-    let verdict = said.split_once("Verdict: ").expect("of the gains").1;
+    let verdict = message.split_once("Verdict: ").expect("of the gains").1;
     assert!(verdict.starts_with("halfback "), "{verdict}");
     for part in ["Along load<", "Along rtt<", "Gain over iw10<", "Where the order crosses", "All points"] {
         assert!(html.contains(part), "{part}");

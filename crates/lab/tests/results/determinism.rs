@@ -79,8 +79,8 @@ const SWEEP: &str = "sweep --schemes iw10,jump-start --load 10%,40% --rtt 20ms,6
 
 /// Messages about runs of an earlier command.
 fn before(output: &Output) -> String {
-    let said = String::from_utf8_lossy(&output.stderr);
-    said.lines().filter(|line| line.contains("before, in")).collect()
+    let message = String::from_utf8_lossy(&output.stderr);
+    message.lines().filter(|line| line.contains("before, in")).collect()
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn an_interrupted_sweep_resumes() {
 fn an_extended_sweep_runs_only_what_is_new() {
     let folder = folder("determinism", "extended");
     headstart(&folder, "sweep --schemes iw10 --load 10%,20% --duration 2s --repeats 1 --out out");
-    let said =
+    let message =
         headstart(&folder, "sweep --schemes iw10 --load 10%,20%,30% --duration 2s --repeats 1 --out out");
-    assert_eq!(before(&said), "headstart: 4 runs were there before, in out/runs.jsonl");
-    assert!(String::from_utf8_lossy(&said.stdout).contains("3 points"));
+    assert_eq!(before(&message), "headstart: 4 runs were there before, in out/runs.jsonl");
+    assert!(String::from_utf8_lossy(&message.stdout).contains("3 points"));
 }

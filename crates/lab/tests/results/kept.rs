@@ -71,8 +71,8 @@ fn a_changed_program_repeats_all_runs() {
         let again = printed(headstart(&folder, command));
         assert!(again.contains("were there before"), "{again}");
         let output = run(&other, &folder, command);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && !said.contains("were there before"), "{said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !message.contains("were there before"), "{message}");
     }
 }
 
@@ -86,8 +86,8 @@ fn damaged_lines_are_ignored_and_their_runs_repeated() {
         // As if it had been interrupted in the middle of a line, after another was damaged.
         let damaged = lines.replacen("\"result\":{", "\"result\":[", 1);
         fs::write(&kept, &damaged[..damaged.len() - 100]).expect("a damaged store");
-        let said = printed(headstart(&folder, command));
-        assert!(said.contains("before"), "{said}");
+        let message = printed(headstart(&folder, command));
+        assert!(message.contains("before"), "{message}");
         assert_eq!(file(table), whole, "{name}");
         assert!(file(kept) == lines, "{name}: the store is whole again");
     }
@@ -104,16 +104,16 @@ fn a_second_run_in_one_folder_is_refused_while_the_first_goes_on() {
         .spawn()
         .expect("headstart starts");
     // It prints how to continue once it holds the folder.
-    let mut said = String::new();
+    let mut message = String::new();
     let mut lines = BufReader::new(first.stderr.take().expect("a pipe"));
-    lines.read_line(&mut said).expect("a line");
-    assert!(said.contains("the same command goes on from there"), "{said}");
+    lines.read_line(&mut message).expect("a line");
+    assert!(message.contains("the same command goes on from there"), "{message}");
     for line in [COMMANDS[0].1, COMMANDS[1].1, "trace iw10 --out out"] {
         let output = run(program(), &folder, line);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(said.contains("out: found another headstart at work in this folder"), "{said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert!(message.contains("out: found another headstart at work in this folder"), "{message}");
     }
     first.kill().expect("it runs");
     first.wait().expect("it ends");
@@ -130,16 +130,16 @@ fn interrupted(folder: &Path, line: &str, work: &str) -> (Option<i32>, String) {
         .stdout(Stdio::null())
         .spawn()
         .expect("headstart starts");
-    let mut said = String::new();
+    let mut message = String::new();
     let mut lines = BufReader::new(command.stderr.take().expect("a pipe"));
     let is_progress = |line: &str| line.contains(&format!(" {work}: ")) && line.ends_with(" left");
-    while !said.lines().any(is_progress) {
-        assert!(lines.read_line(&mut said).expect("a line") > 0, "{line} ended: {said}");
+    while !message.lines().any(is_progress) {
+        assert!(lines.read_line(&mut message).expect("a line") > 0, "{line} ended: {message}");
     }
     let kill = Command::new("kill").args(["-INT", &command.id().to_string()]).status();
     assert!(kill.expect("kill is there").success());
-    lines.read_to_string(&mut said).expect("lines");
-    (command.wait().expect("it ends").code(), said)
+    lines.read_to_string(&mut message).expect("lines");
+    (command.wait().expect("it ends").code(), message)
 }
 
 #[cfg(unix)]
@@ -159,24 +159,24 @@ fn ctrl_c_reports_the_stored_runs_and_the_same_command_resumes() {
         ("trace iw10 --flow 1 --duration 1000000s --out out", "tracing", None),
     ] {
         let folder = folder("kept", &format!("interrupted {}", line.split(' ').next().unwrap_or_default()));
-        let (code, said) = interrupted(&folder, line, work);
-        assert_eq!(code, Some(130), "{said}");
+        let (code, message) = interrupted(&folder, line, work);
+        assert_eq!(code, Some(130), "{message}");
         assert!(
-            said.contains(" done, ") && said.contains(" % in all, "),
-            "a log tells how far it is: {said}"
+            message.contains(" done, ") && message.contains(" % in all, "),
+            "a log tells how far it is: {message}"
         );
-        let last = said.lines().last().unwrap_or_default();
+        let last = message.lines().last().unwrap_or_default();
         let Some(shorter) = shorter else {
-            assert!(last.contains("headstart: stopped: what is in out is as it was before"), "{said}");
+            assert!(last.contains("headstart: stopped: what is in out is as it was before"), "{message}");
             continue;
         };
-        assert!(last.starts_with("headstart: stopped: "), "{said}");
+        assert!(last.starts_with("headstart: stopped: "), "{message}");
         assert!(
             last.contains("finished runs are kept in out/runs.jsonl; the same command goes on"),
-            "{said}"
+            "{message}"
         );
         let kept = last.split(' ').nth(2).and_then(|count| count.parse::<usize>().ok()).expect("a count");
-        assert!(file(folder.join("out/runs.jsonl")).lines().count() >= kept && kept > 1, "{said}");
+        assert!(file(folder.join("out/runs.jsonl")).lines().count() >= kept && kept > 1, "{message}");
         let again = printed(headstart(&folder, shorter));
         assert!(again.contains("there before"), "{again}");
     }
@@ -189,21 +189,22 @@ fn ctrl_c_keeps_the_finished_runs_of_a_paper_and_the_same_command_resumes() {
     let runs = || file(folder.join("out/headstart/runs.jsonl")).lines().count();
     let mut left_before = usize::MAX;
     for _ in 0..2 {
-        let (code, said) = interrupted(&folder, "reproduce headstart --threads 1 --out out", "reproducing");
-        let announced = said.lines().find(|line| line.contains("from a run of each figure"));
-        assert!(announced.is_some_and(|line| line.contains(" of processor time and ")), "{said}");
-        assert_eq!(code, Some(130), "{said}");
-        let last = said.lines().last().unwrap_or_default();
-        assert!(last.starts_with("headstart: stopped: "), "{said}");
+        let (code, message) =
+            interrupted(&folder, "reproduce headstart --threads 1 --out out", "reproducing");
+        let announced = message.lines().find(|line| line.contains("from a run of each figure"));
+        assert!(announced.is_some_and(|line| line.contains(" of processor time and ")), "{message}");
+        assert_eq!(code, Some(130), "{message}");
+        let last = message.lines().last().unwrap_or_default();
+        assert!(last.starts_with("headstart: stopped: "), "{message}");
         assert!(
             last.contains("kept in out/headstart/runs.jsonl; the same command goes on from there"),
-            "{said}"
+            "{message}"
         );
-        assert!(runs() > 0, "{said}");
-        let progress = said.lines().find(|line| line.contains(" reproducing: ")).expect("progress");
+        assert!(runs() > 0, "{message}");
+        let progress = message.lines().find(|line| line.contains(" reproducing: ")).expect("progress");
         let left = progress.split(" of ").nth(1).and_then(|rest| rest.split(' ').next());
         let left: usize = left.and_then(|left| left.parse().ok()).expect("a count");
-        assert!(left < left_before, "what was kept is not run again: {said}");
+        assert!(left < left_before, "what was kept is not run again: {message}");
         left_before = left;
     }
 }
@@ -225,12 +226,12 @@ fn a_full_disk_loses_no_finished_table() {
             .current_dir(&folder)
             .output()
             .expect("bash starts");
-        let (printed, said) =
+        let (printed, message) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert_eq!(output.status.code(), Some(1), "{line}: {said}");
-        assert!(printed.contains(table), "{line}: {printed}{said}");
+        assert_eq!(output.status.code(), Some(1), "{line}: {message}");
+        assert!(printed.contains(table), "{line}: {printed}{message}");
         assert!(!printed.contains("Report:"), "{printed}");
-        assert!(said.contains("cannot write out/"), "{said}");
-        assert_eq!(said.contains("further runs are not stored"), !line.starts_with("trace"), "{said}");
+        assert!(message.contains("cannot write out/"), "{message}");
+        assert_eq!(message.contains("further runs are not stored"), !line.starts_with("trace"), "{message}");
     }
 }

@@ -35,8 +35,8 @@ fn run(program: &Path, folder: &Path, arguments: &str) -> Output {
 /// Runs `headstart` in `folder` to its successful end.
 fn headstart(folder: &Path, arguments: &str) -> Output {
     let output = run(program(), folder, arguments);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments}: {said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments}: {message}");
     output
 }
 

@@ -16,7 +16,7 @@ fn race(name: &str, arguments: &str) -> Output {
         .expect("headstart starts")
 }
 
-fn told(name: &str, arguments: &str) -> String {
+fn stdout(name: &str, arguments: &str) -> String {
     let output = race(name, arguments);
     assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8")
@@ -37,34 +37,34 @@ fn column(name: &str, column: &str) -> Vec<String> {
 
 #[test]
 fn the_verdict_follows_the_table_and_includes_harm_to_long_flows() {
-    let said = told(
+    let message = stdout(
         "long",
         "--background 2 --duration 30s --repeats 3 --schemes iw10,halfback,jump-start,blitzstart",
     );
-    let lines: Vec<&str> = said.lines().collect();
+    let lines: Vec<&str> = message.lines().collect();
     let verdict = lines.iter().position(|line| line.starts_with("Verdict: ")).expect("a verdict");
     assert!(
         ["iw10", "halfback", "jump-start", "blitzstart"]
             .iter()
             .any(|name| lines[verdict - 1].starts_with(name)),
-        "it stands right below the rows: {said}"
+        "it stands right below the rows: {message}"
     );
     // Halfback takes a tenth of the long flows' rate.
-    assert!(said.contains("long flows get"), "{said}");
-    assert!(!said.contains("does not show: halfback"), "{said}");
-    assert!(said.contains("iw10 *"), "{said}");
+    assert!(message.contains("long flows get"), "{message}");
+    assert!(!message.contains("does not show: halfback"), "{message}");
+    assert!(message.contains("iw10 *"), "{message}");
     let report = file("long", "report.html");
     assert!(report.contains("It harms others: long flows get"), "the report says the same");
 }
 
 #[test]
 fn the_title_has_the_conditions_and_the_sample() {
-    let said = told(
+    let message = stdout(
         "title",
         "--queue codel --ecn --loss 1% --jitter 5ms --acks quic --base reno --up-rate 1mbit --background 2 --schemes iw10,halfback \
          --duration 5s --repeats 2",
     );
-    let title = said.lines().take(2).collect::<Vec<_>>().join(" ");
+    let title = message.lines().take(2).collect::<Vec<_>>().join(" ");
     for part in [
         "queue codel",
         "ecn",
@@ -78,7 +78,7 @@ fn the_title_has_the_conditions_and_the_sample() {
     ] {
         assert!(title.contains(part), "{part}: {title}");
     }
-    assert!(said.contains("Only 2 seeds, hence no intervals: use --repeats 8"), "{said}");
+    assert!(message.contains("Only 2 seeds, hence no intervals: use --repeats 8"), "{message}");
     assert!(file("title", "report.html").contains("queue codel"), "the report says the same");
 }
 
@@ -86,8 +86,8 @@ fn the_title_has_the_conditions_and_the_sample() {
 fn rows_are_in_the_order_that_is_asked_for() {
     let names = |sort: &str| -> Vec<String> {
         let line = format!("--schemes iw10,halfback,iw2 --duration 5s --repeats 2 {sort}");
-        let said = told(&format!("sort{sort}"), &line);
-        let rows = said.lines().skip_while(|line| !line.starts_with('\u{2500}')).skip(1);
+        let message = stdout(&format!("sort{sort}"), &line);
+        let rows = message.lines().skip_while(|line| !line.starts_with('\u{2500}')).skip(1);
         rows.take(3).map(|line| line.split_whitespace().next().unwrap_or_default().to_owned()).collect()
     };
     assert_eq!(names(""), ["halfback", "iw10", "iw2"]);
@@ -98,11 +98,11 @@ fn rows_are_in_the_order_that_is_asked_for() {
 #[test]
 fn no_arrival_at_all_is_an_error_with_a_remedy() {
     let output = race("nothing", "--size 10GB --duration 5s --schemes iw10,halfback --repeats 2");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(
-        said.contains("no flow arrived in 2 runs of 5 s") && said.contains("--duration of 21334 s"),
-        "{said}"
+        message.contains("no flow arrived in 2 runs of 5 s") && message.contains("--duration of 21334 s"),
+        "{message}"
     );
     assert!(output.stdout.is_empty());
     assert!(!folder("race", "nothing").join("out/report.html").exists());
@@ -110,31 +110,31 @@ fn no_arrival_at_all_is_an_error_with_a_remedy() {
 
 #[test]
 fn flows_of_which_none_was_finished_are_not_ranked_and_have_no_round_trips() {
-    let said = told("lost", "--loss 100% --duration 5s --schemes iw10,halfback --repeats 2");
-    assert!(said.contains("no scheme can be ranked: no flow was finished"), "{said}");
+    let message = stdout("lost", "--loss 100% --duration 5s --schemes iw10,halfback --repeats 2");
+    assert!(message.contains("no scheme can be ranked: no flow was finished"), "{message}");
     for name in ["mean_round_trips", "bytes_sent_over_useful", "mean_without_handshake_ms"] {
         assert_eq!(column("lost", name), ["", ""], "{name}");
     }
-    for text in [said, file("lost", "report.html"), file("lost", "race.csv"), file("lost", "race.json")] {
+    for text in [message, file("lost", "report.html"), file("lost", "race.csv"), file("lost", "race.json")] {
         assert!(!text.contains("NaN") && !text.contains("000000000.0"), "{text:.2000}");
     }
 }
 
 #[test]
 fn random_losses_are_reported_beside_queue_drops() {
-    let said = told("random", "--loss 5% --load 5% --schemes iw10 --duration 20s --repeats 2");
-    assert!(said.contains("dropped") && said.contains("lost at"), "{said}");
+    let message = stdout("random", "--loss 5% --load 5% --schemes iw10 --duration 20s --repeats 2");
+    assert!(message.contains("dropped") && message.contains("lost at"), "{message}");
     let random: f64 = column("random", "random_loss_percent")[0].parse().expect("a number");
     assert!((4.0..6.0).contains(&random), "{random}");
     let dropped: f64 = column("random", "loss_percent")[0].parse().expect("a number");
     assert!(dropped < 1.0, "{dropped}");
-    let plain = told("not random", "--schemes iw10 --duration 5s --repeats 2");
+    let plain = stdout("not random", "--schemes iw10 --duration 5s --repeats 2");
     assert!(!plain.contains("lost at") && column("not random", "random_loss_percent") == [""], "{plain}");
 }
 
 #[test]
 fn intervals_stay_within_the_range_of_their_quantity() {
-    told("bounds", "--schemes iw10,halfback,pcp --load 60% --duration 6s --repeats 2");
+    stdout("bounds", "--schemes iw10,halfback,pcp --load 60% --duration 6s --repeats 2");
     for (low, high, least, most) in
         [("mean_ms_low", "mean_ms_high", 0.0, f64::MAX), ("harm_low", "harm_high", 0.0, f64::MAX)]
     {
@@ -149,7 +149,7 @@ fn intervals_stay_within_the_range_of_their_quantity() {
 
 #[test]
 fn the_fingerprint_is_written_as_text() {
-    told("text", "--schemes iw10,halfback --duration 3s --repeats 2");
+    stdout("text", "--schemes iw10,halfback --duration 3s --repeats 2");
     let found = column("text", "fingerprint");
     assert!(found.iter().all(|it| it.len() == 19 && it.starts_with("fp:")), "{found:?}");
     assert_ne!(found[0], found[1]);
@@ -180,7 +180,7 @@ fn pages(transport: &str, options: &str) -> [f64; 2] {
         "--har ../page.har --transport {transport} --crypto null {options} --schemes iw10,jump-start,halfback --load 10% --duration 20s \
          --repeats 2"
     );
-    told(&name, &line);
+    stdout(&name, &line);
     let means: Vec<f64> = column(&name, "mean_ms").iter().map(|it| it.parse().expect("a number")).collect();
     let names = column(&name, "scheme");
     let of = |scheme: &str| means[names.iter().position(|name| name == scheme).expect(scheme)];
@@ -230,7 +230,7 @@ fn the_tcp_model_and_quic_agree_on_the_order_of_schemes_for_pages() {
             let pacing = if transport == "tcp" { "--pacing linux" } else { "--crypto null" };
             let line =
                 format!("{pages} --transport {transport} {pacing} --duration 30s --repeats 4 --schemes");
-            told(&name, &format!("{line} {}", SCHEMES.join(",")));
+            stdout(&name, &format!("{line} {}", SCHEMES.join(",")));
             let (names, means) = (column(&name, "scheme"), column(&name, "mean_ms"));
             SCHEMES.map(|scheme| {
                 let place = names.iter().position(|name| name == scheme).expect(scheme);
@@ -257,7 +257,7 @@ fn the_tcp_model_and_quic_agree_on_the_order_of_schemes_for_pages() {
 /// A name with a break in it is another, and a line of a table breaks without one.
 #[test]
 fn the_report_defines_its_columns_by_their_names() {
-    told("columns", "--repeats 2 --duration 3s --schemes iw10,halfback");
+    stdout("columns", "--repeats 2 --duration 3s --schemes iw10,halfback");
     let report = file("columns", "report.html").replace("<wbr>", "");
     let named = |mark: &str| -> Vec<String> {
         let parts = report.split(mark).skip(1).filter_map(|part| part.split_once('>')?.1.split('<').next());
@@ -274,7 +274,7 @@ fn the_report_defines_its_columns_by_their_names() {
 #[test]
 fn the_flow_shown_is_near_the_medians() {
     let schemes = ["iw10", "jump-start", "headstart", "halfback", "blitzstart"];
-    told("shown", &format!("--repeats 2 --duration 60s --schemes {}", schemes.join(",")));
+    stdout("shown", &format!("--repeats 2 --duration 60s --schemes {}", schemes.join(",")));
     let report = file("shown", "report.html");
     let medians = column("shown", "p50_ms");
     for (name, median) in column("shown", "scheme").iter().zip(&medians) {
@@ -288,8 +288,8 @@ fn the_flow_shown_is_near_the_medians() {
 
 #[test]
 fn a_flood_at_overload_loses_by_drops_and_copies_and_the_verdict_says_so() {
-    let said = told("flood", "--load 85% --duration 60s --repeats 4 --schemes iw10,halfback");
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let message = stdout("flood", "--load 85% --duration 60s --repeats 4 --schemes iw10,halfback");
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let of = |name: &str| -> Vec<f64> {
         column("flood", name).iter().map(|value| value.parse().expect("a number")).collect()
     };
@@ -298,14 +298,14 @@ fn a_flood_at_overload_loses_by_drops_and_copies_and_the_verdict_says_so() {
     assert!(dropped[1] > 40.0 && copies[0] == 0.0, "{dropped:?} {copies:?}");
     let counted =
         format!("{:.1} % of packets are dropped by the queue (with iw10 {:.2}), ", dropped[1], dropped[0]);
-    let share = said.split(&counted).nth(1).expect("what was counted");
+    let share = message.split(&counted).nth(1).expect("what was counted");
     let (share, _) = share.split_once(" % of packets sent are copies (0), ").expect("copies");
     let share: f64 = share.parse().expect("a number");
     // 70 segments for each flow of 100 kB, and what is sent over them.
     let expected = 100.0 * copies[1] / (flows[1] * 70.0 * overhead[1]);
     assert!(share > 15.0 && (share / expected - 1.0).abs() < 0.1, "{share}, expected about {expected}");
-    assert!(said.contains(" Why halfback loses: ") && said.contains(&counted), "{counted}: {said}");
-    assert!(!said.contains("Why iw10 loses"), "{said}");
+    assert!(message.contains(" Why halfback loses: ") && message.contains(&counted), "{counted}: {message}");
+    assert!(!message.contains("Why iw10 loses"), "{message}");
     assert!(file("flood", "report.html").contains(&counted), "the report says the same");
 }
 
@@ -313,18 +313,18 @@ fn a_flood_at_overload_loses_by_drops_and_copies_and_the_verdict_says_so() {
 fn a_scheme_that_waits_for_timers_loses_by_them_and_the_verdict_says_so() {
     // A burst of 21 packets into a queue of five loses its end, which only the timeout finds. Paced
     // packets are not lost.
-    let said = told(
+    let message = stdout(
         "timer",
         "--probe none --load 5% --duration 60s --size 30kB --buffer 5packets --repeats 4 --schemes jump-start,iw64",
     );
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let of = |name: &str| -> Vec<f64> {
         column("timer", name).iter().map(|value| value.parse().expect("a number")).collect()
     };
     let [timeouts, flows, mean] = ["timeouts", "flows", "mean_ms"].map(of);
     let place = column("timer", "scheme").iter().position(|name| name == "iw64").expect("it took part");
     assert!(timeouts[place] >= flows[place] && timeouts[1 - place] == 0.0, "{timeouts:?} {flows:?}");
-    let (_, why) = said.split_once(" Why iw64 loses: ").expect("it is clearly slower");
+    let (_, why) = message.split_once(" Why iw64 loses: ").expect("it is clearly slower");
     // All flows finished, so that the accounting by limits adds up to the difference of the means.
     let longer = format!(
         "a flow that finishes takes {:.0} ms longer than one of jump-start: ",
@@ -343,7 +343,7 @@ fn a_scheme_that_waits_for_timers_loses_by_them_and_the_verdict_says_so() {
 fn as_quic_the_model_takes_the_times_of_the_stack_under_load() {
     let of = |name: &str, options: &str| -> Vec<f64> {
         let schemes = "iw10,iw64,jump-start,halfback,wise-start,blitzstart,headstart,proactive";
-        told(name, &format!("--schemes {schemes} --load 30% --duration 30s --repeats 4 {options}"));
+        stdout(name, &format!("--schemes {schemes} --load 30% --duration 30s --repeats 4 {options}"));
         column(name, "mean_ms").iter().map(|mean| mean.parse().expect("milliseconds")).collect()
     };
     let (model, stack) = (of("as-quic", "--as-quic"), of("stack", "--transport quic --crypto null"));

@@ -335,20 +335,20 @@ mod tests {
 
     #[test]
     fn updates_due_between_calls_are_computed_at_their_own_times() {
-        let mut asked = pie();
+        let mut polled = pie();
         let mut silent = pie();
-        for queue in [&mut asked, &mut silent] {
+        for queue in [&mut polled, &mut silent] {
             for n in 0..5 {
                 assert_eq!(queue.enqueue(Time::ZERO, packet(n)), PushResult::Accepted);
             }
             assert!(queue.dequeue(Time::from_millis(100)).is_some());
         }
         for ms in 100..400 {
-            asked.advance(Time::from_millis(ms));
+            polled.advance(Time::from_millis(ms));
         }
         silent.advance(Time::from_millis(399));
-        assert_eq!((asked.probability, asked.allowance), (silent.probability, silent.allowance));
-        assert!(asked.probability > 0);
+        assert_eq!((polled.probability, polled.allowance), (silent.probability, silent.allowance));
+        assert!(polled.probability > 0);
         while silent.dequeue(Time::from_millis(400)).is_some() {}
         silent.advance(Time::from_nanos(u64::MAX));
         assert_eq!((silent.probability, silent.allowance), (0, Span::from_millis(150)), "idle for ages");

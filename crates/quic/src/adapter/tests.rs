@@ -142,10 +142,10 @@ fn play(choice: Choice, events: &[Event], rate: u64, rtt: u64) {
         assert!(adapter.window() >= 2_400, "{event:?}: {}", adapter.window());
         assert!(adapter.window() <= 1 << 41, "{event:?}: {}", adapter.window());
         assert_ne!(adapter.metrics().pacing_rate, Some(0), "{event:?}");
-        let said = [adapter.metrics(), adapter.compute_metrics().into()]
+        let metrics = [adapter.metrics(), adapter.compute_metrics().into()]
             .map(|it| (it.congestion_window, it.ssthresh, it.pacing_rate, it.bandwidth_estimate));
-        assert_eq!(said[0], said[1], "{event:?}: {:?}", adapter.cached_metrics);
-        assert_eq!(adapter.window(), said[0].0, "{event:?}");
+        assert_eq!(metrics[0], metrics[1], "{event:?}: {:?}", adapter.cached_metrics);
+        assert_eq!(adapter.window(), metrics[0].0, "{event:?}");
     }
 }
 

@@ -48,8 +48,8 @@ fn a_small_figure_is_drawn_to_the_byte() {
     // The plot lies from 39.2 to 820 across and 56 to 396 down: the corners of the steps.
     assert!(svg.as_str().contains("d=\"M39.2 396L429.6 396L429.6 56L820 56L820 226\""), "{svg}");
     // Attributes that the script of a page reads.
-    let said = "data-box=\"39.2 56 820 396\" data-x=\"0|2|linear|x|s\" data-y=\"0|2|linear|y|\"";
-    assert!(svg.as_str().contains(said), "{svg}");
+    let attributes = "data-box=\"39.2 56 820 396\" data-x=\"0|2|linear|x|s\" data-y=\"0|2|linear|y|\"";
+    assert!(svg.as_str().contains(attributes), "{svg}");
     assert!(svg.as_str().contains("data-name=\"a\" data-points=\"0 0;1 2;2 1\""), "{svg}");
 }
 

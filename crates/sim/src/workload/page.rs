@@ -389,7 +389,7 @@ mod tests {
     /// requests of each step, by size.
     fn steps(page: &[Object], fetch: Fetch) -> Vec<Vec<u64>> {
         let mut pages = Pages::new(PageSpec { fetches: vec![fetch], ..spec(page) }, Seed(1));
-        let (mut orders, mut flows, mut asked, mut steps) = (vec![], 0, VecDeque::new(), vec![]);
+        let (mut orders, mut flows, mut requested, mut steps) = (vec![], 0, VecDeque::new(), vec![]);
         let mut tags = BTreeMap::new();
         pages.on_time(pages.next_at(), &mut orders);
         loop {
@@ -401,22 +401,22 @@ mod tests {
                         flows += 1;
                         tags.insert(flow, spec.tag);
                         step.push(spec.bytes.get());
-                        asked.push_back(flow);
+                        requested.push_back(flow);
                     }
                     Order::Ask { flow, bytes } => {
                         step.push(bytes.get());
-                        asked.push_back(flow);
+                        requested.push_back(flow);
                     }
                     Order::PageDone(report) => {
                         let bytes: Bytes = page.iter().map(|object| object.bytes).sum();
-                        assert_eq!((report.bytes, asked.len()), (bytes, 0), "all was asked for and read");
+                        assert_eq!((report.bytes, requested.len()), (bytes, 0), "all was asked for and read");
                         return steps;
                     }
                     _ => {}
                 }
             }
             steps.push(step);
-            let flow = asked.pop_front().expect("a page is read to its end");
+            let flow = requested.pop_front().expect("a page is read to its end");
             pages.on_message(Time::from_millis(1), flow, tags[&flow], &mut orders);
         }
     }

@@ -210,7 +210,7 @@ fn all_data_is_delivered_under_every_scheme() {
         vector.units.truncate(2);
         vector
     }
-    let said: u64 = vectors().iter().flat_map(|vector| &vector.units).map(|unit| unit.bytes.get()).sum();
+    let sent: u64 = vectors().iter().flat_map(|vector| &vector.units).map(|unit| unit.bytes.get()).sum();
     for entry in catalogue::all() {
         let until = 20_000;
         let (heard, summary) = run(&entry.name, vectors(), 2, Rate::from_mbit_per_sec(10), until);
@@ -218,8 +218,8 @@ fn all_data_is_delivered_under_every_scheme() {
         let read: u64 = heard.messages.iter().map(|message| message.bytes.get()).sum();
         let epochs: u64 = heard.epochs.iter().map(|epoch| epoch.bytes.get()).sum();
         // Starts fill the run to its end; a request that arrived after it is not answered.
-        let late: u64 = said - read;
-        assert!(late * 100 < said, "{}: {late} of {said} bytes were not said", entry.name);
+        let late: u64 = sent - read;
+        assert!(late * 100 < sent, "{}: {late} of {sent} bytes were late", entry.name);
         assert!(epochs <= read && read - epochs < 100_000, "{}", entry.name);
         let written: u64 = heard.flows.iter().map(|flow| flow.written.get()).sum();
         assert_eq!(written, read, "{}", entry.name);

@@ -50,9 +50,9 @@ fn replay_with(tcp: TcpConfig, messages: &[(u64, u64)], from: From, opener: Open
 fn messages_are_requested_at_their_times_and_read_in_order() {
     for opener in [Opener::Sender, Opener::Receiver] {
         let heard = replay(&[(0, 1000), (30, 2000), (40, 3000), (800, 4000)], From::Opening, opener);
-        let asked: Vec<u64> =
+        let requested: Vec<u64> =
             heard.messages.iter().map(|message| message.requested_at.as_nanos() / 1_000_000).collect();
-        assert_eq!(asked, [5, 35, 45, 805], "{opener:?}");
+        assert_eq!(requested, [5, 35, 45, 805], "{opener:?}");
         let sizes: Vec<u64> = heard.messages.iter().map(|message| message.bytes.get()).collect();
         assert_eq!(sizes, [1000, 2000, 3000, 4000]);
         assert_eq!(heard.flows.len(), 1, "closed when the last was read");
@@ -79,12 +79,12 @@ fn requests_during_the_handshake_wait_for_it() {
 fn requests_that_depend_on_the_first_message_follow_its_reading() {
     let heard = replay(&[(0, 1000), (30, 2000), (10, 3000)], From::FirstRead, Opener::Receiver);
     let first = heard.messages[0].read_at;
-    let asked: Vec<u64> = heard
+    let requested: Vec<u64> = heard
         .messages
         .iter()
         .map(|message| message.requested_at.since(first).as_nanos() / 1_000_000)
         .collect();
-    assert_eq!(asked, [0, 10, 30], "the first before, the others in the order of their times");
+    assert_eq!(requested, [0, 10, 30], "the first before, the others in the order of their times");
     assert_eq!(heard.messages[1].bytes, Bytes::new(3000));
 }
 

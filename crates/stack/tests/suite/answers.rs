@@ -37,7 +37,7 @@ struct RequestAfterAnswer {
     script: Answers,
     flow: Option<FlowId>,
     next_at: Time,
-    asked: usize,
+    requested: usize,
     read: usize,
 }
 
@@ -57,8 +57,8 @@ impl Workload for RequestAfterAnswer {
                 ..FlowSpec::default()
             }));
         };
-        while let Some(bytes) = self.script.then.get(self.asked) {
-            self.asked += 1;
+        while let Some(bytes) = self.script.then.get(self.requested) {
+            self.requested += 1;
             orders.push(Order::Ask { flow, bytes: Bytes::new(*bytes) });
             if !self.script.stagger.is_zero() {
                 self.next_at = now + self.script.stagger;
@@ -130,7 +130,7 @@ fn scenario(scheme: &str, model: &str, script: &Answers) -> (Scenario, MemorySto
         history_capacity: 64,
     };
     let workload =
-        RequestAfterAnswer { script: script.clone(), flow: None, next_at: Time::ZERO, asked: 0, read: 0 };
+        RequestAfterAnswer { script: script.clone(), flow: None, next_at: Time::ZERO, requested: 0, read: 0 };
     let until = Time::from_millis(60_000);
     let scenario = Scenario {
         path: Path::new(&plan, Seed(1)),

@@ -48,8 +48,8 @@ fn bytes_are_counted_as_the_stack_counts_them() {
         let outcome = run(&scenario(300_000), scheme);
         let data = outcome.departures.iter().filter(|it| it.is_data && !it.is_copy && it.bytes.get() > 300);
         let left: Bytes = data.map(|it| it.bytes).sum();
-        let told = outcome.report.tally.sent;
-        assert!(told.get().abs_diff(left.get()) < 2_500, "{scheme}: {told:?} of {left:?}");
+        let sent = outcome.report.tally.sent;
+        assert!(sent.get().abs_diff(left.get()) < 2_500, "{scheme}: {sent:?} of {left:?}");
     }
 }
 

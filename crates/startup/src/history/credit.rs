@@ -234,4 +234,24 @@ mod tests {
         contacts.revise(same_place, &fate(0, 0));
         assert_eq!(contacts.credit(SLOW), contacts.credit(NEW), "what was there is forgotten");
     }
+
+    /// Miri tries other orders of the threads with each seed (`tools/weekly.sh`).
+    #[test]
+    fn concurrent_outcomes_are_all_counted() {
+        extern crate std;
+        const ROUNDS: u64 = 5;
+        let contacts = FirstContacts::by_network();
+        let revise = |hash| (0..ROUNDS).for_each(|_| _ = contacts.revise(hash, &fate(1_000, 0)));
+        std::thread::scope(|scope| {
+            scope.spawn(|| revise(SLOW));
+            scope.spawn(|| revise(SLOW));
+        });
+        let alone = FirstContacts::by_network();
+        (0..2 * ROUNDS).for_each(|_| _ = alone.revise(SLOW, &fate(1_000, 0)));
+        let credit = |of: &FirstContacts| of.all.load(Ordering::Relaxed);
+        assert_eq!(credit(&contacts), credit(&alone), "as one after the other");
+        let (word, _) = contacts.slot(SLOW).expect("a place");
+        let slot = Slot::unpack(word.load(Ordering::Relaxed));
+        assert_eq!(slot.outcomes, OWN_FROM, "it has had more");
+    }
 }

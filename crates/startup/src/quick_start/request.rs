@@ -170,17 +170,17 @@ mod tests {
         Rate::from_mbit_per_sec(mbit)
     }
 
-    fn asked(rate: Rate) -> (SentRequest, Request) {
+    fn sent(rate: Rate) -> (SentRequest, Request) {
         SentRequest::new(rate, 64, 200, Nonce::new(0x1234_5678))
     }
 
     #[test]
     fn the_granted_rate_is_the_least_of_all_routers() {
-        let (asked, mut request) = asked(mbit(20));
+        let (sent, mut request) = sent(mbit(20));
         for (granted, random) in [(20, 7), (8, 0xffff_ffff), (9, 0xffff_ffff), (8, 3)] {
             request.approve(mbit(granted), random);
         }
-        assert_eq!(asked.check_echo(&Echo::of(&request, 64 - 4)), Ok(mbit(8)));
+        assert_eq!(sent.check_echo(&Echo::of(&request, 64 - 4)), Ok(mbit(8)));
     }
 
     /// RFC 4782 §2.1, Figures 1 and 2: IP TTL 63 and QS TTL 91 leave; three hops lower both, or the
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn the_two_examples_of_the_standard() {
         for (agreeing, expected) in [(3, Ok(mbit(20))), (2, Err(DenialReason::NotEveryRouter))] {
-            let (asked, mut request) = SentRequest::new(mbit(20), 63, 91, Nonce::new(5));
+            let (sent, mut request) = SentRequest::new(mbit(20), 63, 91, Nonce::new(5));
             for _ in 0..agreeing {
                 request.approve(mbit(20), 0);
             }
@@ -197,13 +197,13 @@ mod tests {
             // Equation 1 takes the QS TTL from the IP TTL, modulo 256; the figures show 28 and 29,
             // the other way round.
             assert_eq!(echo.ttl_difference, 0_u8.wrapping_sub(28 + (3 - agreeing)));
-            assert_eq!(asked.check_echo(&echo), expected);
+            assert_eq!(sent.check_echo(&echo), expected);
         }
     }
 
     #[test]
     fn each_invalid_echo_has_its_reason() {
-        let (asked, fresh) = asked(mbit(20));
+        let (sent, fresh) = sent(mbit(20));
         let mut approved = fresh;
         approved.approve(mbit(5), 0);
         let mut denied = fresh;
@@ -218,7 +218,7 @@ mod tests {
             (raised, DenialReason::Nonce),
             (absurd, DenialReason::Raised),
         ] {
-            assert_eq!(asked.check_echo(&echo), Err(reason));
+            assert_eq!(sent.check_echo(&echo), Err(reason));
         }
         assert!(
             DenialReason::ALL.is_sorted()
@@ -228,10 +228,10 @@ mod tests {
 
     #[test]
     fn a_rate_rounded_down_by_the_options_is_accepted() {
-        let (asked, mut request) = asked(EncodedRate::MAX.rate());
+        let (sent, mut request) = sent(EncodedRate::MAX.rate());
         request.approve(mbit(9), 0x0f0f_0f0f);
         let echo = Echo::from(Echo::of(&request, 63).response());
-        assert_eq!(asked.check_echo(&echo), Ok(Rate::from_bits_per_sec(5_120_000)));
+        assert_eq!(sent.check_echo(&echo), Ok(Rate::from_bits_per_sec(5_120_000)));
     }
 
     proptest! {
@@ -242,7 +242,7 @@ mod tests {
             wanted in 1_u64..2_000_000_000, ttl: u8, nonce: u32,
             routers in proptest::collection::vec((proptest::option::of(0_u64..2_000_000_000), any::<u32>()), 0..40),
         ) {
-            let (asked, mut request) = SentRequest::new(Rate::from_bytes_per_sec(wanted), 64, ttl, Nonce::new(nonce));
+            let (sent, mut request) = SentRequest::new(Rate::from_bytes_per_sec(wanted), 64, ttl, Nonce::new(nonce));
             let mut least = wanted;
             for (grant, random) in &routers {
                 if let Some(grant) = grant {
@@ -251,7 +251,7 @@ mod tests {
                 }
             }
             let is_deaf = routers.iter().any(|(grant, _)| grant.is_none());
-            let verdict = asked.check_echo(&Echo::of(&request, 64_u8.wrapping_sub(routers.len() as u8)));
+            let verdict = sent.check_echo(&Echo::of(&request, 64_u8.wrapping_sub(routers.len() as u8)));
             let expected = match (least, is_deaf) {
                 (0, _) => Err(DenialReason::Zero),
                 (_, true) => Err(DenialReason::NotEveryRouter),

@@ -393,10 +393,10 @@ mod tests {
                 let mut start = start(failure);
                 let _ = start.establish(&prior(Some(60_000)));
                 let _ = apply(&mut start, event);
-                let asked = |start: &QuickStart| start.request(&after_idle).is_some();
-                assert_eq!(asked(&start), asks, "{event:?}");
+                let requests = |start: &QuickStart| start.request(&after_idle).is_some();
+                assert_eq!(requests(&start), asks, "{event:?}");
                 let _ = start.establish(&prior(None));
-                assert_eq!(asked(&start), asks, "whatever is granted later");
+                assert_eq!(requests(&start), asks, "whatever is granted later");
             }
         }
     }

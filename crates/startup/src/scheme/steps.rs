@@ -31,7 +31,7 @@ pub fn play(scheme: &mut impl Startup, rows: &[(u64, Event, Expected, &str)]) {
     for &(ms, event, expected, why) in rows {
         let now = Time::from_millis(ms);
         let next = apply(scheme, at(now, event));
-        let said = match (next, scheme.allowance()) {
+        let decision = match (next, scheme.allowance()) {
             (Next::Stay, Allowance { window, pace: None }) => Expected::Window(window.get()),
             (Next::Stay, Allowance { window, pace: Some(pace) }) => {
                 Expected::Paced(window.get(), pace.as_bytes_per_sec())
@@ -47,7 +47,7 @@ pub fn play(scheme: &mut impl Startup, rows: &[(u64, Event, Expected, &str)]) {
             }
             (other, _) => panic!("at {ms} ms: {other:?} is none of the usual answers"),
         };
-        assert_eq!(said, expected, "at {ms} ms, {} phase: {why}", scheme.phase());
+        assert_eq!(decision, expected, "at {ms} ms, {} phase: {why}", scheme.phase());
     }
 }
 

@@ -129,8 +129,8 @@ impl Remote {
         let mut load = |script: &str| remote.ask(redis::cmd("SCRIPT").arg("LOAD").arg(script));
         remote.scripts = Scripts { look_up: load(LOOK_UP)?, write: load(WRITE)?, remove: load(REMOVE)? };
         // It has a part of the peers. A user who may not ask is told by MOVED.
-        let told: Result<String, _> = remote.ask(redis::cmd("INFO").arg("cluster"));
-        if told.is_ok_and(|told| told.contains("cluster_enabled:1")) {
+        let info: Result<String, _> = remote.ask(redis::cmd("INFO").arg("cluster"));
+        if info.is_ok_and(|info| info.contains("cluster_enabled:1")) {
             return Err(remote.is_of_a_cluster());
         }
         Ok(remote)

@@ -134,30 +134,30 @@ fn a_record_that_misled_one_host_starts_nothing_on_any() {
 #[test]
 fn a_table_beside_it_gets_the_records_of_other_hosts_and_gives_its_own() {
     let Some(server) = server(&[]) else { return };
-    let (tells, told) = mpsc::channel();
+    let (tells, messages) = mpsc::channel();
     let url = server.url().parse().expect("an address");
     let tell = move |peer, record: &Record| tells.send((peer, *record)).expect("a reader");
     let (one, other) = (host(&server, quick()), Fleet::open_with(url, quick(), tell).expect("a thread"));
     until("the server is reached", || other.counters().state == State::Up);
-    let asked = |number| {
+    let lookup = |number| {
         other.prefetch(peer(number));
         other.flush(TIMEOUT).expect("answered");
-        told.try_iter().collect::<Vec<_>>()
+        messages.try_iter().collect::<Vec<_>>()
     };
-    assert_eq!(asked(1), [], "nobody was there");
+    assert_eq!(lookup(1), [], "nobody was there");
 
     other.put(peer(1), plausible(1));
     other.flush(TIMEOUT).expect("written");
     assert_eq!(found(&one, peer(1)).map(|known| known.record), Some(plausible(1)));
-    assert_eq!(asked(1), [], "the other host has the lease");
-    until("the lease ends", || asked(1) == [(peer(1), plausible(1))]);
+    assert_eq!(lookup(1), [], "the other host has the lease");
+    until("the lease ends", || lookup(1) == [(peer(1), plausible(1))]);
 
     other.drop_record(peer(1), plausible(1000).saved_at);
     other.flush(TIMEOUT).expect("written");
     until("the other host forgets it", || {
         found(&one, peer(1)).is_some_and(|known| known.record.bdp().is_none())
     });
-    until("so does the table", || asked(1).iter().any(|(_, record)| record.btl_bw.is_zero()));
+    until("so does the table", || lookup(1).iter().any(|(_, record)| record.btl_bw.is_zero()));
     other.put(peer(1), plausible(2000));
     other.flush(TIMEOUT).expect("written");
     until("a newer one counts again", || {

@@ -70,9 +70,9 @@ impl Server {
             .stderr(Stdio::null())
             .spawn()
             .expect("it starts");
-        let told = BufReader::new(child.stdout.take().expect("its output"));
+        let output = BufReader::new(child.stdout.take().expect("its output"));
         let is_ready =
-            told.lines().map_while(Result::ok).any(|line| line.contains("eady to accept connections"));
+            output.lines().map_while(Result::ok).any(|line| line.contains("eady to accept connections"));
         if is_ready {
             self.child = Some(child);
         } else {

@@ -95,8 +95,8 @@ fn run_attack(case: &Case<'_>) -> Vec<(String, f64)> {
         workload: Box::new(Mixed::new(parts)),
         until: until + setup.run.drain,
     };
-    let asked = bytes + HEADER * bytes.get().div_ceil(MSS.get());
-    let wanted = (asked / rtt).as_bytes_per_sec() as f64;
+    let request = bytes + HEADER * bytes.get().div_ceil(MSS.get());
+    let wanted = (request / rtt).as_bytes_per_sec() as f64;
     let recorder = HonestFlows { thirds: [from, to], wanted, ..HonestFlows::default() };
     let mut finished = model::simulate(scenario, recorder);
     let mut numbers = finished.recorder.numbers(to);

@@ -223,11 +223,11 @@ fn packets(report: &FlowReport) -> u64 {
 }
 
 fn approvals(reports: &[FlowReport]) -> Vec<(String, f64)> {
-    let asked = reports
+    let requesting = reports
         .iter()
         .filter(|report| !matches!(report.grant, Grant::NotRequested) && report.established_at.is_some());
     let (mut requests, mut approved, mut used, mut failed, mut rates) = (0_u64, 0_u64, 0_u64, 0_u64, 0.0);
-    for report in asked {
+    for report in requesting {
         requests += 1;
         if let Grant::Granted(rate) = report.grant {
             approved += 1;

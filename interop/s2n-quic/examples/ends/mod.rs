@@ -11,8 +11,8 @@ use rustls::{DigitallySignedStruct, SignatureScheme};
 pub type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// The size that a client asks for.
-fn size(asked: &[u8]) -> usize {
-    str::from_utf8(asked).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
+fn size(request: &[u8]) -> usize {
+    str::from_utf8(request).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
 /// A server on s2n-quic that answers a number with as many bytes. `tell` gets its address.
@@ -38,11 +38,11 @@ pub async fn serve_s2n_quic(
         let handle = setup.as_ref().and_then(|setup| setup.handle(connection.remote_addr().ok()?));
         tokio::spawn(async move {
             while let Ok(Some(mut stream)) = connection.accept_bidirectional_stream().await {
-                let mut asked = vec![];
+                let mut request = vec![];
                 while let Ok(Some(part)) = stream.receive().await {
-                    asked.extend_from_slice(&part);
+                    request.extend_from_slice(&part);
                 }
-                let size = size(&asked);
+                let size = size(&request);
                 if let Some(handle) = &handle {
                     handle.expect(size as u64);
                 }

@@ -240,11 +240,11 @@ fn build(
             handle.lock().expect("one thread").clone_from(&of_connection);
             spawn(async move {
                 while let Ok(Some(mut stream)) = connection.accept_bidirectional_stream().await {
-                    let mut asked = vec![];
+                    let mut request = vec![];
                     while let Ok(Some(part)) = stream.receive().await {
-                        asked.extend_from_slice(&part);
+                        request.extend_from_slice(&part);
                     }
-                    let size = u64::from_be_bytes(asked[..].try_into().expect("eight bytes"));
+                    let size = u64::from_be_bytes(request[..].try_into().expect("eight bytes"));
                     if let Some(handle) = &of_connection {
                         handle.expect(size);
                     }

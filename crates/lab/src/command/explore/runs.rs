@@ -69,14 +69,14 @@ pub fn prepare(state: State) -> Result<Prepared> {
 
 /// The simulated time of a state that can be run.
 fn checked(state: &State) -> Result<String> {
-    let asked = state.option("duration").map(str::to_owned);
-    let (setup, one, _) = call::race_setup(&state.race(asked.as_deref().unwrap_or("1s"), 1))?;
+    let given_duration = state.option("duration").map(str::to_owned);
+    let (setup, one, _) = call::race_setup(&state.race(given_duration.as_deref().unwrap_or("1s"), 1))?;
     let of = |seconds: u64| {
         let mut setup = setup.clone();
         setup.run.duration = Span::from_secs(seconds);
         race::estimate(&setup)
     };
-    let (duration, estimate) = match asked {
+    let (duration, estimate) = match given_duration {
         Some(duration) => (duration, one),
         None => {
             let runs = 1.0 + 2.0 * race::entries(&setup).len() as f64;
@@ -515,12 +515,13 @@ mod tests {
             let command = answer["command"].as_str().expect("a line");
             let words: Vec<String> = command.split(' ').skip(2).map(str::to_owned).collect();
             let folder = tempfile::tempdir().expect("a folder");
-            let told = call::race(&words, folder.path(), false).expect("it runs").json.expect("a document");
-            let told: Value = serde_json::from_str(&told).expect("a document");
+            let document =
+                call::race(&words, folder.path(), false).expect("it runs").json.expect("a document");
+            let document: Value = serde_json::from_str(&document).expect("a document");
             let mut own = answer["rows"].clone();
             // One flow of the command's is traced and checked: its fingerprint is the same.
             assert_eq!(own.as_array_mut().map(|rows| rows.len()), Some(2));
-            assert_eq!(own, told["schemes"], "{command}");
+            assert_eq!(own, document["schemes"], "{command}");
         }
     }
 
@@ -559,10 +560,10 @@ mod tests {
         let has = |word: &str| words.iter().any(|known| known == word);
         assert!(has("--capacity") && has("--repeats=2"), "{words:?}");
         let folder = tempfile::tempdir().expect("a folder");
-        let told = call::race(&words, folder.path(), false).expect("it runs").json.expect("a document");
-        let told: Value = serde_json::from_str(&told).expect("a document");
-        assert_eq!(own["capacity"], told["capacity"]);
-        assert_eq!(told["capacity"].as_array().map(Vec::len), Some(2));
+        let document = call::race(&words, folder.path(), false).expect("it runs").json.expect("a document");
+        let document: Value = serde_json::from_str(&document).expect("a document");
+        assert_eq!(own["capacity"], document["capacity"]);
+        assert_eq!(document["capacity"].as_array().map(Vec::len), Some(2));
     }
 
     #[test]
@@ -574,8 +575,8 @@ mod tests {
         assert!(command.contains("--rtt=10ms,40ms,160ms --size=25kB,100kB,400kB"), "{command}");
         let words: Vec<String> = command.split(' ').skip(2).map(str::to_owned).collect();
         let folder = tempfile::tempdir().expect("a folder");
-        let told = call::sweep(&words, folder.path(), vec![]).expect("it runs");
-        let points = &told.tables[0].1;
+        let document = call::sweep(&words, folder.path(), vec![]).expect("it runs");
+        let points = &document.tables[0].1;
         let at = points.header().iter().position(|name| *name == "mean_ms").expect("there");
         let means: Vec<f64> = points.rows.iter().map(|row| row[at].parse().expect("a number")).collect();
         assert_eq!(means.len(), 18);
@@ -649,8 +650,8 @@ mod tests {
             let plan: toml::Table = std::fs::read_to_string(&file).expect(&file).parse().expect(&file);
             let path = plan.get("path").cloned().unwrap_or(toml::Value::Table(toml::Table::new()));
             for (option, value) in options {
-                if let Some(told) = path.get(*option).and_then(toml::Value::as_str) {
-                    assert_eq!(told, *value, "{name}: {option}");
+                if let Some(document) = path.get(*option).and_then(toml::Value::as_str) {
+                    assert_eq!(document, *value, "{name}: {option}");
                 }
             }
         }

@@ -139,8 +139,8 @@ impl Server {
 
     /// True if the first part of the path is the token.
     fn admits(&self, path: &str) -> bool {
-        let told = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-        bool::from(told.as_bytes().ct_eq(self.token.as_bytes()))
+        let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+        bool::from(first.as_bytes().ct_eq(self.token.as_bytes()))
     }
 
     /// The reason to refuse a request of another page, if there is one.

@@ -77,8 +77,8 @@ impl PageFetches<'_> {
                 fetch.await?
             }
         };
-        if let Some(asked) = way.scheme.as_deref()
-            && let Some(page) = visit.pages.iter().find(|page| page.scheme.as_deref() != Some(asked))
+        if let Some(wanted) = way.scheme.as_deref()
+            && let Some(page) = visit.pages.iter().find(|page| page.scheme.as_deref() != Some(wanted))
         {
             match &page.scheme {
                 None => bail!(
@@ -87,7 +87,7 @@ impl PageFetches<'_> {
                     plan.origin.host
                 ),
                 Some(other) => bail!(
-                    "--compare: found the scheme {other} at the server, expected {asked}, for which the client asked"
+                    "--compare: found the scheme {other} at the server, expected {wanted}, for which the client asked"
                 ),
             }
         }

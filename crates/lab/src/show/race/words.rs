@@ -208,13 +208,13 @@ fn reasons(loser: &SchemeResult, winner: &SchemeResult) -> String {
         let (is_more, is_many) =
             (own[number] >= winners[number] + MORE, own[number] >= TIMES * winners[number]);
         let many = digits(own[number]);
-        let said = match number {
+        let cause = match number {
             0 => format!("{many} % of packets are dropped by the queue"),
             1 => format!("{many} % of packets sent are copies"),
             2 => format!("100 flows have {many} timeouts"),
             _ => format!("{many} % of flows do not finish"),
         };
-        let brackets = || format!("{said} ({}{})", std::mem::take(&mut with), digits(winners[number]));
+        let brackets = || format!("{cause} ({}{})", std::mem::take(&mut with), digits(winners[number]));
         (is_more && is_many).then(brackets)
     };
     let causes: Vec<String> = (0..own.len()).filter_map(&mut clause).collect();

@@ -79,12 +79,12 @@ fn a_connection_whose_peer_is_silent_is_not_counted_until_it_answers() {
 
 /// Reserves `bytes`; returns the shared room before.
 fn reserve(store: &mut MemoryStore, lease: &mut Lease, bytes: u64) -> (u64, Option<u64>) {
-    let mut told = None;
+    let mut found = None;
     store.reserve(lease, &mut |room| {
-        told = Some((room.reserved.get(), room.credit.map(Bytes::get)));
+        found = Some((room.reserved.get(), room.credit.map(Bytes::get)));
         Bytes::new(bytes)
     });
-    told.expect("asked at once")
+    found.expect("asked at once")
 }
 
 fn fate(earned: u64, spent: u64) -> Revision {

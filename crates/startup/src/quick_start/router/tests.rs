@@ -51,8 +51,8 @@ fn share_grants_a_share_of_what_is_free() {
         (1,   20_000, 2_500, "half of what is left"),
         (2,    1_000, 1_000, "no more than was asked for"),
     ];
-    for (millis, asked, granted, why) in rows {
-        assert_eq!(ask(&mut router, millis, millis, 0, asked), granted, "{why}");
+    for (millis, requested, granted, why) in rows {
+        assert_eq!(ask(&mut router, millis, millis, 0, requested), granted, "{why}");
     }
     load(&mut router, 0..1000, 90);
     assert_eq!(ask(&mut router, 1000, 9, 0, 20_000), 500, "half of the last tenth, however busy the link is");
@@ -69,8 +69,8 @@ fn target_grants_up_to_the_threshold() {
         (2,   8_000,     0, "nothing is left"),
         (200, 8_000, 8_000, "the grants are forgotten after 150 ms and a bit"),
     ];
-    for (millis, asked, granted, why) in rows {
-        assert_eq!(ask(&mut router, millis, millis, 0, asked), granted, "{why}");
+    for (millis, requested, granted, why) in rows {
+        assert_eq!(ask(&mut router, millis, millis, 0, requested), granted, "{why}");
     }
     load(&mut router, 1000..1900, 40);
     assert_eq!(ask(&mut router, 1900, 5, 0, 20_000), 5_000, "90 % less the 40 % in use");

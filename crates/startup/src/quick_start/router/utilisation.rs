@@ -212,16 +212,16 @@ mod tests {
             } else {
                 Measure::Peak { interval: INTERVAL, intervals: 4 }
             };
-            let (mut asked, mut left_alone) = (Meter::new(measure), Meter::new(measure));
+            let (mut polled, mut left_alone) = (Meter::new(measure), Meter::new(measure));
             let mut now = 0;
             for (gap, service) in packets {
                 now += gap;
-                for meter in [&mut asked, &mut left_alone] {
+                for meter in [&mut polled, &mut left_alone] {
                     meter.on_packet(at(now), Span::from_millis(service));
                 }
-                prop_assert!(asked.utilisation(at(now)) <= FULL);
+                prop_assert!(polled.utilisation(at(now)) <= FULL);
             }
-            prop_assert_eq!(asked.utilisation(at(now + 1000)), left_alone.utilisation(at(now + 1000)));
+            prop_assert_eq!(polled.utilisation(at(now + 1000)), left_alone.utilisation(at(now + 1000)));
         }
     }
 }

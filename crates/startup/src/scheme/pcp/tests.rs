@@ -169,9 +169,9 @@ fn a_mark_refuses_the_train_and_halves_the_rate() {
     pcp.base = Rate::from_bytes_per_sec(200_000);
     pcp.on_sent(&leaves(0, false));
     let mark = Congestion { signal: Signal::CongestionExperienced, ..lost(Time::ZERO, Bytes::ZERO) };
-    let asked = pcp.increase;
+    let increase = pcp.increase;
     assert_eq!(pcp.on_congestion(&mark), Next::Stay);
-    assert_eq!((pcp.base, pcp.increase), (Rate::from_bytes_per_sec(100_000), asked * Ratio::new(1, 2)));
+    assert_eq!((pcp.base, pcp.increase), (Rate::from_bytes_per_sec(100_000), increase * Ratio::new(1, 2)));
 }
 
 /// A link of `capacity` with an unlimited queue, an RTT of 100 ms, and a sender that always has

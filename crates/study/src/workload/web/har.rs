@@ -303,9 +303,9 @@ struct CheckedEntry {
 const REDIRECT: u64 = 500;
 
 /// The id of the page selected.
-fn chosen(pages: &[Map<PageEntry>], asked: &str) -> Result<Option<String>, Problem> {
-    let by_id = pages.iter().position(|page| page.0.id.0.as_deref() == Some(asked));
-    let by_number = || asked.parse::<usize>().ok().filter(|number| (1..=pages.len()).contains(number));
+fn chosen(pages: &[Map<PageEntry>], wanted: &str) -> Result<Option<String>, Problem> {
+    let by_id = pages.iter().position(|page| page.0.id.0.as_deref() == Some(wanted));
+    let by_number = || wanted.parse::<usize>().ok().filter(|number| (1..=pages.len()).contains(number));
     let Some(place) = by_id.or_else(|| Some(by_number()? - 1)) else {
         let ids: Vec<&str> = pages.iter().filter_map(|page| page.0.id.0.as_deref()).take(10).collect();
         let expected = match pages.len() {
@@ -313,12 +313,12 @@ fn chosen(pages: &[Map<PageEntry>], asked: &str) -> Result<Option<String>, Probl
             1 => format!("1 or {}", ids.join("")),
             count => format!("a number from 1 to {count}, or an id such as {}", ids.join(", ")),
         };
-        return Err(Problem::NoPage { found: shortened(asked), expected: shortened(&expected) });
+        return Err(Problem::NoPage { found: shortened(wanted), expected: shortened(&expected) });
     };
     Ok(pages[place].0.id.0.clone())
 }
 
-fn page_of(har: Har, asked: Option<&str>) -> Result<Page, Problem> {
+fn page_of(har: Har, wanted: Option<&str>) -> Result<Page, Problem> {
     let log = required(har.log, "log", "an object")?;
     let entries = required(log.0.entries, "log.entries", "a list of requests")?.0;
     let count = entries.len();
@@ -327,8 +327,8 @@ fn page_of(har: Har, asked: Option<&str>) -> Result<Page, Problem> {
     let incomplete = count - entries.len();
     let pages = log.0.pages.map(|pages| pages.0).unwrap_or_default();
     let named = entries.iter().filter_map(|entry| Some((entry.started_at, entry.rest.pageref.0.as_ref()?)));
-    let page_name: Option<String> = match asked {
-        Some(asked) => chosen(&pages, asked)?,
+    let page_name: Option<String> = match wanted {
+        Some(wanted) => chosen(&pages, wanted)?,
         None => named.min_by_key(|(at, _)| *at).map(|(_, name)| name.clone()),
     };
     let place = pages.iter().position(|page| page.0.id.0 == page_name).unwrap_or(0);

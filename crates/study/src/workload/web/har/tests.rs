@@ -147,17 +147,17 @@ fn the_page_is_the_first_or_the_selected_one() {
     let mut other = chrome(50, "https://other.example/", 77);
     other["pageref"] = json!("page_2");
     let file = har(&[chrome(0, "https://example/", 9), other]).to_string();
-    let page = |asked: Option<&str>| parse(file.as_bytes(), asked);
-    for (asked, bytes, place) in
+    let page = |wanted: Option<&str>| parse(file.as_bytes(), wanted);
+    for (wanted, bytes, place) in
         [(None, 9, 1), (Some("page_1"), 9, 1), (Some("2"), 77, 2), (Some("page_2"), 77, 2), (Some("1"), 9, 1)]
     {
-        let found = page(asked).expect("it has two");
-        assert_eq!((sizes(&found), found.place), (vec![bytes], (place, 2)), "{asked:?}");
+        let found = page(wanted).expect("it has two");
+        assert_eq!((sizes(&found), found.place), (vec![bytes], (place, 2)), "{wanted:?}");
     }
-    for asked in ["0", "3", "page_3", ""] {
-        let error = page(Some(asked)).expect_err(asked).to_string();
+    for wanted in ["0", "3", "page_3", ""] {
+        let error = page(Some(wanted)).expect_err(wanted).to_string();
         let expected = "expected a number from 1 to 2, or an id such as page_1, page_2";
-        assert_eq!(error, format!("--page: found `{asked}`, {expected}"));
+        assert_eq!(error, format!("--page: found `{wanted}`, {expected}"));
     }
 }
 
