@@ -5,7 +5,7 @@
 # Everything is made below FOLDER (target/release-trial), which is emptied first. FOLDER/dist gets
 # the Debian package, the wheel for Python, the list of components (CycloneDX) and SHA256SUMS.
 # Needed are cargo, python3 with venv, git, and on Debian: build-essential pkg-config libelf-dev
-# zlib1g-dev dpkg-dev. cargo-deb and cargo-sbom are installed below FOLDER.
+# zlib1g-dev dpkg-dev. cargo-deb and cargo-sbom are installed below FOLDER, unless they are there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(realpath -m "${1:-target/release-trial}")
@@ -19,7 +19,7 @@ cd "$out/clone"
 # Paths of the building machine in messages of panics become these, and files get the commit's time.
 export RUSTFLAGS="--remap-path-prefix=$out/clone=/headstart --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-export SOURCE_DATE_EPOCH CARGO_TARGET_DIR=$out/target
+export SOURCE_DATE_EPOCH CARGO_TARGET_DIR=$out/target PATH=$PATH:$out/tools/bin
 
 step() { printf '== %s (after %d s)\n' "$1" "$SECONDS"; }
 
@@ -31,8 +31,9 @@ cargo install --locked --quiet --path crates/lab --features "$features" --root "
 "$out/bin/headstart" race --duration 20s --repeats 2 --out "$out/race"
 
 step "Debian package"
-cargo install --locked --quiet --root "$out/tools" --target-dir "$out/tools/target" cargo-deb@3.7.0 cargo-sbom@0.10.0
-PATH=$out/tools/bin:$PATH
+for tool in cargo-deb@3.7.0 cargo-sbom@0.10.0; do
+    command -v "${tool%@*}" >/dev/null || cargo install --locked --quiet --root "$out/tools" --target-dir "$out/tools/target" "$tool"
+done
 "$out/bin/headstart" man packaging/man
 "$out/bin/headstart" completions bash >packaging/headstart.bash
 gzip -9n packaging/man/* && gzip -9nc CHANGELOG.md >packaging/changelog.gz

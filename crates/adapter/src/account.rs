@@ -39,7 +39,7 @@ pub struct Inputs<'a> {
     pub key: IpAddr,
     /// The address that hints are granted to.
     pub peer: IpAddr,
-    /// Drawn uniformly: decides the arm.
+    /// A number drawn uniformly, which decides the arm.
     pub number: u64,
     /// The peer's hint.
     pub hint: Option<Hint>,

@@ -10,7 +10,7 @@ use crate::sizes::{INITIAL_PACKETS, wire};
 /// An estimated size on the wire is wrong by less than this fraction (1/64).
 pub const ESTIMATED: u64 = 64;
 
-/// Slow start does as well for so long an answer.
+/// True if slow start does as well for an answer of this length.
 #[must_use]
 pub fn is_outrun(gates: &Gates, sender: &Sender, prior: &Prior, plan: &FlightPlan) -> bool {
     let bdp = prior.history.and_then(|known| known.record.bdp());
@@ -18,7 +18,7 @@ pub fn is_outrun(gates: &Gates, sender: &Sender, prior: &Prior, plan: &FlightPla
     sender.controller().scheme().requirements().ends_with_flight && !prior.flow_size.is_none_or(saves)
 }
 
-/// All announced data fits into the initial window, and none of it was lost.
+/// True if all announced data fits into the initial window, and none of it was lost.
 #[must_use]
 pub fn fits_initial_window(gates: &Gates, sender: &Sender, expected: Option<Bytes>) -> bool {
     let packet = sender.packet();

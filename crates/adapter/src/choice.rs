@@ -10,9 +10,9 @@ use headstart_startup::{Scheme, Startup as _, parameters};
 pub struct Choice {
     /// Name of the scheme in the catalogue.
     pub name: Name,
-    /// The input that it cannot do without: a record, a hint or the flow's size.
+    /// The input that the scheme cannot do without: a record, a hint or the flow's size.
     pub needs: Needs,
-    /// The scheme.
+    /// The scheme's code.
     pub scheme: Scheme,
 }
 

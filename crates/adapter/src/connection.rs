@@ -15,7 +15,7 @@ use crate::{Account, Choice, Draws, Gates, Guard, Limits, Metrics, Policy, Rollo
 /// Settings common to all connections of an endpoint.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// The scheme.
+    /// The scheme of the treated arm.
     pub choice: Choice,
     /// The scheme of the control arm, and of a connection that migrated.
     pub control: Choice,
@@ -92,7 +92,7 @@ pub struct Connection {
     pub peer: SocketAddr,
     /// The store's key.
     pub key: IpAddr,
-    /// Drawn uniformly: decides the arm.
+    /// A number drawn uniformly, which decides the arm.
     pub number: u64,
     /// A log of the decisions.
     pub log: Option<Arc<dyn Log>>,
@@ -101,7 +101,7 @@ pub struct Connection {
     flow_control: AtomicU64,
     /// Bytes announced by the application; zero if none.
     expected: AtomicU64,
-    /// The report and the record to be.
+    /// The report, and the record to be written.
     pub account: Mutex<Account>,
     /// Number of live controllers: stacks clone them.
     controllers: AtomicUsize,

@@ -65,7 +65,7 @@ pub struct NextFlight {
     pub plan: FlightPlan,
     /// Bytes announced by the application so far.
     announced: Bytes,
-    /// Bytes of those not sent yet.
+    /// Bytes that have not left yet.
     left: Bytes,
 }
 
@@ -125,19 +125,19 @@ impl Driver {
         }
     }
 
-    /// The connection.
+    /// The connection of the path.
     #[must_use]
     pub const fn connection(&self) -> &Arc<Connection> {
         &self.connection
     }
 
-    /// No RTT was measured yet.
+    /// True until an RTT was measured.
     #[must_use]
     pub const fn is_unmeasured(&self) -> bool {
         matches!(self.stage, Stage::Unmeasured)
     }
 
-    /// The scheme has begun.
+    /// True once the scheme has begun.
     #[must_use]
     pub const fn is_started(&self) -> bool {
         matches!(self.stage, Stage::Started)
@@ -190,13 +190,13 @@ impl Driver {
         Controller::clone(self.sender.controller()).establish(prior)
     }
 
-    /// The flight covers all announced data.
+    /// True if the flight covers all announced data.
     #[must_use]
     pub const fn is_whole_flow(&self) -> bool {
         self.is_whole_flow
     }
 
-    /// On a path other than the connection's first: slow start, no record.
+    /// True on a path other than the connection's first: slow start, no record.
     #[must_use]
     pub const fn is_late(&self) -> bool {
         self.is_late
@@ -386,14 +386,15 @@ impl Driver {
         self.note_phase(now);
     }
 
-    /// All announced data fits into the initial window, and none of it was lost.
+    /// True if all announced data fits into the initial window, and none of it was lost.
     #[must_use]
     pub fn fits_initial_window(&self) -> bool {
         let gates = &self.connection.rules.gates;
         announced::fits_initial_window(gates, &self.sender, self.connection.expected())
     }
 
-    /// The scheme began with data that fits into the initial window, and no more was announced.
+    /// True if the scheme began with data that fits into the initial window, and no more was
+    /// announced.
     #[must_use]
     pub fn is_small(&self) -> bool {
         self.began_small && self.fits_initial_window()
@@ -423,7 +424,7 @@ impl Driver {
         }
     }
 
-    /// The application has announced more than the scheme has planned with.
+    /// True if the application has announced more than the scheme has planned with.
     #[inline]
     #[must_use]
     pub fn has_more_announced(&self) -> bool {

@@ -13,7 +13,7 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// Maps `base` to `at`: for virtual time.
+    /// An epoch that maps `base` to `at`: for virtual time.
     #[must_use]
     pub const fn new(base: Instant, at: Time) -> Self {
         Self { base, at }
@@ -63,7 +63,7 @@ impl EpochCache {
         Self { epoch, read: (now, epoch.time(now)) }
     }
 
-    /// As [`Epoch::time`].
+    /// An instant as [`Time`], as [`Epoch::time`] gives it.
     #[inline]
     pub fn time(&mut self, instant: Instant) -> Time {
         if self.read.0 != instant {
@@ -72,7 +72,7 @@ impl EpochCache {
         self.read.1
     }
 
-    /// The last time returned.
+    /// The time that [`Self::time`] returned last.
     #[must_use]
     pub const fn last(&self) -> Time {
         self.read.1

@@ -221,7 +221,7 @@ impl Rollout {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Undoes [`Self::stop`].
+    /// Lets starts be fast again after [`Self::stop`].
     pub fn resume(&self) {
         self.stopped.store(false, Ordering::Relaxed);
     }
@@ -231,7 +231,7 @@ impl Rollout {
         self.guarded.store(true, Ordering::Relaxed);
     }
 
-    /// Undoes [`Self::stop_guarded`].
+    /// Lets starts be fast again after [`Self::stop_guarded`].
     pub fn resume_guarded(&self) {
         self.guarded.store(false, Ordering::Relaxed);
     }

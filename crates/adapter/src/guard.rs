@@ -58,7 +58,7 @@ pub enum Stop {
         /// Lower end of its confidence interval.
         low: f64,
     },
-    /// More is lost.
+    /// The treatment loses more.
     Lossier {
         /// Share of the bytes lost by the treatment, less the share lost by the control.
         difference: f64,

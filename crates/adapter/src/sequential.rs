@@ -52,7 +52,7 @@ impl Moments {
         self.squares += value * value;
     }
 
-    /// The mean; not a number without a value.
+    /// Mean of the values; NaN without one.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.sum / self.count as f64
@@ -70,7 +70,7 @@ impl Moments {
 /// The treatment's mean less the control's, with its variance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The estimate.
+    /// Estimate of the difference.
     pub value: f64,
     /// Variance of the estimate.
     pub variance: f64,

@@ -137,20 +137,20 @@ pub struct StartReport {
     pub flights: u32,
     /// Phases with the time since it began to send, as named by the scheme; the first sixteen.
     pub phases: Vec<(Span, &'static str)>,
-    /// The counters.
+    /// Counters of packets and bytes.
     pub tally: Tally,
     /// Time by what held back the next packet, from the first one to the last acknowledgement, in
     /// the order of [`LimitedBy::ALL`].
     pub limited: [Span; LimitedBy::ALL.len()],
     /// The end of slow start; `None` while it lasts.
     pub slow_start_end: Option<SlowStartEnd>,
-    /// The minimum RTT.
+    /// The smallest RTT that was measured.
     pub min_rtt: Span,
     /// The maximum delivery rate; `None` without a sample.
     pub btl_bw: Option<Rate>,
-    /// Size of a full packet.
+    /// Size of a full packet in bytes.
     pub packet: Bytes,
-    /// The path changed during the connection.
+    /// True if the path changed during the connection.
     pub migrated: bool,
     /// The start on the new path.
     pub restarted: Restart,

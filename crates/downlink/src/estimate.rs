@@ -8,7 +8,7 @@ use headstart_units::{Rate, Ratio, Span};
 /// Sources of estimates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The user.
+    /// A value that the user gives.
     Explicit,
     /// The largest rate seen on this network.
     Past,
@@ -96,7 +96,7 @@ impl fmt::Display for Unavailable {
 /// Answer of one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The source.
+    /// The source that was queried.
     pub source: Source,
     /// Estimate of the source.
     pub outcome: Result<Estimate, Unavailable>,

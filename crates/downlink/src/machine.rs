@@ -21,9 +21,9 @@ impl Default for Machine {
 /// The default route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The interface.
+    /// Name of the interface.
     pub interface: String,
-    /// The gateway; `None` on links without one.
+    /// Address of the gateway; `None` on links without one.
     pub gateway: Option<Ipv4Addr>,
 }
 

@@ -25,7 +25,7 @@ pub enum Kind {
 /// The network behind the default route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// The interface.
+    /// Name of the interface.
     pub interface: String,
     /// Kind of network.
     pub kind: Kind,

@@ -76,7 +76,7 @@ impl core::error::Error for Error {}
 /// The largest recent rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Best {
-    /// The rate.
+    /// Rate that a transport achieved.
     pub rate: Rate,
     /// The access technology at that time.
     pub access: Access,

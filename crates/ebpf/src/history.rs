@@ -19,14 +19,14 @@ pub const MAX_RTT: Span = Span::from_secs(60);
 /// The two clocks at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Clocks {
-    /// Since 1970.
+    /// Time since 1970.
     pub unix: Time,
-    /// Since boot.
+    /// Time since the machine booted.
     pub boot: Time,
 }
 
 impl Clocks {
-    /// Reads both.
+    /// Reads the clocks since 1970 and since boot.
     #[must_use]
     pub fn now() -> Self {
         use rustix::time::{ClockId, clock_gettime};

@@ -39,9 +39,9 @@ pub trait Field: Sized {
     /// The type in C.
     const C: &'static str;
 
-    /// Appends it, behind zeroes up to a multiple of its alignment.
+    /// Appends the value, behind zeroes up to a multiple of its alignment.
     fn write(&self, out: &mut Vec<u8>);
-    /// Reads it.
+    /// Reads the next value.
     fn read(from: &mut Reader<'_>) -> Self;
 
     /// Declares it in C under this name.
@@ -537,7 +537,7 @@ pub fn peer(key: &[u8]) -> Option<IpAddr> {
 /// An event of a peer, for the process that exchanges records with other hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerEvent {
-    /// A connection of it may come.
+    /// A connection of the peer may come.
     Connects,
     /// The peer's record was written.
     Saved,

@@ -64,9 +64,10 @@ pub struct Options {
     pub level: Level,
     /// Peers remembered at most.
     pub peers: u32,
-    /// The cgroup whose connections get it; `None`: no connections but by the namespace's default.
+    /// The cgroup whose connections get the control; `None`: no connections but by the namespace's
+    /// default.
     pub cgroup: Option<PathBuf>,
-    /// Make it the default of this network namespace.
+    /// Make the control the default of this network namespace.
     pub namespace_default: bool,
 }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub enum Level {
     /// The congestion control: every scheme.
     Control,
-    /// Only sock_ops: a larger, paced first window.
+    /// sock_ops alone: a larger, paced first window.
     Window,
 }
 
@@ -33,11 +33,11 @@ impl fmt::Display for Level {
 pub struct Machine {
     /// Version of the kernel: major and minor.
     pub kernel: (u32, u32),
-    /// `/sys/kernel/btf/vmlinux`.
+    /// The kernel has type information (`/sys/kernel/btf/vmlinux`).
     pub has_btf: bool,
     /// CUBIC's functions are in the kernel itself, and not in a module that is not loaded.
     pub has_cubic: bool,
-    /// CAP_BPF (or CAP_SYS_ADMIN) and CAP_NET_ADMIN.
+    /// This process has CAP_BPF (or CAP_SYS_ADMIN) and CAP_NET_ADMIN.
     pub has_capabilities: bool,
     /// Mount point of cgroup v2.
     pub cgroup: Option<PathBuf>,

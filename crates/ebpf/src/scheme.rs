@@ -52,7 +52,7 @@ const JUMP_START_LIMIT: Bytes = Bytes::new(150_000);
 const INITIAL_WINDOW: u32 = 10;
 
 impl Scheme {
-    /// `enum hs_scheme`.
+    /// The scheme's number in `enum hs_scheme`.
     #[must_use]
     pub const fn code(self) -> u32 {
         match self {

@@ -65,7 +65,7 @@ pub enum LogEvent {
         /// Deadline of the departure.
         due: Time,
     },
-    /// An element dropped it.
+    /// An element dropped the packet.
     Drop(headstart_net::DropReason),
     /// The packet was due and could not be sent.
     Unsent(RelayError),

@@ -18,7 +18,7 @@ pub enum PacketOutcome<P> {
         /// The packet.
         packet: P,
     },
-    /// An element dropped it.
+    /// An element dropped the packet.
     Dropped {
         /// Time of the drop.
         at: Time,

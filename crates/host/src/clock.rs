@@ -55,7 +55,7 @@ pub fn processor_time() -> Duration {
 pub struct Deadline(Instant);
 
 impl Deadline {
-    /// That long from now.
+    /// The deadline after this time from now.
     #[must_use]
     pub fn after(wait: Duration) -> Self {
         #[expect(clippy::disallowed_methods, reason = "the outside's time comes in here")]

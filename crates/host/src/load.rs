@@ -54,7 +54,7 @@ pub struct WakeupProbe {
 }
 
 impl WakeupProbe {
-    /// Starts them.
+    /// Starts the sleeping threads.
     #[must_use]
     pub fn start() -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
@@ -66,7 +66,7 @@ impl WakeupProbe {
         Self { threads: (0..cores).map(sleeper).collect(), is_over, before: Ticks::now() }
     }
 
-    /// Ends them; how late they were woken.
+    /// Ends the sleeping threads; returns how late they were woken.
     #[must_use]
     pub fn stop(self) -> Lateness {
         self.is_over.store(true, Ordering::Relaxed);
@@ -88,9 +88,9 @@ impl WakeupProbe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ticks {
     total: u64,
-    /// Time in which no task used them.
+    /// Time in which the processors ran no task.
     idle: u64,
-    /// This process had them.
+    /// Time in which the processors ran this process.
     own: u64,
 }
 

@@ -83,7 +83,7 @@ pub struct Class {
     pub counts: Pair<u64>,
     /// Geometric means of their times in milliseconds, with 95 % intervals for one look.
     pub times: Pair<Interval>,
-    /// Treatment over control, likewise.
+    /// Treatment over control, with its interval.
     pub ratio: Option<Interval>,
 }
 
@@ -140,7 +140,7 @@ pub struct Judged {
     pub duplicates: u64,
     /// The verdict.
     pub decision: Decision,
-    /// The reason for it.
+    /// The reason for the decision.
     pub reason: String,
 }
 
@@ -281,8 +281,8 @@ fn with_rare_loss(mut values: Vec<Value>) -> Vec<Value> {
     values
 }
 
-/// Connections concurrent with eligible ones of the same peer, and the arm of the latter. Left out
-/// are connections concurrent with both arms.
+/// Connections concurrent with eligible ones of the same peer, and the arm of these. Left out are
+/// connections concurrent with both arms.
 fn exposures(records: &[Record]) -> Vec<(usize, usize)> {
     let mut peers = BTreeMap::<usize, Vec<usize>>::new();
     for (at, record) in records.iter().enumerate().filter(|(_, record)| record.open.is_some()) {

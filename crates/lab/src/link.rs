@@ -125,7 +125,7 @@ pub struct EndArgs {
     pub parent: u32,
     /// The device's address.
     pub ours: std::net::Ipv4Addr,
-    /// The other end's.
+    /// The other end's address.
     pub peer: std::net::Ipv4Addr,
     /// Longest packet.
     pub mtu: u16,

@@ -72,7 +72,7 @@ impl Measured {
         Self::new(interval, mean(&by_seed), by_seed)
     }
 
-    /// Of a quotient, paired by seed.
+    /// A measured quotient, paired by seed.
     pub(crate) fn ratio(sample: &[f64], baseline: &[f64]) -> Self {
         let bare = mean(sample).zip(mean(baseline)).map(|(one, other)| one / other);
         let by_seed = sample.iter().zip(baseline).map(|(one, other)| one / other).collect();

@@ -132,8 +132,8 @@ impl SchemeResult {
 pub struct Verdict {
     /// Schemes that may be the fastest; the first has the smallest mean.
     pub fastest: Vec<usize>,
-    /// Of those that are harmless, those that may be the fastest. Empty for one or two seeds, which
-    /// say nothing about harm.
+    /// The harmless schemes that may be the fastest. Empty for one or two seeds, which say nothing
+    /// about harm.
     pub harmless: Vec<usize>,
     /// Schemes of unknown harm that may be faster than all harmless ones.
     pub not_known: Vec<usize>,
@@ -144,7 +144,7 @@ pub struct Verdict {
 /// Schemes whose runs were the same, packet for packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdenticalSchemes {
-    /// All of them, slow start first.
+    /// The identical schemes, slow start first.
     pub members: Vec<usize>,
     /// The first is slow start: no member ever left it.
     pub is_slow_start: bool,
@@ -292,7 +292,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Of these means by seed, without harm.
+    /// A result with these means by seed, without harm.
     pub fn scheme_result(name: &str, by_seed: &[f64]) -> ResultBuilder {
         let all = |value: f64| vec![value; by_seed.len()];
         ResultBuilder(SchemeResult {
@@ -319,7 +319,8 @@ pub(crate) mod tests {
         })
     }
 
-    /// Of these, each with another fingerprint unless it has one, in the order of the list.
+    /// A race of these results, each with another fingerprint unless it has one, in the order of
+    /// the list.
     pub fn race(scheme_results: Vec<SchemeResult>) -> Race {
         let seeds = scheme_results[0].mean().by_seed.len();
         let numbered = scheme_results.into_iter().enumerate().map(|(place, scheme_result)| SchemeResult {

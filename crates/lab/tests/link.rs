@@ -242,7 +242,7 @@ fn page_server() -> (u16, JoinHandle<()>) {
     (port, std::thread::spawn(move || serve(listener)))
 }
 
-/// Runs it; returns the number that it printed, and its summary.
+/// Runs a command; returns the number that it printed, and its summary.
 fn number(command: &mut Command) -> Result<(u64, String), String> {
     let output = command.output().map_err(|error| error.to_string())?;
     let (out, summary) = (
@@ -260,12 +260,12 @@ fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Outcome {
     if holds { Ok(()) } else { Err(otherwise()) }
 }
 
-/// So long at the least.
+/// Checks that it took at least so long.
 fn took(millis: u64, least: u64) -> Outcome {
     ensure(millis >= least, || format!("took {millis} ms, expected {least} or more"))
 }
 
-/// Runs it: never in less than so many milliseconds, and at least once in less than the upper
+/// Runs a link: never in less than so many milliseconds, and at least once in less than the upper
 /// bound. A busy machine may exceed that a few times in a row. The summary of the last run.
 fn timed(least: u64, most: u64, link: impl Fn() -> Command) -> Result<String, String> {
     let mut seen = vec![];
@@ -313,7 +313,7 @@ struct Neighbour {
     _cable: relay::Handle,
 }
 
-/// Of the block for benchmarks between networks: no path's, and not this machine's.
+/// An address of the block for benchmarks between networks: no path's, and not this machine's.
 const NEIGHBOUR: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 const NEIGHBOUR_SEES: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 

@@ -885,7 +885,7 @@ impl Exchange {
         self.0.0.stderr.as_mut().expect("its output")
     }
 
-    /// Ends it; returns its last lines.
+    /// Ends the exchange; returns its last lines.
     fn end(mut self) -> Result<String, String> {
         let _ = say(Command::new("kill").args(["-INT", &self.0.0.id().to_string()]));
         let mut message = String::new();

@@ -349,7 +349,7 @@ impl Test {
         found.ours.low >= self.low && found.ours.high <= self.high
     }
 
-    /// Of the schemes that it names, each once or more.
+    /// Names of schemes in the claim, each once or more.
     fn schemes(&self) -> Vec<&str> {
         self.value.schemes().chain(self.form.schemes()).collect()
     }

@@ -328,7 +328,7 @@ impl Place {
     }
 }
 
-/// That the full plan runs a scheme.
+/// Checks that the full plan runs a scheme.
 ///
 /// # Errors
 /// If not.

@@ -12,7 +12,7 @@ use crate::journal::JournalEntry;
 use crate::shared::Shared;
 use crate::start_report::StartReport;
 
-/// Of one connection: flow sizes in, hint and report out.
+/// The application's handle of one connection: flow sizes in, hint and report out.
 #[derive(Clone, Debug)]
 pub struct Handle(pub(crate) Arc<Shared>);
 

@@ -7,7 +7,7 @@ use crate::handle::Handle;
 /// A connection that was accepted or initiated and is not established yet.
 #[derive(Debug)]
 pub struct PendingConnection {
-    /// The stack's own future of it: for 0-RTT.
+    /// The stack's own future of the connection: for 0-RTT.
     pub connecting: noq::Connecting,
     /// Inputs of the scheme, and its report.
     pub handle: Handle,

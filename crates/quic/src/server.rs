@@ -148,13 +148,13 @@ macro_rules! common_setters {
             self
         }
 
-        /// The counters.
+        /// Counters of the accepted connections.
         #[must_use]
         pub fn counted(&self) -> &Arc<Metrics> {
             &self.rules.common.metrics
         }
 
-        /// The scheme.
+        /// The scheme of the treated arm.
         #[must_use]
         pub fn choice(&self) -> &Choice {
             &self.rules.choice

@@ -58,7 +58,7 @@ pub(crate) struct Shared {
     pub connection: Arc<Connection>,
     pub local: Option<IpAddr>,
     pub last_encrypted: LastEncrypted,
-    /// Of a server's connection.
+    /// Paths of a server's connection.
     pub paths: Option<Arc<Paths>>,
     retains_packets: AtomicBool,
     sent_packets: Mutex<SentPackets>,

@@ -55,7 +55,7 @@ pub const LIFETIME: Span = Span::from_secs(14 * 24 * 3600);
 pub const SECRET: usize = 32;
 
 const VERSION: u8 = 1;
-/// Each of them is tried on a token that none opens.
+/// Most secrets: each is tried on a token that none opens.
 const MOST_SECRETS: usize = 4;
 const PURPOSE: &[u8] = b"headstart token 1";
 /// Clocks of a fleet differ by less.
@@ -87,7 +87,7 @@ impl TokenKeys {
         (!keys.is_empty()).then_some(Self { keys, now: || Epoch::now().at() })
     }
 
-    /// Another clock, for virtual time.
+    /// The keys with another clock, for virtual time.
     #[must_use]
     pub fn with_clock(self, now: fn() -> Time) -> Self {
         Self { now, ..self }

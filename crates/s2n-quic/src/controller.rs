@@ -37,9 +37,10 @@ use crate::shared::{Clock, Connections, Now};
 /// it is of eight bytes: numbers are the low 32 bits.
 #[derive(Clone, Copy, Debug)]
 pub enum Packet {
-    /// Of the handshake.
+    /// A packet of the handshake.
     Handshake,
-    /// Of application data, but not of the scheme: a probe, or one from before the scheme began.
+    /// A packet of application data, but not of the scheme: a probe, or one from before the scheme
+    /// began.
     Other {
         /// Number of the scheme's next packet.
         next: u32,

@@ -17,7 +17,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The scheme's own.
+    /// The pace that a scheme sets.
     pub const fn of_scheme(rate: Rate) -> Self {
         Self { rate, credit: GRANULARITY }
     }
@@ -36,7 +36,7 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// A packet left, at that pace.
+    /// A packet of this size left at `pace`.
     pub fn on_sent(&mut self, now: Time, bytes: Bytes, pace: Option<Pace>) {
         self.next = pace.filter(|pace| pace.rate > Rate::ZERO).map(|Pace { rate, credit }| {
             let due = self.next.unwrap_or(now).max(now - credit);

@@ -32,7 +32,7 @@ pub struct ChainLink {
     pub rate: Rate,
     /// Propagation delay of the link.
     pub delay: Span,
-    /// The buffer before it.
+    /// The buffer before the link.
     pub limit: Limit,
     /// Queue discipline of the buffer.
     pub discipline: QueueDiscipline,
@@ -72,7 +72,8 @@ pub struct Chain {
 }
 
 impl ChainSpec {
-    /// Builds it; `router` gives the Quick-Start or RCP router before a link of this rate, if any.
+    /// Builds the chain; `router` gives the Quick-Start or RCP router before a link of this rate,
+    /// if any.
     #[must_use]
     pub fn build(&self, router: impl Fn(Rate) -> Option<RouterPlan>, seed: Seed) -> Chain {
         let mut builder = Builder { path: PathBuilder::default(), models: vec![] };

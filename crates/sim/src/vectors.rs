@@ -57,7 +57,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The other one.
+    /// The other direction.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {

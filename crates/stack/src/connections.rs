@@ -31,7 +31,7 @@ pub struct Transfer {
     pub at: Time,
     /// Bytes transferred.
     pub size: Bytes,
-    /// The client sends them; otherwise it requests them.
+    /// The client sends the bytes; otherwise it requests them.
     pub is_upload: bool,
     /// The request leaves in 0-RTT, if an earlier connection of the client got a ticket.
     pub is_early: bool,

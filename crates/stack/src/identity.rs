@@ -29,7 +29,7 @@ pub enum IdentityError {
     /// The certificate could not be created.
     #[error("no certificate: {0}")]
     Certificate(#[from] rcgen::Error),
-    /// rustls refuses it.
+    /// rustls refuses the certificate or key.
     #[error("no TLS configuration: {0}")]
     Tls(#[from] rustls::Error),
 }

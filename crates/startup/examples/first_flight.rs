@@ -7,7 +7,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 const SEGMENT: Bytes = Bytes::new(1448);
 
-/// What a server knows when the handshake ends and it has 100 kB to send.
+/// Known to a server that has 100 kB to send when the handshake ends.
 fn prior() -> Prior {
     let (now, rtt) = (Time::from_millis(60_000), Span::from_millis(60));
     let record = Record {

@@ -67,7 +67,7 @@ pub enum Needs {
 }
 
 impl Needs {
-    /// In words; empty for [`Self::Nothing`].
+    /// The need in words; empty for [`Self::Nothing`].
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

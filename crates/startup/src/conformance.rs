@@ -48,7 +48,7 @@ impl core::error::Error for Error {}
 /// The line `begin`: a flow, and what is known of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beginning {
-    /// Size of each packet.
+    /// Size of each packet in bytes.
     pub packet: Bytes,
     /// Length of the flow in packets.
     pub packets: u64,

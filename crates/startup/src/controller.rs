@@ -26,7 +26,7 @@ pub struct Controller {
 /// The first end of slow start, or of what a scheme does in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowStartEnd {
-    /// The reason.
+    /// The reason for the end.
     pub by: EndedBy,
     /// The window before the answer to it, in bytes.
     pub window: Bytes,
@@ -39,7 +39,7 @@ pub enum EndedBy {
     Decision,
     /// Data was declared lost.
     Loss,
-    /// A CE mark.
+    /// Data was CE-marked.
     Mark,
     /// The retransmission timer expired.
     Timeout,
@@ -175,7 +175,7 @@ impl Controller {
         }
     }
 
-    /// The window is at most this, as a base controller or slow start has it: what was used of it
+    /// Limits the window of a base controller or of slow start to the part that was used
     /// before a loss (RFC 7661 §4.4.2).
     pub fn cap_window(&mut self, window: Bytes) {
         if self.handed_over {

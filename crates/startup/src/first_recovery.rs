@@ -39,7 +39,7 @@ pub struct FirstRecovery {
 }
 
 impl FirstRecovery {
-    /// Before any delivery or loss. After a loss the window is `share` of the delivered bytes.
+    /// A recovery that may come. After a loss the window is `share` of the delivered bytes.
     #[must_use]
     pub const fn new(mss: Bytes, share: Ratio) -> Self {
         Self { mss, share, delivered: Bytes::ZERO, is_under_way: false, in_flight: Bytes::ZERO }

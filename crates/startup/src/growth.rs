@@ -51,7 +51,7 @@ pub enum Decision {
 /// End of slow start other than by congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Nothing.
+    /// No exit: only a loss or a mark ends slow start.
     Loss,
     /// Delay that stays for five rounds (RFC 9406).
     HyStart,
@@ -79,13 +79,13 @@ pub struct Growth {
 
 #[derive(Clone, Copy, Debug)]
 enum DelayResponse {
-    /// None: only congestion ends slow start.
+    /// No detector: only congestion ends slow start.
     Ignored,
-    /// RFC 9406.
+    /// HyStart++ (RFC 9406).
     HyStartPlusPlus(HyStartPlusPlus),
-    /// RFC 9406, and a pause in the round trip in which a queue first stands.
+    /// HyStart++, and a pause in the round trip in which a queue first stands.
     Paused(HyStartPlusPlus, Pause),
-    /// Ha and Rhee 2008.
+    /// HyStart (Ha and Rhee 2008).
     HyStart(HyStart),
     /// HyStart as in Linux.
     Linux(linux::Linux),

@@ -41,10 +41,10 @@ pub use steps::Steps;
 /// avoid collisions with other experiments; not 31 n + 27, which §18.1 reserves for exercise.
 pub const PARAMETER: u64 = 0x1e84_b5c9_07d3_6a42;
 
-/// Bytes of the value.
+/// Size of the parameter's value in bytes.
 pub const SIZE: usize = 6;
 
-/// The only version.
+/// The only version of the format.
 pub const VERSION: u8 = 1;
 
 /// Limit of a plausible access link: 400 Gbit/s, the fastest Ethernet that is sold.
@@ -143,7 +143,7 @@ impl Hint {
 const BYTES_PER_KBIT: u64 = 125;
 
 impl Access {
-    /// All of them, in the order of their numbers on the wire.
+    /// All access technologies, in the order of their numbers on the wire.
     pub const ALL: [Self; 7] =
         [Self::Unknown, Self::Ethernet, Self::Dsl, Self::Cable, Self::Wifi, Self::ThreeG, Self::Lte];
 

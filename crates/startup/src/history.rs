@@ -28,7 +28,7 @@ pub struct Record {
     pub saved_at: Time,
     /// The maximum delivery rate, from samples that were not application-limited if there were any.
     pub btl_bw: Rate,
-    /// The minimum RTT.
+    /// The smallest RTT.
     pub rt_prop: Span,
     /// The congestion window at the end, in bytes.
     pub window: Bytes,
@@ -123,7 +123,7 @@ pub enum FlightOutcome {
 /// The reason why a record was not used, or not to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is none, or it is empty.
+    /// There is no record, or it is empty.
     NoRecord,
     /// The record is too old.
     Expired,
@@ -142,7 +142,7 @@ pub enum Refusal {
 /// A record and its use by other connections, for a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedRecord {
-    /// The record itself.
+    /// The record of the peer.
     pub record: Record,
     /// Other open connections that began from it.
     pub live: u32,

@@ -23,7 +23,7 @@ impl Name {
         name.write_str(text).ok().map(|()| name)
     }
 
-    /// As text.
+    /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         // Only whole texts are written.

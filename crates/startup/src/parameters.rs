@@ -42,9 +42,9 @@ pub struct Field<P> {
     pub source: &'static str,
     /// The type of its values.
     pub kind: &'static str,
-    /// Sets it; `false` if the text is no value of its type, or not within its range.
+    /// Sets the parameter; `false` if the text is no value of its type, or not within its range.
     pub set: fn(&mut P, &str) -> bool,
-    /// Prints it, exactly.
+    /// Prints the parameter's value, exactly.
     pub print: fn(&P, &mut dyn Write) -> fmt::Result,
     /// True if two structs have different values of it.
     pub differs: fn(&P, &P) -> bool,

@@ -110,7 +110,7 @@ impl FairRate {
         self.free_at = self.free_at.max(now) + size / self.params.capacity;
     }
 
-    /// R, and d0.
+    /// The fair rate R, and the mean RTT d0.
     #[must_use]
     pub const fn rate(&self) -> (Rate, Span) {
         (self.rate, self.rtt)

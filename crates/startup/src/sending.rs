@@ -82,7 +82,7 @@ impl Batch {
 pub struct Departure {
     /// The packet's number among the sender's packets, without gaps.
     pub ordinal: u64,
-    /// Bytes sent before it.
+    /// Bytes sent before the packet.
     pub offset: Bytes,
     /// A retransmission, if lost bytes were not sent again before it.
     pub transmission: Transmission,

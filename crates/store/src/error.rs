@@ -7,9 +7,9 @@ use std::path::PathBuf;
 /// The reason why a history file is refused. The file is unchanged.
 #[derive(Debug)]
 pub struct Error {
-    /// The file.
+    /// The refused file.
     pub path: PathBuf,
-    /// The fault.
+    /// The fault that was found.
     pub reason: Reason,
 }
 

@@ -52,13 +52,13 @@ const CHUNK: usize = 1024;
 /// Findings on opening a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
-    /// The file.
+    /// The file that was opened.
     pub path: PathBuf,
     /// Records that can be used.
     pub records: usize,
     /// Records dropped because their checksums were wrong.
     pub damaged: usize,
-    /// The file ended in the middle of its header or of a record.
+    /// True if the file ended in the middle of its header or of a record.
     pub truncated: bool,
     /// Records from the future, dated to now.
     pub future: usize,
@@ -90,7 +90,7 @@ impl Loaded {
 /// A file and what was in it.
 #[derive(Debug)]
 pub struct Opened {
-    /// The file.
+    /// The open file, for writing.
     pub file: RecordFile,
     /// All records, the oldest first. A peer may have several; the last is the one that counts.
     pub records: Vec<(IpAddr, Record)>,

@@ -35,11 +35,11 @@ const LARGEST_EXCESS: u64 = 127;
 /// Content of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
-    /// Free.
+    /// The slot is free.
     Free,
     /// A record of this peer.
     Used(IpAddr, Record),
-    /// Written in part, or changed since.
+    /// The slot was written in part, or has changed since.
     Damaged,
 }
 

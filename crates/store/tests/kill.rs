@@ -80,7 +80,7 @@ impl Writer {
         line.parse().expect("a number")
     }
 
-    /// Kills it; returns the last number that it printed and that was not read.
+    /// Kills the writer; returns the last number that it printed and that was not read.
     fn kill(mut self) -> Option<u64> {
         self.child.kill().expect("still there: it writes for ever");
         let last = self.lines.map_while(Result::ok).last().and_then(|line| line.parse().ok());

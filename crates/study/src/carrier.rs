@@ -303,7 +303,7 @@ pub struct Bottleneck {
 /// Counters of random loss, of single packets or in bursts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct RandomLoss {
-    /// Packets offered to it; zero if the path has none.
+    /// Packets offered to the random loss; zero if the path has none.
     pub offered: u64,
     /// Packets lost.
     pub lost: u64,

@@ -32,8 +32,8 @@ const fn row(
     Dependency { option, idle, counts, example, races }
 }
 
-/// All of them. A test runs each race with and without each example: the results are equal if and
-/// only if the table claims it.
+/// All dependencies. A test runs each race with and without each example: the results are equal if
+/// and only if the table claims it.
 #[rustfmt::skip]
 pub static DEPENDENCIES: &[Dependency] = &[
     row("rate", "with --trace", |setup| setup.path.trace.is_none(), "--rate 3mbit", ["--trace TRACE", ""]),

@@ -51,7 +51,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// The work of both.
+    /// The sum of two amounts of work.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

@@ -50,7 +50,7 @@ impl Bytes {
         self.0 == 0
     }
 
-    /// The difference, or zero.
+    /// The difference, or zero if `other` is larger.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -72,7 +72,7 @@ impl Packets {
 }
 
 impl Rate {
-    /// Zero.
+    /// No bytes per second.
     pub const ZERO: Self = Self(0);
     /// The largest rate: an absent limit.
     pub const MAX: Self = Self(u64::MAX);
@@ -115,7 +115,7 @@ impl Rate {
 }
 
 impl Ratio {
-    /// One.
+    /// The whole: 1/1.
     pub const ONE: Self = Self::new(1, 1);
 
     /// `numerator / denominator`.

@@ -50,7 +50,7 @@ impl Time {
 }
 
 impl Span {
-    /// Zero.
+    /// No time.
     pub const ZERO: Self = Self(0);
     /// The largest span, longer than any run.
     pub const MAX: Self = Self(u64::MAX);
@@ -103,7 +103,7 @@ impl Span {
         self.0 == 0
     }
 
-    /// The difference, or zero.
+    /// The difference, or zero if `other` is longer.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

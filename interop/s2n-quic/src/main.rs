@@ -161,7 +161,7 @@ fn visit_twice(scheme: Option<&str>) -> Result<Vec<Visit>> {
     Ok(visits)
 }
 
-/// Of the answer's packets that left in its first 25 ms: the most at one time, and the rate of
+/// The answer's packets that left in its first 25 ms: the most at one time, and the rate of
 /// those after the first ones, if they are paced.
 fn shape(departures: &[Timestamp]) -> (usize, String) {
     let since = |at: &Timestamp| at.saturating_duration_since(departures[0]).as_micros();

@@ -76,7 +76,7 @@ impl Maps {
         })
     }
 
-    /// The maps belong to the object that is attached now.
+    /// True if the maps belong to the object that is attached now.
     #[must_use]
     pub fn is_attached(&self) -> bool {
         let id = |map: &MapHandle| map.info().ok().map(|about| about.info.id);

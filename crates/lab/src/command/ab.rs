@@ -73,7 +73,8 @@ pub fn run(args: &AbArgs) -> Result<()> {
     print(&format!("\n{}: {}.\n", judged.decision, judged.reason))
 }
 
-/// Of the rows for programs. A row without a size is of all, and its ends hold at all looks.
+/// Columns of the rows for programs. A row without a size is of all, and its ends hold at all
+/// looks.
 const HEADER: [&str; 13] = [
     "measure",
     "size",

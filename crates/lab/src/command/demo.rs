@@ -81,7 +81,7 @@ struct Row {
     copies: u64,
 }
 
-/// Runs it.
+/// Runs `headstart demo`.
 ///
 /// # Errors
 ///

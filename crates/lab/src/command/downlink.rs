@@ -133,7 +133,7 @@ fn table(report: &Report, steps: StepsName) -> Table {
 fn verdict(report: &Report, steps: StepsName) -> String {
     let choice = match &report.choice {
         Ok(choice) => choice,
-        Err(why) => return format!("{why}. If a rate that you know: --rate \"50 Mbit/s\" --access dsl"),
+        Err(why) => return format!("{why}. If you know better: --rate \"50 Mbit/s\" --access dsl"),
     };
     let bound = choice.bounded_by.map_or_else(String::new, |by| format!(", bounded by {by}"));
     let from = format!("from {}{bound}: {}, {}", choice.source, choice.hint.bandwidth, choice.hint.access);

@@ -202,7 +202,7 @@ impl OpenStore {
     }
 }
 
-/// Runs it.
+/// Runs `headstart history`.
 ///
 /// # Errors
 /// If a store cannot be read or written.

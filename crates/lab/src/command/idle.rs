@@ -22,7 +22,7 @@ pub fn print_notes(given_options: &[String], rules: &[Rule]) {
     }
 }
 
-/// Of `link`.
+/// Rules of `link`.
 #[must_use]
 pub fn of_link(args: &LinkArgs) -> Vec<Rule> {
     let LinkArgs { path, up, ends, .. } = args;
@@ -57,14 +57,14 @@ pub fn of_link(args: &LinkArgs) -> Vec<Rule> {
     rules
 }
 
-/// Of `demo`.
+/// Rules of `demo`.
 #[must_use]
 pub fn of_demo(args: &DemoArgs) -> Vec<Rule> {
     let remembers = args.schemes.0.iter().any(|choice| choice.needs() == Needs::History);
     vec![("visit", "without a scheme that draws on a history", remembers)]
 }
 
-/// Of `serve` and `proxy`.
+/// Rules of `serve` and `proxy`.
 #[must_use]
 pub fn of_server(args: &ServerArgs) -> Vec<Rule> {
     let is_chosen = args.operation.allow_scheme_choice;
@@ -81,7 +81,7 @@ pub fn of_server(args: &ServerArgs) -> Vec<Rule> {
     ]
 }
 
-/// Of `get`.
+/// Rules of `get`.
 #[must_use]
 pub fn of_get(args: &GetArgs) -> Vec<Rule> {
     vec![("0rtt", "without --repeat: a first visit has no ticket", args.repeat > 1)]

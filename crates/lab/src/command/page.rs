@@ -83,7 +83,7 @@ pub struct PageArgs {
     pub format: Format,
 }
 
-/// Runs it.
+/// Runs `headstart page`.
 ///
 /// # Errors
 /// If an option is refused, or a page does not load.

@@ -16,7 +16,7 @@ pub struct PathsArgs {
     pub format: Format,
 }
 
-/// Prints it.
+/// Prints the list of paths.
 ///
 /// # Errors
 /// If nothing can be printed.

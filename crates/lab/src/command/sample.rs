@@ -27,7 +27,7 @@ struct File {
     text: String,
 }
 
-/// Writes them; a file that is there and differs is left alone.
+/// Writes the example files; one that is there and differs is left alone.
 ///
 /// # Errors
 /// If the folder cannot be written, or holds other files of these names.

@@ -134,8 +134,8 @@ pub struct OperationOptions {
     /// than this; needs --rollout below 100 % (docs/rollout.md)
     #[arg(long, default_value = "10 %", value_name = "SHARE")]
     pub guard_slower: Ratio,
-    /// Stop them, too, when the scheme loses more of its bytes than the control arm by more than
-    /// this
+    /// Stop fast starts, too, when the scheme loses more of its bytes than the control arm by more
+    /// than this
     #[arg(long, default_value = "2 %", value_name = "SHARE")]
     pub guard_loss: Ratio,
     /// Never stop fast starts automatically

@@ -13,7 +13,7 @@ pub struct Change {
     pub settings: Vec<Setting>,
 }
 
-/// One of them. Rate and loss apply to the way down; the way back keeps its own unless named.
+/// One change. Rate and loss apply to the way down; the way back keeps its own unless named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
     /// Rate down, and up too where that was not set apart; zero holds all packets.

@@ -277,7 +277,7 @@ impl Browser {
         }
     }
 
-    /// Ends it. Processes of it that outlive the first may still write to the profile.
+    /// Ends the browser. Processes of it that outlive the first may still write to the profile.
     async fn end(mut self) {
         let _ = self.child.kill().await;
         for _ in 0..50 {

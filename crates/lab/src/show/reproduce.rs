@@ -241,7 +241,7 @@ fn number(value: f64) -> String {
 /// A figure drawn: its files' name, its data, its picture and caption.
 #[derive(Clone, Debug)]
 pub struct DrawnFigure {
-    /// Of the files.
+    /// Name of its files.
     pub name: String,
     /// Caption of the figure.
     pub caption: String,

@@ -103,7 +103,7 @@ pub struct Compared {
 /// Largest difference of two numbers.
 #[derive(Clone, Copy)]
 struct Band {
-    /// Of the judge's.
+    /// Share of the judge's number.
     share: f64,
     /// Or so much.
     least: f64,

@@ -175,7 +175,7 @@ impl Paper {
         named("scheme", &self.schemes, name, |scheme| &scheme.name)
     }
 
-    /// Several of them; `key` says where they are named.
+    /// Several schemes; `key` says where they are named.
     pub(super) fn schemes(&self, key: &str, names: &[String]) -> Result<Vec<Scheme>> {
         names.iter().map(|name| self.scheme(name)).collect::<Result<_>>().with_context(|| key.to_owned())
     }

@@ -47,7 +47,7 @@ impl Resamples {
         Interval { value, low: at(0.025), high: at(0.975) }
     }
 
-    /// That something is true in 95 % of the resamples; false where there are none.
+    /// True if something holds in 95 % of the resamples; false where there are none.
     #[must_use]
     pub fn are_sure(&self, scope: &Scope<'_>, is_true: impl Fn(&Scope<'_>) -> bool) -> bool {
         let count = self.scopes(scope).filter(|scope| is_true(scope)).count();

@@ -9,12 +9,12 @@ use super::Adapter;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CachedMetrics {
-    /// Window, in bytes, bytes in flight outside of the scheme's account included.
+    /// Window in bytes, with bytes in flight that are not in the scheme's account.
     pub window: u64,
-    /// Bytes per second.
+    /// Pace in bytes per second.
     pub pacing_rate: Option<u64>,
     pub ssthresh: Option<u64>,
-    /// Bits per second.
+    /// Delivery rate in bits per second.
     pub bandwidth: Option<u64>,
 }
 

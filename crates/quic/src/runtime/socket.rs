@@ -81,7 +81,7 @@ struct Sender<L> {
     late: Option<Pin<Box<dyn UdpSender>>>,
     observer: Arc<L>,
     accounts: Arc<Accounts>,
-    /// Of a connection of a server, once it has sent.
+    /// Paths of a server's connection, once it has sent.
     paths: Option<Arc<Paths>>,
 }
 

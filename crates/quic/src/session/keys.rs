@@ -52,7 +52,7 @@ pub(super) struct ObservedPacketKey {
     level: Level,
     shared: Arc<Shared>,
     updates: Arc<KeyUpdates>,
-    /// Of a key update; 0 for others.
+    /// Number of the key update; 0 for the first keys.
     update: u64,
     /// Cached: read for each packet.
     tag_len: usize,

@@ -225,7 +225,8 @@ fn points(figure: &Figure) -> impl Iterator<Item = &Point> + Clone {
 fn axis_range(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
     /// On a logarithmic axis.
     const MAX_FACTOR: f64 = 2.0;
-    /// Of the values' span, on either side of an axis that is tight around them.
+    /// Most room as a share of the values' span, on either side of an axis that is tight around
+    /// them.
     const MAX_SHARE: f64 = 1.0;
     let (low, high) = values
         .filter(|&value| axis.can_show(value))

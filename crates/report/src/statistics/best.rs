@@ -10,7 +10,7 @@
 
 use super::{Interval, mean, standard_deviation};
 
-/// That the best is put out: 5 %.
+/// Probability that the best is put out: 5 %.
 const LEVEL: f64 = 0.05;
 
 /// For each sample, whether it may be the one with the smallest mean. All are of one length.
@@ -61,8 +61,8 @@ fn probability_of_difference(one: &[f64], other: &[f64]) -> f64 {
     student_tail(mean / (deviation / (differences.len() as f64).sqrt()), differences.len() - 1)
 }
 
-/// That Student's t with so many degrees of freedom exceeds `t`, which is not negative (M.
-/// Abramowitz, I. A. Stegun, "Handbook of mathematical functions", 26.7.3 and 26.7.4).
+/// Probability that Student's t with so many degrees of freedom exceeds `t`, which is not negative
+/// (M. Abramowitz, I. A. Stegun, "Handbook of mathematical functions", 26.7.3 and 26.7.4).
 fn student_tail(t: f64, degrees: usize) -> f64 {
     let angle = (t / (degrees as f64).sqrt()).atan();
     let square = angle.cos().powi(2);

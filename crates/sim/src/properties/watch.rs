@@ -51,7 +51,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of the case's senders.
+    /// A watch over the case's senders.
     #[must_use]
     pub fn new(case: &Case) -> Self {
         Self {

@@ -136,9 +136,9 @@ pub struct TcpConfig {
     /// Proportional rate reduction (RFC 9937) while a base controller is in recovery; otherwise
     /// only the window limits.
     pub prr: bool,
-    /// With it, below the goal every ack allows one segment more than it delivered: RFC 6937's slow
-    /// start reduction bound, which Linux and Google QUIC had until RFC 9937 restricted it (§4:
-    /// only acks that show progress and no new loss).
+    /// With proportional rate reduction, below the goal every ack allows one segment more than it
+    /// delivered: RFC 6937's slow start reduction bound, which Linux and Google QUIC had until RFC
+    /// 9937 restricted it (§4: only acks that show progress and no new loss).
     pub prr_slow_start: bool,
     /// Recovery ends once something that left after its beginning is acknowledged, and the loss of
     /// such a packet begins another (RFC 9002 §7.3.2). Else everything sent before it has to be

@@ -57,7 +57,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Empties it; keeps its memory.
+    /// Empties the receiver; keeps its memory.
     pub fn reset(&mut self) {
         self.ranges.clear();
         *self = Self { ranges: std::mem::take(&mut self.ranges), ack_at: Time::NEVER, ..Self::default() };

@@ -101,7 +101,7 @@ struct Segment {
     flags: u8,
 }
 
-/// The receiver has it.
+/// The receiver has the segment.
 const DELIVERED: u8 = 1;
 /// The segment's latest transmission counts as in flight.
 const IN_FLIGHT: u8 = 2;

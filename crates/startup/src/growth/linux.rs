@@ -37,11 +37,11 @@ const DELAY_MAX: Span = Span::from_millis(16);
 /// Findings of one ack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// The ack begins a round.
+    /// True if the ack begins a round.
     pub begins_round: bool,
-    /// The train of acks is too long.
+    /// True if the train of acks is too long.
     pub train: bool,
-    /// The round's smallest delay is too large.
+    /// True if the round's smallest delay is too large.
     pub delay: bool,
 }
 
@@ -60,7 +60,7 @@ pub struct Linux {
 }
 
 impl Linux {
-    /// For segments of `mss`.
+    /// Both detectors, for segments of `mss`.
     #[must_use]
     pub fn new(mss: Bytes) -> Self {
         Self {

@@ -84,7 +84,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// With the drain, or leaving at the present window.
+    /// SEARCH, which drains the queue after its exit, or leaves at the present window.
     #[must_use]
     pub const fn new(drains: bool) -> Self {
         Self {

@@ -59,7 +59,7 @@ fn a_zero_hint_is_not_encoded_and_a_large_one_is_capped() {
     assert_eq!(Hint::parse(&most), Ok(hint("400 Gbit/s", Access::Lte)));
 }
 
-/// ISO 3.
+/// Steps of a tenth of a decade are Renard's R10 (ISO 3).
 #[test]
 fn steps_are_preferred_numbers_rounded_down() {
     #[rustfmt::skip]

@@ -23,19 +23,19 @@ pub struct SharedCredit {
 pub struct Revision {
     /// Initial credit, where there is none yet.
     pub start: Bytes,
-    /// Added for the delivered bytes.
+    /// Bytes added for the delivered bytes.
     pub earned: Bytes,
     /// The credit does not rise above this. One that is above already stays, and falls to it if
     /// more is lost than gained, by more than `least`: what was in flight then did not fit.
     pub most: Bytes,
-    /// Subtracted for the lost bytes.
+    /// Bytes subtracted for the lost bytes.
     pub spent: Bytes,
     /// The credit does not fall below this; one that is below already stays.
     pub least: Bytes,
 }
 
 impl Revision {
-    /// The credit afterwards.
+    /// The credit after the outcome.
     #[must_use]
     pub fn of(&self, credit: Option<Bytes>) -> Bytes {
         let mut before = credit.unwrap_or(self.start);

@@ -92,9 +92,9 @@ impl Entry {
 pub struct Counters {
     /// Connections that found a record.
     pub hits: u64,
-    /// Connections that found none.
+    /// Connections that found no record.
     pub misses: u64,
-    /// Records evicted by others.
+    /// Records that made room for others.
     pub evictions: u64,
 }
 

@@ -101,7 +101,7 @@ impl PacketTrain {
     }
 }
 
-/// Of a whole flight: the fewest packets that say something.
+/// For a whole flight: the fewest packets that say something.
 const LEAST_OF_FLIGHT: u64 = 8;
 /// Acks so soon after the first one were held back with it, and count as one.
 const HELD_BACK: Span = Span::from_micros(100);

@@ -47,19 +47,19 @@ use utilisation::{Measure, Meter};
 /// A router's algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// QS Figure 7.
+    /// A share of the free capacity (QS Figure 7).
     Share {
-        /// `ALLOC_RATE`.
+        /// Share of the free capacity that a request gets, `ALLOC_RATE`.
         alloc_rate: Ratio,
     },
-    /// QS Figure 8.
+    /// All up to a share of the link (QS Figure 8).
     Target {
-        /// `qs_thresh`.
+        /// Share of the link up to which it grants, `qs_thresh`.
         threshold: Ratio,
     },
     /// QS §7.2: Target with a memory of each flow.
     Extreme {
-        /// `qs_thresh`.
+        /// Share of the link up to which it grants, `qs_thresh`.
         threshold: Ratio,
         /// State kept of flows and hosts.
         tracking: extreme::Params,
@@ -253,7 +253,7 @@ impl Router {
         granted
     }
 
-    /// The counters.
+    /// Counters of requests and grants.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
         &self.counts

@@ -146,7 +146,7 @@ impl Halfback {
         }
     }
 
-    /// Of a flight in order, one copy for each ack and one ack for each segment, acks meet copies
+    /// With a flight in order, one copy for each ack and one ack for each segment, acks meet copies
     /// when this much is delivered (HB §3.2: half-way).
     fn meeting_point(&self) -> Bytes {
         (self.begin + self.flight) / 2

@@ -18,7 +18,7 @@ use crate::path::SendStamp;
 pub struct Packet {
     /// Packet number, as the transport counts.
     pub number: u64,
-    /// Bytes sent before it.
+    /// Bytes sent before the packet.
     pub offset: Bytes,
 }
 
@@ -29,7 +29,7 @@ pub struct ResolvedPacket {
     pub ordinal: u64,
     /// Size of the packet.
     pub bytes: Bytes,
-    /// Bytes sent before it.
+    /// Bytes sent before the packet.
     pub offset: Bytes,
     /// State of the connection when it left.
     pub stamp: SendStamp,
@@ -44,7 +44,7 @@ struct PacketRange {
     number: u64,
     /// Ordinal of the first packet.
     ordinal: u64,
-    /// Bytes sent before the first packet.
+    /// Bytes sent before the packet.
     offset: Bytes,
     stamp: SendStamp,
     /// Size of each packet.

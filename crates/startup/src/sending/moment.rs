@@ -54,7 +54,7 @@ pub struct Delivered {
 }
 
 impl Delivered {
-    /// One packet of them.
+    /// One acknowledged packet.
     #[inline]
     pub fn add(&mut self, bytes: Bytes, is_first_flight: bool) {
         self.bytes += bytes;
@@ -92,12 +92,12 @@ pub struct Losses {
     pub first_flight: Bytes,
     /// Departure of the packet declared lost first.
     pub oldest_sent_at: Time,
-    /// Latest departure of them.
+    /// Latest departure of the lost packets.
     pub newest_sent_at: Time,
 }
 
 impl Losses {
-    /// One packet of them.
+    /// One lost packet.
     #[inline]
     pub fn add(&mut self, bytes: Bytes, is_first_flight: bool, sent_at: Time) {
         if self.bytes.is_zero() {

@@ -72,7 +72,7 @@ pub(super) enum Answer {
         record: Record,
         /// Time for which a host has the lease.
         lease: Duration,
-        /// That host is this one.
+        /// This host has the lease.
         is_ours: bool,
     },
 }
@@ -80,13 +80,13 @@ pub(super) enum Answer {
 /// Answers of one exchange.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    /// In the order of the peers that were asked for.
+    /// Answers, in the order of the peers that were looked up.
     pub records: Vec<Answer>,
     /// Peers whose record the server refused.
     pub unwritten: Vec<IpAddr>,
-    /// Writes to keys that hold no text: of somebody else.
+    /// Writes to keys that another program uses: they hold no text.
     pub damaged: u64,
-    /// The reason why they were not.
+    /// The reason why the server refused writes, if it did.
     pub full: Option<String>,
 }
 

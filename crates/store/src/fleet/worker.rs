@@ -46,13 +46,13 @@ pub enum State {
 /// Counts of a host's exchange with the fleet's server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// State now.
+    /// State of the way to the server.
     pub state: State,
     /// Peers that the server was asked for.
     pub asked: u64,
-    /// Of these, found there.
+    /// Peers found at the server.
     pub found: u64,
-    /// Found with a lease of another host.
+    /// Peers found with a lease of another host.
     pub leased: u64,
     /// Peers that were not asked for, because the server was away or too many waited.
     pub skipped: u64,
@@ -70,12 +70,12 @@ pub struct Counters {
     pub failures: u64,
     /// Writes that wait now.
     pub waiting: usize,
-    /// The last failure; none if all is well.
+    /// The last failure; `None` if all is well.
     pub last_error: Option<String>,
 }
 
 impl Counters {
-    /// In Prometheus' text format.
+    /// The counts in Prometheus' text format.
     #[must_use]
     pub fn render(&self) -> String {
         let mut metrics = Exposition::default();

@@ -88,7 +88,7 @@ impl Server {
         child.wait().expect("ended");
     }
 
-    /// Stops it, as a machine that hangs: connections stay open and nothing is answered.
+    /// Stops the server, as a machine that hangs: connections stay open and nothing is answered.
     pub fn signal(&self, signal: rustix::process::Signal) {
         let child = self.child.as_ref().expect("running");
         let id = rustix::process::Pid::from_child(child);

@@ -22,9 +22,9 @@ use headstart_sim::Random;
 /// Change since the record: the next connection's value over the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// Of the bottleneck's rate.
+    /// Factor of the bottleneck's rate.
     pub rate: f64,
-    /// Of the minimum RTT.
+    /// Factor of the minimum RTT.
     pub rtt: f64,
 }
 

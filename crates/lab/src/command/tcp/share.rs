@@ -28,7 +28,7 @@ use crate::command::serve::{EndSignals, tell_of_fleet};
 /// Time for writing what is left at the end.
 const LAST_WRITES: Duration = Duration::from_secs(2);
 
-/// Runs it.
+/// Runs `headstart tcp history share`.
 ///
 /// # Errors
 /// If the attached object has no history, or the system gives no thread.

@@ -27,7 +27,8 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// Of a link; of a trace in parts, each with its mean. `None` if it changes too often.
+    /// The capacity of a link; of a trace in parts, each with its mean. `None` if it changes too
+    /// often.
     #[must_use]
     pub fn of(link: &LinkPlan) -> Option<Self> {
         let (steps, period) = match &link.rate {

@@ -47,7 +47,7 @@ use super::{minus, part};
 pub struct Params {
     /// Flows tracked at the same time. 1024: ours.
     pub flows: usize,
-    /// Hosts tracked. 4096: ours.
+    /// Hosts tracked at the same time. 4096: ours.
     pub hosts: usize,
     /// Time after which a flow without packets is given up. 1.5 s: QS §8.
     pub interval: Span,
@@ -111,7 +111,7 @@ pub struct Extreme {
 const ONE: Rate = Rate::from_bytes_per_sec(1);
 
 impl Extreme {
-    /// Without flows and hosts.
+    /// A state without flows and hosts.
     #[must_use]
     pub fn new(params: Params, memory: Span) -> Self {
         Self {
@@ -263,7 +263,7 @@ impl Extreme {
         (self.flows.len(), self.scores.len())
     }
 
-    /// Largest numbers at the same time, so far.
+    /// Largest numbers of flows and hosts tracked at the same time.
     #[must_use]
     pub const fn most_tracked(&self) -> (usize, usize) {
         self.most

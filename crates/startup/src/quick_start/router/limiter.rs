@@ -15,7 +15,7 @@ pub struct Limiter {
 const SECOND: u64 = 1_000_000_000;
 
 impl Limiter {
-    /// At most `per_second` in the long run; zero admits none.
+    /// A limit of `per_second` requests in the long run; zero admits none.
     #[must_use]
     pub fn new(per_second: u32) -> Self {
         let gap = SECOND.checked_div(u64::from(per_second)).map_or(Span::MAX, Span::from_nanos);
@@ -23,7 +23,7 @@ impl Limiter {
         Self { gap, slack, on_schedule_at: Time::ZERO }
     }
 
-    /// True if one more may be processed.
+    /// True if one more request may be processed.
     pub fn admits(&mut self, now: Time) -> bool {
         let next = self.on_schedule_at.max(now) + self.gap;
         let is_admitted = next <= now + self.slack;

@@ -10,7 +10,7 @@
 
 use headstart_units::{Rate, Span, Time};
 
-/// The most bins there can be.
+/// Largest number of bins.
 pub const MAX_BINS: u8 = 16;
 const ROOM: usize = MAX_BINS as usize + 1;
 
@@ -28,7 +28,8 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Without grants; each will count for `memory`, divided into `bins` (1 to [`MAX_BINS`]).
+    /// A memory without grants; each will count for `memory`, divided into `bins` (1 to
+    /// [`MAX_BINS`]).
     #[must_use]
     pub fn new(memory: Span, bins: u8) -> Self {
         let bins = bins.clamp(1, MAX_BINS);
