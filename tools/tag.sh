@@ -12,5 +12,5 @@ notes=$(sed -n "/^## ${version//./\\.}, /,/^## /p" CHANGELOG.md | sed '1b; /^## 
 grep -qE "^## ${version//./\\.}, [0-9]{4}-[0-9]{2}-[0-9]{2}$" <<<"$notes" ||
     refuse "CHANGELOG.md: expected a heading \`## $version, YYYY-MM-DD\`"
 # `#` begins a heading here, and no comment.
-git tag --annotate --cleanup=whitespace --message "headstart $notes" "v$version"
+git tag --annotate --cleanup=whitespace --message "headstart ${notes#\#\# }" "v$version"
 echo "tagged v$version; to be pushed with: git push origin v$version"

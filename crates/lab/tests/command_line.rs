@@ -129,7 +129,7 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["race", "--plan", "flag.toml"],           &["--plan: flag.toml: ecn", "yes", "expected true or false"]),
     (&["sweep", "--plan", "syntax.toml"],        &["--plan: syntax.toml: line 2", "expected"]),
     (&["race", "--path", "isdn"],                &["--path", "isdn", "dsl"]),
-    (&["race", "--size", "-5kB"],                &["--size", "found `-5kB`", "a size such as"]),
+    (&["race", "--size", "-5kB"],                &["--size", "found `-5kB`", "a size above zero"]),
     (&["race", "--load", "-1%"],                 &["--load", "found `-1%`", "expected no sign"]),
     (&["race", "--schemes", "iw10,halfbak"],     &["halfbak", "did you mean `halfback`"]),
     (&["race", "--queue", "codle"],              &["codle", "similar value", "codel"]),
