@@ -25,7 +25,7 @@ check "undefined behaviour: startup" "+nightly miri" timeout 7200 cargo +nightly
 # Atomics: each seed has other orders of the threads, and other values that a relaxed load may see.
 MIRIFLAGS+=" -Zmiri-many-seeds=0..64"
 check "orders of threads: atomics of startup and adapter" "+nightly miri" \
-    cargo +nightly miri test -p headstart-startup -p headstart-adapter --lib concurrent_
+    cargo +nightly miri test -p headstart-startup -p headstart-adapter --lib threads_
 unset PROPTEST_CASES MIRIFLAGS
 last=$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null)
 if [ -n "$last" ]; then

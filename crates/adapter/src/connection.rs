@@ -310,7 +310,7 @@ mod tests {
     /// Stacks drop clones of a controller on any of their threads. Miri tries other orders of the
     /// threads with each seed (`tools/weekly.sh`).
     #[test]
-    fn concurrent_controllers_close_once_and_sizes_add_up() {
+    fn threads_close_a_connection_once_and_their_sizes_add_up() {
         const CONTROLLERS: u64 = 3;
         let entry = catalogue::find("iw10").expect("a name of the catalogue");
         let choice = Choice { name: entry.name, needs: entry.needs, scheme: entry.scheme() };

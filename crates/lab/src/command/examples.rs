@@ -36,8 +36,8 @@ Every combination of the lists is run once, and what was run before is kept: an 
 
 Examples:
   headstart sweep --load 5%,25%,50% --rtt 20ms,60ms --schemes iw10,jump-start
-  headstart sweep --load 5%..50%:5% --rtt 10ms..50ms:20ms           ranges, with their step
-  headstart sweep --transport tcp,quic --load 10%,50%";
+  headstart sweep --load 5%..50%:5% --schemes iw10,headstart         ranges, with their step
+  headstart sweep --transport tcp,quic --load 10%,50% --schemes iw10,headstart";
 
 /// Examples of `headstart trace`.
 pub const TRACE: &str = "\
@@ -67,7 +67,7 @@ Examples:
 /// Examples of `headstart assess`.
 pub const ASSESS: &str = "\
 Examples:
-  headstart assess headstart --quick                    every criterion, in some two minutes
+  headstart assess headstart --quick                    every criterion, in about half a minute
   headstart assess iw10,suss --figure load,queues       two schemes, the criteria of two plans
 
 Loss, time and fairness of others, active queues, satellites, outages, a concurrent call: each bound stands in the column `accepted`, and the

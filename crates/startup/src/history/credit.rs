@@ -237,16 +237,18 @@ mod tests {
 
     /// Miri tries other orders of the threads with each seed (`tools/weekly.sh`).
     #[test]
-    fn concurrent_outcomes_are_all_counted() {
+    fn threads_lose_no_outcome() {
         extern crate std;
         const ROUNDS: u64 = 5;
-        let contacts = FirstContacts::by_network();
+        let few =
+            || FirstContacts { all: Arc::default(), networks: (0..16).map(|_| AtomicU64::new(0)).collect() };
+        let contacts = few();
         let revise = |hash| (0..ROUNDS).for_each(|_| _ = contacts.revise(hash, &fate(1_000, 0)));
         std::thread::scope(|scope| {
             scope.spawn(|| revise(SLOW));
             scope.spawn(|| revise(SLOW));
         });
-        let alone = FirstContacts::by_network();
+        let alone = few();
         (0..2 * ROUNDS).for_each(|_| _ = alone.revise(SLOW, &fate(1_000, 0)));
         let credit = |of: &FirstContacts| of.all.load(Ordering::Relaxed);
         assert_eq!(credit(&contacts), credit(&alone), "as one after the other");

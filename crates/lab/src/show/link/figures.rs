@@ -62,7 +62,7 @@ fn throughput(record: &ParsedLog) -> Svg {
     for ((direction, slot), capacity) in DIRECTIONS.into_iter().zip(&capacities) {
         let Some(capacity) = capacity.as_ref().filter(|_| slot == 0 || !is_one) else { continue };
         let name =
-            if is_one { "capacity, both ways".to_owned() } else { format!("capacity {}", direction.name()) };
+            if is_one { "capacity (both ways)".to_owned() } else { format!("capacity {}", direction.name()) };
         let points = capacity.until(end).into_iter().map(|(at, rate)| {
             let mbit = rate.as_bits_per_sec() as f64 / 1e6;
             Point::new(at.as_secs_f64(), mbit).with_y_range(0.0, mbit)
