@@ -10,7 +10,7 @@
 use core::fmt;
 use std::path::{Path, PathBuf};
 
-/// The parts that can run.
+/// Levels of support, by the programs that a kernel can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The congestion control: every scheme.
@@ -46,11 +46,12 @@ pub struct Machine {
 const CAP_NET_ADMIN: u64 = 1 << 12;
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_BPF: u64 = 1 << 39;
-/// Links of struct_ops.
+/// Oldest kernel with links of struct_ops.
 const CONTROL: (u32, u32) = (6, 4);
-/// Links of cgroup programs; TCP_BPF_IW (4.13) and the callback at the first RTT (5.3) are older.
+/// Oldest kernel with links of cgroup programs; TCP_BPF_IW (4.13) and the callback at the first RTT
+/// (5.3) are older.
 const WINDOW: (u32, u32) = (5, 7);
-/// TCP options that sock_ops writes.
+/// Oldest kernel whose sock_ops write TCP options.
 const HINT: (u32, u32) = (5, 10);
 
 impl Machine {

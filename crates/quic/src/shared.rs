@@ -20,7 +20,7 @@ use crate::unvalidated::Paths;
 /// Settings common to all connections of an endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
-    /// Settings of any stack.
+    /// Settings that connections of every stack have.
     pub common: Arc<headstart_adapter::Rules>,
     pub choice: Choice,
     pub epoch: Epoch,
@@ -66,7 +66,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// `key` is the store's; `number` is drawn uniformly, and decides the arm.
+    /// A connection's state. `key` is the store's; `number`, drawn uniformly, decides the arm.
     pub fn new(
         rules: Arc<Rules>,
         peer: SocketAddr,

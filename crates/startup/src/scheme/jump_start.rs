@@ -78,7 +78,7 @@ crate::parameters! {
     }
 }
 
-/// `JumpStart`.
+/// State of JumpStart.
 #[derive(Clone, Copy, Debug)]
 pub struct JumpStart {
     pub(super) params: Params,

@@ -42,7 +42,7 @@ enum Tested {
 }
 
 impl Tested {
-    /// The one named: `clairvoyant`, `hindsight`, or a name of the catalogue.
+    /// The start of this name: `clairvoyant`, `hindsight`, or a name of the catalogue.
     fn find(text: &str) -> Result<Self, String> {
         match text {
             "clairvoyant" => Ok(Self::Clairvoyant),
@@ -124,7 +124,7 @@ fn row(run: &Outcome) -> String {
     )
 }
 
-/// About as many packets has a run.
+/// Approximate number of packets of a run.
 fn packets(path: &DrawnPath) -> f64 {
     let busy = if path.long > 0 { 1.0 } else { path.load };
     let seconds = path.duration.as_nanos() as f64 * 1e-9;

@@ -28,7 +28,7 @@ const MEASURES: &[Measure] = &[
     Measure::new("sent/...", "packets", "what was sent, by seconds"),
 ];
 
-/// One transfer over the chain.
+/// Study of one transfer over a chain of routers.
 #[derive(Args, Debug)]
 pub struct Transfer {}
 
