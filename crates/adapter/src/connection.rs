@@ -292,6 +292,8 @@ impl Handle {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroUsize;
+
     use headstart_startup::catalogue;
 
     use super::*;
@@ -316,8 +318,23 @@ mod tests {
         let choice = Choice { name: entry.name, needs: entry.needs, scheme: entry.scheme() };
         let ends = Arc::new(Ends::default());
         let peer = SocketAddr::from(([192, 0, 2, 1], 443));
-        let rules = Arc::new(Rules::new(choice, choice));
-        let connection = Connection::new(rules, peer, peer.ip(), 0, Some(Arc::clone(&ends) as Arc<dyn Log>));
+        // The default's table of 65 536 addresses takes Miri a minute.
+        let policy = Policy { addresses: NonZeroUsize::MIN, ..Policy::default() };
+        let rules = Rules {
+            choice,
+            control: choice,
+            base: base::Kind::default(),
+            store: None,
+            gates: Gates::default(),
+            rollout: Arc::default(),
+            guard: None,
+            limits: Limits::new(policy),
+            metrics: Arc::default(),
+            flight_limit: FLIGHT_LIMIT,
+            is_client: false,
+        };
+        let connection =
+            Connection::new(Arc::new(rules), peer, peer.ip(), 0, Some(Arc::clone(&ends) as Arc<dyn Log>));
         (0..CONTROLLERS).for_each(|_| connection.register_controller());
         let lasts = AtomicUsize::new(0);
         std::thread::scope(|scope| {
