@@ -34,8 +34,12 @@ step "Debian package"
 for tool in cargo-deb@3.7.0 cargo-sbom@0.10.0; do
     command -v "${tool%@*}" >/dev/null || cargo install --locked --quiet --root "$out/tools" --target-dir "$out/tools/target" "$tool"
 done
-"$out/bin/headstart" man packaging/man
+"$out/bin/headstart" man packaging/man >/dev/null
 "$out/bin/headstart" completions bash >packaging/headstart.bash
+{
+    cat LICENSE-MIT
+    printf '\nOr, at your choice, Apache License 2.0: /usr/share/common-licenses/Apache-2.0\n'
+} >packaging/copyright
 gzip -9n packaging/man/* && gzip -9nc CHANGELOG.md >packaging/changelog.gz
 cargo deb --no-build --package headstart --output "$out/dist/"
 
