@@ -94,8 +94,8 @@ class SharedOptions(TypedDict, total=False):
     """Recorded extra delay on the way there: a line of milliseconds for every 10 ms, over
     and over; or example:leo, example:5g"""
     trace_offset: str | None
-    """Offset in its traces at which a run begins; `0s` is their beginning [default: another
-    place for each seed; of a link the beginning]"""
+    """Offset in the traces at which a run begins [default: another place for each seed;
+    with `link` their beginning]"""
     trace_offset_s: float | None
     """`trace_offset` as a number, in seconds"""
     trace_offset_ms: float | None
@@ -123,8 +123,8 @@ class SharedOptions(TypedDict, total=False):
     """Another link behind the bottleneck, as `10mbit/5ms/50kB` (rate/delay/buffer); may be
     repeated"""
     router_share: str | float | None
-    """Target, Extreme: up to which share of the link they grant; Share: which share of what
-    is free [default: 90 %, Share 50 %]"""
+    """Target, Extreme: share of the link up to which they grant; Share: share of the free
+    capacity that it grants [default: 90 %, Share 50 %]"""
     router_measure: str | None
     """Measurement of the link's use: peak:N (of the last N intervals) or average:WEIGHT (of
     the newest interval) [default: peak:5]"""
@@ -289,8 +289,8 @@ class SharedOptions(TypedDict, total=False):
     ecn: bool | None
     """Explicit congestion notification: CoDel and RED mark instead of dropping"""
     recovery_period: bool | None
-    """End recovery at the first ack for what left after its beginning, and begin another at
-    the loss of that, as RFC 9002 does. Else it waits for all that was sent before"""
+    """End recovery at the first ack of data sent after it began, and begin another when
+    such data is lost, as RFC 9002 does. Otherwise it waits for all that was sent before"""
     no_prr: bool | None
     """Let the window, not proportional rate reduction, limit recovery"""
     no_idle_restart: bool | None
@@ -309,8 +309,9 @@ class SharedOptions(TypedDict, total=False):
     """Let the window grow for every ack, even where the application was the limit, as some
     stacks do; RFC 9002 does not"""
     rate_limited_increase: bool | None
-    """Let the window grow to twice the most that was in flight since it was last cut, to a
-    segment more than that in congestion avoidance (draft-ietf-ccwg-ratelimited-increase)"""
+    """Let the window grow to at most twice the largest flight since it was last cut, and in
+    congestion avoidance to a segment more than that flight
+    (draft-ietf-ccwg-ratelimited-increase)"""
     prr_slow_start: bool | None
     """Let proportional rate reduction send one segment more with every ack while it is
     below its goal, as RFC 6937 had it in 2013"""
@@ -320,8 +321,8 @@ class SharedOptions(TypedDict, total=False):
     wait accordingly, and an application limits samples only by writing late"""
     as_quic: bool | None
     """Let the model do what the QUIC stack does, in a thirtieth of its computing time. The
-    receiver dials with packets of 1200 bytes and acknowledges every second one. Probes,
-    recovery and pacing are those of RFC 9002 (how near the two are:
+    receiver opens connections with packets of 1200 bytes and acknowledges every second one.
+    Probes, recovery and pacing are those of RFC 9002 (how near the two are:
     docs/records/quic-under-load.md)"""
     record_limited: bool | None
     """Let records keep the fastest delivery rate of all, even where the application was the
@@ -350,8 +351,7 @@ class RaceOptions(SharedOptions, total=False):
     flows: str | PathLike[str] | None
     """Write every flow as a row, as .csv or .parquet: docs/data.md has the columns"""
     most_harm: str | None
-    """The most that flows of others may take longer for a scheme to be harmless [default: 1
-    %]"""
+    """Largest slowdown of other flows by a scheme that counts as harmless [default: 1 %]"""
     most_harm_share: float | None
     """`most_harm` as a number, in 1 for 100 %"""
 
@@ -451,8 +451,8 @@ class SweepOptions(TypedDict, total=False):
     """Recorded extra delay on the way there: a line of milliseconds for every 10 ms, over
     and over; or example:leo, example:5g"""
     trace_offset: str | Iterable[str] | None
-    """Offset in its traces at which a run begins; `0s` is their beginning [default: another
-    place for each seed; of a link the beginning]"""
+    """Offset in the traces at which a run begins [default: another place for each seed;
+    with `link` their beginning]"""
     trace_offset_s: float | Iterable[float] | None
     """`trace_offset` as a number, in seconds"""
     trace_offset_ms: float | Iterable[float] | None
@@ -480,8 +480,8 @@ class SweepOptions(TypedDict, total=False):
     """Another link behind the bottleneck, as `10mbit/5ms/50kB` (rate/delay/buffer); may be
     repeated"""
     router_share: str | float | Iterable[str | float] | None
-    """Target, Extreme: up to which share of the link they grant; Share: which share of what
-    is free [default: 90 %, Share 50 %]"""
+    """Target, Extreme: share of the link up to which they grant; Share: share of the free
+    capacity that it grants [default: 90 %, Share 50 %]"""
     router_measure: str | Iterable[str] | None
     """Measurement of the link's use: peak:N (of the last N intervals) or average:WEIGHT (of
     the newest interval) [default: peak:5]"""
@@ -654,8 +654,8 @@ class SweepOptions(TypedDict, total=False):
     ecn: bool | None
     """Explicit congestion notification: CoDel and RED mark instead of dropping"""
     recovery_period: bool | None
-    """End recovery at the first ack for what left after its beginning, and begin another at
-    the loss of that, as RFC 9002 does. Else it waits for all that was sent before"""
+    """End recovery at the first ack of data sent after it began, and begin another when
+    such data is lost, as RFC 9002 does. Otherwise it waits for all that was sent before"""
     no_prr: bool | None
     """Let the window, not proportional rate reduction, limit recovery"""
     no_idle_restart: bool | None
@@ -674,8 +674,9 @@ class SweepOptions(TypedDict, total=False):
     """Let the window grow for every ack, even where the application was the limit, as some
     stacks do; RFC 9002 does not"""
     rate_limited_increase: bool | None
-    """Let the window grow to twice the most that was in flight since it was last cut, to a
-    segment more than that in congestion avoidance (draft-ietf-ccwg-ratelimited-increase)"""
+    """Let the window grow to at most twice the largest flight since it was last cut, and in
+    congestion avoidance to a segment more than that flight
+    (draft-ietf-ccwg-ratelimited-increase)"""
     prr_slow_start: bool | None
     """Let proportional rate reduction send one segment more with every ack while it is
     below its goal, as RFC 6937 had it in 2013"""
@@ -685,8 +686,8 @@ class SweepOptions(TypedDict, total=False):
     wait accordingly, and an application limits samples only by writing late"""
     as_quic: bool | None
     """Let the model do what the QUIC stack does, in a thirtieth of its computing time. The
-    receiver dials with packets of 1200 bytes and acknowledges every second one. Probes,
-    recovery and pacing are those of RFC 9002 (how near the two are:
+    receiver opens connections with packets of 1200 bytes and acknowledges every second one.
+    Probes, recovery and pacing are those of RFC 9002 (how near the two are:
     docs/records/quic-under-load.md)"""
     record_limited: bool | None
     """Let records keep the fastest delivery rate of all, even where the application was the
@@ -738,7 +739,7 @@ class AssessOptions(TypedDict, total=False):
     quick: bool | None
     """A cut-down run: fewer seeds and seconds"""
     figure: str | Iterable[str] | None
-    """Only the criteria of these plans, as `load,queues`; a name that is none lists them"""
+    """Only the criteria of these plans, as `load,queues`; an unknown name lists them"""
     further_seeds: int | None
     """Add this number to every seed of the plans [default: 0]"""
     threads: int | None
