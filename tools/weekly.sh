@@ -20,7 +20,6 @@ check() { # TITLE TOOL COMMAND..: where `cargo TOOL --version` answers
 # An interpreter is a hundred times as slow: property tests have few cases.
 export PROPTEST_CASES=2 MIRIFLAGS="-Zmiri-disable-isolation"
 check "undefined behaviour: units" "+nightly miri" cargo +nightly miri test -p headstart-units
-# Left out are tests with a large part of a minute each: long runs, and tables of all schemes.
 check "undefined behaviour: startup" "+nightly miri" timeout 7200 cargo +nightly miri test -p headstart-startup --lib
 # Atomics: each seed has other orders of the threads, and other values that a relaxed load may see.
 MIRIFLAGS+=" -Zmiri-many-seeds=0..64"
