@@ -1,9 +1,9 @@
 //! Files of a folder, found, opened and read from its beginning in one visit to a thread that may
 //! block.
 //!
-//! `tower-http` with tokio's files makes such a visit for each call: five for a small page, each of
-//! which wakes two threads. Here the calls block, and [`Files`] belongs on a thread that may. What
-//! is read after the first chunk is read by tokio.
+//! `tower-http` with tokio's files makes such a visit for each call: four for a small page, each of
+//! which wakes two threads. Here the calls block, and [`Files`] belongs on a thread that may. Tokio
+//! reads all chunks after the first.
 
 use std::future::{Ready, ready};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
