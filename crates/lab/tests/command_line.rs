@@ -176,13 +176,13 @@ const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
 #[cfg(not(feature = "full"))]
 #[rustfmt::skip]
 const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
-    (&["serve", "site"],                         &["serve: found", "cargo run --release --features full -- ", "cargo install --path crates/lab --features full"]),
-    (&["serve", "--help"],                       &["serve: found", "--features full"]),
-    (&["get", "https://localhost:4433/", "--repeat", "5"], &["get: found", "--features full"]),
-    (&["demo"],                                  &["demo: found", "--features full"]),
-    (&["link", "--rate", "25mbit", "--", "true"], &["link: found", "--features full"]),
-    (&["show-link", "log.csv"],                  &["show-link: found", "--features full"]),
-    (&["downlink", "--format", "json"],          &["downlink: found", "--features full"]),
+    (&["serve", "site"],                         &["serve: this build lacks it", "cargo run --release --features full -- ", "cargo install --path crates/lab --features full"]),
+    (&["serve", "--help"],                       &["serve: this build lacks it", "--features full"]),
+    (&["get", "https://localhost:4433/", "--repeat", "5"], &["get: this build lacks it", "--features full"]),
+    (&["demo"],                                  &["demo: this build lacks it", "--features full"]),
+    (&["link", "--rate", "25mbit", "--", "true"], &["link: this build lacks it", "--features full"]),
+    (&["show-link", "log.csv"],                  &["show-link: this build lacks it", "--features full"]),
+    (&["downlink", "--format", "json"],          &["downlink: this build lacks it", "--features full"]),
     (&["race", "--in", "emulator"],              &["--in", "emulator, tcp", "--features full"]),
     (&["reproduce", "wisestart", "--in", "emulator"], &["figure-9: --in", "--features full"]),
 ];
