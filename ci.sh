@@ -111,7 +111,7 @@ compute() {
     step "lints"
     cargo clippy --quiet --workspace --all-targets --features "$features" -- -D warnings
     # The command by itself is the one that a newcomer builds first. Its tests are the ones above.
-    for alone in "" quic; do
+    for alone in "" quic network; do
         cargo clippy --quiet --features "$alone" -- -D warnings
     done
     step "documentation, and its examples"

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +17,7 @@ use headstart_store::{Error, History, Loaded, Options};
 use headstart_units::{Bytes, Rate, Span, Time};
 use serde::Serialize;
 
-use super::serve::HistoryLocation;
+use super::serve::{HistoryLocation, read_networks};
 use super::terminal::{print, print_table};
 use crate::errors::Refuse as _;
 use crate::table::{Cell, Column, Table};
@@ -338,24 +337,6 @@ impl NetworkSummary {
         let space = if words.is_empty() { "" } else { " " };
         format!("ip route replace {}{space}{words} initcwnd {}\n", self.network, self.window)
     }
-}
-
-/// Bytes of a table of networks.
-const LARGEST_TABLE: u64 = 64 << 20;
-
-/// Reads a table of networks.
-///
-/// # Errors
-/// If it cannot be read, is too long, or has a line that is no network.
-pub(super) fn read_networks(path: &Path) -> Result<Networks> {
-    let mut text = String::new();
-    let read =
-        std::fs::File::open(path).and_then(|file| file.take(LARGEST_TABLE + 1).read_to_string(&mut text));
-    let length = read.with_context(|| format!("--networks: cannot read {}", path.display()))? as u64;
-    if length > LARGEST_TABLE {
-        bail!("--networks: found more than {LARGEST_TABLE} bytes in {}", path.display());
-    }
-    text.parse().map_err(|error| anyhow!("--networks: {}: {error}", path.display()))
 }
 
 /// Networks with so many measured peers, the one with most of them first.

@@ -1,7 +1,7 @@
 //! `headstart serve`: a folder over HTTP/3, with connections that start fast. The server is that of
 //! `headstart proxy` too.
 
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use headstart_quic::guard::Bounds;
 use headstart_quic::token::TokenKeys;
 use headstart_quic::{Choice, Gates, Guard, Policy, Rollout, Sharded, Store};
+use headstart_startup::history::Networks;
 use headstart_startup::parameters::split_list;
 #[cfg(feature = "fleet")]
 use headstart_store::fleet::{self, Address, AddressError, Fleet};
@@ -34,7 +35,6 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::history::read_networks;
 use crate::errors::{Refuse as _, one_line};
 use crate::options::address;
 
@@ -521,6 +521,24 @@ async fn reload(
         }
         notify_manager(&[NotifyState::Ready]);
     }
+}
+
+/// Bytes of a table of networks.
+const LARGEST_TABLE: u64 = 64 << 20;
+
+/// Reads a table of networks.
+///
+/// # Errors
+/// If it cannot be read, is too long, or has a line that is no network.
+pub(super) fn read_networks(path: &Path) -> Result<Networks> {
+    let mut text = String::new();
+    let read =
+        std::fs::File::open(path).and_then(|file| file.take(LARGEST_TABLE + 1).read_to_string(&mut text));
+    let length = read.with_context(|| format!("--networks: cannot read {}", path.display()))? as u64;
+    if length > LARGEST_TABLE {
+        bail!("--networks: found more than {LARGEST_TABLE} bytes in {}", path.display());
+    }
+    text.parse().map_err(|error| anyhow!("--networks: {}: {error}", path.display()))
 }
 
 fn history_of(args: &ServerArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
