@@ -59,7 +59,8 @@ pub enum Site {
 #[derive(Clone, Debug)]
 pub struct Folder {
     root: PathBuf,
-    files: ServeDir<DefaultServeDirFallback, Files>,
+    cached: ServeDir<DefaultServeDirFallback, Files>,
+    any: ServeDir<DefaultServeDirFallback, Files>,
     places: Arc<Places>,
 }
 
@@ -78,14 +79,17 @@ impl Folder {
         if !std::fs::metadata(root)?.is_dir() {
             return Err(io::Error::new(io::ErrorKind::NotADirectory, "found a file, expected a folder"));
         }
-        let files = ServeDir::with_backend(root, Files)
-            .with_buf_chunk_size(CHUNK)
-            .precompressed_br()
-            .precompressed_zstd()
-            .precompressed_gzip();
+        let served = |files| {
+            ServeDir::with_backend(root, files)
+                .with_buf_chunk_size(CHUNK)
+                .precompressed_br()
+                .precompressed_zstd()
+                .precompressed_gzip()
+        };
         let places =
             Places::new(MOST_FILES, MOST_FILES_PER_ADDRESS, Kind::File, ConnectionCounters::default());
-        Ok(Self { root: root.to_owned(), files, places })
+        let (cached, any) = (served(Files::Cached), served(Files::Any));
+        Ok(Self { root: root.to_owned(), cached, any, places })
     }
 
     /// Limits on answers that hold a file, in all and of one address, counted in `counters`; beyond
@@ -244,9 +248,8 @@ impl Folder {
 
     async fn open_file(&self, request: Request<Empty<Bytes>>) -> io::Result<Response<Body>> {
         let is_head = request.method() == Method::HEAD;
-        let mut files = self.files.clone();
-        // The backend blocks, so nothing is left to wait for.
-        let open = move || {
+        let open = move |mut files: ServeDir<DefaultServeDirFallback, Files>, request| {
+            // The backend never waits, so nothing is left to wait for.
             let waits = || Err(io::Error::other("found a file that is not ready"));
             let mut answer = files.try_call(request).now_or_never().unwrap_or_else(waits)?;
             let length = answer.headers().get(CONTENT_LENGTH).and_then(|it| it.to_str().ok()?.parse().ok());
@@ -254,7 +257,14 @@ impl Folder {
             let first = left.and_then(|_| answer.body_mut().frame().now_or_never().flatten());
             Ok::<_, io::Error>((answer, left, first.transpose()?))
         };
-        let (answer, left, first) = tokio::task::spawn_blocking(open).await.map_err(io::Error::other)??;
+        let opened = match open(self.cached.clone(), request.clone()) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let any = self.any.clone();
+                tokio::task::spawn_blocking(move || open(any, request)).await.map_err(io::Error::other)?
+            }
+            opened => opened,
+        };
+        let (answer, left, first) = opened?;
         let mut answer = answer.map(|body| {
             let inner = body.map_err(io::Error::other).boxed_unsync();
             match left {
@@ -520,6 +530,63 @@ pub(crate) fn empty() -> Body {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The status of an answer while no thread may block, and the length once one may.
+    #[cfg(target_os = "linux")]
+    fn answered(folder: &Folder, path: &str) -> (Option<StatusCode>, usize) {
+        use std::time::Duration;
+
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .max_blocking_threads(1)
+            .build()
+            .expect("a runtime");
+        runtime.block_on(async {
+            let (release, held) = std::sync::mpsc::channel::<()>();
+            let busy = tokio::task::spawn_blocking(move || held.recv());
+            let request = Request::get(path).body(Empty::<Bytes>::new()).expect("a request");
+            let mut read = Box::pin(async {
+                let answer = folder.answer(IpAddr::from([127, 0, 0, 1]), request, path).await;
+                let status = answer.status();
+                (status, answer.into_body().collect().await.expect("a body").to_bytes().len())
+            });
+            let at_once = tokio::time::timeout(Duration::from_millis(200), &mut read).await.ok();
+            release.send(()).expect("the thread waits");
+            busy.await.expect("a thread").expect("released");
+            match at_once {
+                Some((status, length)) => (Some(status), length),
+                None => (None, read.await.1),
+            }
+        })
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn files_in_the_kernels_caches_need_no_thread_that_blocks() {
+        use std::io::IoSliceMut;
+
+        use rustix::fs::{Advice, fadvise};
+        use rustix::io::{Errno, ReadWriteFlags, preadv2};
+
+        let root = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(root.path()).expect("a folder");
+        assert_eq!(answered(&folder, "/").0, None, "a list of names");
+        for size in [1, 1000, CHUNK, 3 * CHUNK + 1] {
+            let file = root.path().join(size.to_string());
+            std::fs::write(&file, vec![1; size]).expect("a file");
+            let file = std::fs::File::open(file).expect("a file");
+            let first = preadv2(&file, &mut [IoSliceMut::new(&mut [0])], 0, ReadWriteFlags::NOWAIT);
+            if first == Err(Errno::OPNOTSUPP) {
+                eprintln!("NOT RUN: this file system does not say what is cached");
+                return;
+            }
+            let path = format!("/{size}");
+            assert_eq!(answered(&folder, &path), (Some(StatusCode::OK), size), "{size} bytes");
+            file.sync_all().expect("written");
+            fadvise(&file, 0, None, Advice::DontNeed).expect("advised");
+            assert_eq!(answered(&folder, &path).1, size, "{size} bytes, some of them on disk");
+        }
+    }
 
     #[test]
     fn host_and_authority_must_agree_in_http_2_and_3() {
