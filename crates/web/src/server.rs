@@ -267,8 +267,10 @@ impl<A: Admission> ConnectionTask<A> {
         let given_up = Arc::default();
         let mut quic = adapter::Connection::new(connection.clone(), &self.unfinished);
         quic.stops.clone_from(&stops);
-        let mut http =
-            h3::server::builder().max_field_section_size(MAX_FIELD_SECTION.into()).build(quic).await?;
+        // It is needed once, and would be most of what an idle connection takes here.
+        let build =
+            async { h3::server::builder().max_field_section_size(MAX_FIELD_SECTION.into()).build(quic).await };
+        let mut http = Box::pin(build).await?;
         let mut is_leaving = false;
         loop {
             let next = tokio::select! {
@@ -384,7 +386,8 @@ impl<S: Session> Exchange<S> {
             request.extensions_mut().insert(EarlyHints(hints));
         }
         let answer = access_log::answer(&self.site, log, peer, Version::HTTP_3, request.map(|()| body));
-        let mut answer = pin!(answer);
+        // Large, and moved with the task otherwise.
+        let mut answer = Box::pin(answer);
         let mut gone = gone.unwrap_or_else(|| Box::pin(std::future::pending()));
         let answer = loop {
             tokio::select! {

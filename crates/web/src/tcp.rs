@@ -102,7 +102,8 @@ async fn run(
         let lease = Lease { _place: Arc::new(place), _open: connections.token(), ended: ended.clone() };
         tokio::spawn(async move {
             let log = service.access_log.clone();
-            let served = service.serve_connection(stream, remote, lease.clone());
+            // Large, and moved with the task otherwise.
+            let served = Box::pin(service.serve_connection(stream, remote, lease.clone()));
             if let Some(Err(error)) = lease.run(served).await {
                 tracing::debug!(%remote, %error, "a TCP connection ended");
                 if let (Some(log), Some(status)) = (log, refusal(&*error)) {
@@ -182,11 +183,11 @@ impl Service {
             }
             let (site, alt_svc) = (Arc::clone(&self.site), self.alt_svc.clone());
             let (log, version) = (self.access_log.clone(), request.version());
-            async move {
+            Box::pin(async move {
                 let mut answer = access_log::answer(&site, log.as_ref(), remote, version, request).await;
                 answer.headers_mut().insert(ALT_SVC, alt_svc);
                 Ok::<_, Infallible>(answer)
-            }
+            })
         });
         let mut builder = Builder::new(TokioExecutor::new());
         builder.http1().timer(TokioTimer::new()).header_read_timeout(self.handshake);
