@@ -165,6 +165,7 @@ impl Deref for Seat {
 impl DerefMut for Seat {
     #[inline]
     fn deref_mut(&mut self) -> &mut Sender {
+        debug_assert!(self.0.is_some(), "found a change to a sender before `Flows::seat`");
         self.0.get_or_insert_default()
     }
 }

@@ -171,7 +171,7 @@ pub struct Proxy {
     upstreams: Vec<Upstream>,
     config: ProxyConfig,
     client: Client<Connector, Upload>,
-    /// It has no kept connections.
+    /// Opens a connection for each request: for one whose kept connection had ended.
     anew: Client<Connector, Upload>,
     /// Name in `Via`, of this process alone.
     name: String,

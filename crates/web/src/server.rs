@@ -268,8 +268,9 @@ impl<A: Admission> ConnectionTask<A> {
         let mut quic = adapter::Connection::new(connection.clone(), &self.unfinished);
         quic.stops.clone_from(&stops);
         // It is needed once, and would be most of what an idle connection takes here.
-        let build =
-            async { h3::server::builder().max_field_section_size(MAX_FIELD_SECTION.into()).build(quic).await };
+        let build = async {
+            h3::server::builder().max_field_section_size(MAX_FIELD_SECTION.into()).build(quic).await
+        };
         let mut http = Box::pin(build).await?;
         let mut is_leaving = false;
         loop {
@@ -481,7 +482,7 @@ impl<S: Session> Exchange<S> {
 /// Early hints (RFC 8297) that wait for their client; further ones are dropped.
 const MOST_HINTS: usize = 8;
 
-/// Where early hints for the client of a request go, as an extension of it.
+/// Takes early hints for the client of a request, as an extension of the request.
 #[derive(Clone)]
 pub(crate) struct EarlyHints(
     #[cfg_attr(not(feature = "tcp"), expect(dead_code, reason = "no other server gives hints"))]

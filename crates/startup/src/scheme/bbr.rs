@@ -123,7 +123,7 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// A scheme before [`Startup::establish`].
+    /// [`Bbr`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {

@@ -195,7 +195,7 @@ pub struct BbrV3 {
 }
 
 impl BbrV3 {
-    /// A scheme before [`Startup::establish`].
+    /// [`BbrV3`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {

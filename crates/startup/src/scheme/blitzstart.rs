@@ -148,7 +148,7 @@ pub struct Blitzstart {
 }
 
 impl Blitzstart {
-    /// A scheme before [`Startup::establish`].
+    /// [`Blitzstart`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self { params, phase: Phase::SlowStart(without_hint()) }

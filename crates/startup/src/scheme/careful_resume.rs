@@ -118,7 +118,7 @@ pub struct CarefulResume {
 }
 
 impl CarefulResume {
-    /// A scheme before [`Startup::establish`].
+    /// [`CarefulResume`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {

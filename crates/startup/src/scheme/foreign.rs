@@ -123,7 +123,7 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// A scheme before [`Startup::establish`].
+    /// [`Foreign`] with `scheme`, before [`Startup::establish`].
     #[must_use]
     pub fn new(scheme: &'static dyn ForeignScheme) -> Self {
         Self { scheme, connection: None, allowance: Allowance::window(headstart_units::Bytes::ZERO) }

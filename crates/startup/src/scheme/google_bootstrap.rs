@@ -74,7 +74,7 @@ enum Detector {
 }
 
 impl GoogleBootstrap {
-    /// A scheme before [`Startup::establish`].
+    /// [`GoogleBootstrap`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         let bbr = Bbr::new(bbr::Params { initial_window: params.initial_window, ..bbr::Params::default() });

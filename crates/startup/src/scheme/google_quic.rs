@@ -61,7 +61,7 @@ pub struct GoogleQuic {
 }
 
 impl GoogleQuic {
-    /// A scheme before [`Startup::establish`].
+    /// [`GoogleQuic`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         let growth = if params.leaves_on_delay {

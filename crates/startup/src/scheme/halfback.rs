@@ -130,7 +130,7 @@ pub struct Halfback {
 }
 
 impl Halfback {
-    /// A scheme before [`Startup::establish`].
+    /// [`Halfback`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {

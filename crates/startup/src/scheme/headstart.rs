@@ -154,7 +154,7 @@ const NOISE: Span = Span::from_millis(1);
 const LARGEST_EXCESS: Span = Span::from_millis(20);
 
 impl Headstart {
-    /// A scheme before [`Startup::establish`].
+    /// [`Headstart`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {

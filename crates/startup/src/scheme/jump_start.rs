@@ -91,7 +91,7 @@ pub struct JumpStart {
 }
 
 impl JumpStart {
-    /// A scheme before [`Startup::establish`].
+    /// [`JumpStart`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {

@@ -36,7 +36,7 @@ pub struct Linux {
 }
 
 impl Linux {
-    /// A scheme before [`Startup::establish`].
+    /// [`Linux`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self { params, slow_start: SlowStart::from_segments(params.initial_window) }

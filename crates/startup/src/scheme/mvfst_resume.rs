@@ -72,7 +72,7 @@ enum Phase {
 }
 
 impl MvfstResume {
-    /// A scheme before [`Startup::establish`].
+    /// [`MvfstResume`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         let below = bbr_v3::Params { initial_window: params.initial_window, ..bbr_v3::Params::default() };

@@ -110,7 +110,7 @@ struct Round {
 }
 
 impl PacedChirping {
-    /// A scheme before [`Startup::establish`].
+    /// [`PacedChirping`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {

@@ -126,7 +126,7 @@ pub struct Pcp {
 }
 
 impl Pcp {
-    /// A scheme before [`Startup::establish`].
+    /// [`Pcp`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {

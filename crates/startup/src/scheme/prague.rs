@@ -91,7 +91,7 @@ pub struct Prague {
 }
 
 impl Prague {
-    /// A scheme before [`Startup::establish`].
+    /// [`Prague`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self { params, ssthresh: Bytes::MAX, ..Self::default() }

@@ -56,7 +56,7 @@ pub struct PrefixWindow {
 }
 
 impl PrefixWindow {
-    /// A scheme before [`Startup::establish`].
+    /// [`PrefixWindow`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub const fn new(params: Params) -> Self {
         Self { params, window: Bytes::ZERO, learnt: None }

@@ -39,7 +39,7 @@ pub struct Proactive {
 }
 
 impl Proactive {
-    /// A scheme before [`Startup::establish`].
+    /// [`Proactive`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self { params, slow_start: SlowStart::from_segments(params.initial_window) }

@@ -134,7 +134,7 @@ pub struct QuickStart {
 }
 
 impl QuickStart {
-    /// A scheme before [`Startup::establish`].
+    /// [`QuickStart`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {

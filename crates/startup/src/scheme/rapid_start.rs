@@ -87,7 +87,7 @@ pub struct RapidStart {
 }
 
 impl RapidStart {
-    /// A scheme before [`Startup::establish`].
+    /// [`RapidStart`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {

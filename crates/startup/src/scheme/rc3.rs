@@ -52,7 +52,7 @@ pub struct Rc3 {
 }
 
 impl Rc3 {
-    /// A scheme before [`Startup::establish`].
+    /// [`Rc3`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self { params, slow_start: SlowStart::from_segments(params.initial_window) }

@@ -69,7 +69,7 @@ pub struct Rcp {
 const IN_FLIGHT: u64 = 2;
 
 impl Rcp {
-    /// A scheme before [`Startup::establish`].
+    /// [`Rcp`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {

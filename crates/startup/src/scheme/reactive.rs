@@ -39,7 +39,7 @@ pub struct Reactive {
 }
 
 impl Reactive {
-    /// A scheme before [`Startup::establish`].
+    /// [`Reactive`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self { params, slow_start: SlowStart::from_segments(params.initial_window) }

@@ -88,7 +88,7 @@ pub struct SCubic {
 }
 
 impl SCubic {
-    /// A scheme before [`Startup::establish`].
+    /// [`SCubic`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {

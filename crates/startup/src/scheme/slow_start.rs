@@ -131,7 +131,7 @@ impl SlowStart {
         self.establish(prior)
     }
 
-    /// A scheme before [`Startup::establish`].
+    /// [`SlowStart`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self { params, growth: Growth::new(params.exit), window: Bytes::ZERO, limit: Bytes::MAX }

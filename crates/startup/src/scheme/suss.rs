@@ -91,7 +91,7 @@ pub struct Suss {
 }
 
 impl Suss {
-    /// A scheme before [`Startup::establish`].
+    /// [`Suss`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {

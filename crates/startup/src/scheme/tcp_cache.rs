@@ -63,7 +63,7 @@ pub struct TcpCache {
 }
 
 impl TcpCache {
-    /// A scheme before [`Startup::establish`].
+    /// [`TcpCache`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub const fn new(params: Params) -> Self {
         Self { params, phase: Phase::SlowStart, window: Bytes::ZERO }

@@ -155,7 +155,7 @@ pub struct WiseStart {
 }
 
 impl WiseStart {
-    /// A scheme before [`Startup::establish`].
+    /// [`WiseStart`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
