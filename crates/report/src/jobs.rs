@@ -8,18 +8,17 @@
 //! [`JobStore::close`] writes the file anew, ordered by key and without other programs' lines: the
 //! same bytes however the work was cut up.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use headstart_host::locked;
 use headstart_units::hash::{FNV128, by_words, fnv128};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use crate::output::{Folder, OutputError};
 
@@ -37,32 +36,87 @@ pub struct JobStore {
 
 #[derive(Debug, Default)]
 struct State {
-    results: BTreeMap<String, Box<RawValue>>,
-    /// Jobs of an earlier run whose results were given back.
-    reused: BTreeSet<String>,
-    /// Jobs of this run.
-    added: BTreeSet<String>,
-    /// Opened with the first result.
-    file: Option<File>,
-    /// Nothing more is written to it.
+    results: BTreeMap<String, Kept>,
+    /// Opened with the first result that is read or written.
+    reader: Option<File>,
+    /// Opened with the first result of this run.
+    writer: Option<File>,
+    /// Nothing more is written.
     cannot_write: bool,
 }
 
+#[derive(Debug)]
+struct Kept {
+    line: Place,
+    from: Run,
+}
+
+/// The line of a result. Of a long sweep they are gigabytes, so that they stay in the file.
+#[derive(Debug)]
+enum Place {
+    File { at: u64, length: usize },
+    Memory(Vec<u8>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Run {
+    /// An earlier one.
+    Earlier,
+    /// An earlier one, and the result was given back.
+    Reused,
+    This,
+}
+
 impl State {
-    fn append(&mut self, path: &Path, line: &str) -> io::Result<()> {
-        let file = match &mut self.file {
+    /// Finds the lines of `program`.
+    fn read(&mut self, path: &Path, program: &str) -> io::Result<()> {
+        let mut lines = BufReader::new(self.reader.insert(File::open(path)?));
+        let (mut at, mut line) = (0, vec![]);
+        while lines.read_until(b'\n', &mut line)? > 0 {
+            if let Ok(found) = serde_json::from_slice::<Line<IgnoredAny>>(&line)
+                && found.program == program
+            {
+                let place = Place::File { at, length: line.len() };
+                self.results.insert(found.key, Kept { line: place, from: Run::Earlier });
+            }
+            at += line.len() as u64;
+            line.clear();
+        }
+        Ok(())
+    }
+
+    /// Appends a line, and returns its place.
+    fn append(&mut self, path: &Path, line: &str) -> io::Result<Place> {
+        let file = match &mut self.writer {
             Some(file) => file,
             none => none.insert(ended(OpenOptions::new().create(true).append(true).open(path)?, path)?),
         };
-        file.write_all(line.as_bytes())
+        if self.reader.is_none() {
+            self.reader = Some(File::open(path)?);
+        }
+        let at = file.seek(SeekFrom::End(0))?;
+        file.write_all(line.as_bytes())?;
+        Ok(Place::File { at, length: line.len() })
+    }
+
+    fn line(&mut self, key: &str) -> Option<Vec<u8>> {
+        match &self.results.get(key)?.line {
+            Place::Memory(line) => Some(line.clone()),
+            Place::File { at, length } => {
+                let mut line = vec![0; *length];
+                let file = self.reader.as_mut()?;
+                file.seek(SeekFrom::Start(*at)).and_then(|_| file.read_exact(&mut line)).ok()?;
+                Some(line)
+            }
+        }
     }
 }
 
 #[derive(Deserialize, Serialize)]
-struct Line {
+struct Line<R> {
     program: String,
     key: String,
-    result: Box<RawValue>,
+    result: R,
 }
 
 impl JobStore {
@@ -76,18 +130,10 @@ impl JobStore {
 
     fn of_program(folder: Folder, program: String) -> Result<Self, OutputError> {
         let path = folder.path().join(FILE);
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => vec![],
-            Err(error) => return Err(failed("read", &path, error)),
-        };
-        let results = String::from_utf8_lossy(&bytes)
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Line>(line).ok())
-            .filter(|line| line.program == program)
-            .map(|line| (line.key, line.result))
-            .collect();
-        let state = State { results, ..State::default() };
+        let mut state = State::default();
+        if path.exists() {
+            state.read(&path, &program).map_err(|error| failed("read", &path, error))?;
+        }
         let result_count = Arc::new(AtomicUsize::new(state.results.len()));
         Ok(Self { folder, program, state: Mutex::new(state), result_count })
     }
@@ -108,11 +154,12 @@ impl JobStore {
     #[must_use]
     pub fn get<R: DeserializeOwned>(&self, key: &str) -> Option<R> {
         let mut state = self.state();
-        let result = serde_json::from_str(state.results.get(key)?.get()).ok()?;
-        if !state.added.contains(key) {
-            state.reused.insert(key.to_owned());
+        let found: Line<R> = serde_json::from_slice(&state.line(key)?).ok()?;
+        let kept = state.results.get_mut(key)?;
+        if kept.from == Run::Earlier {
+            kept.from = Run::Reused;
         }
-        Some(result)
+        Some(found.result)
     }
 
     /// True if the job is finished.
@@ -129,16 +176,20 @@ impl JobStore {
     pub fn insert<R: Serialize>(&self, key: &str, result: &R) -> Result<(), OutputError> {
         let path = self.path();
         let cannot = |error| failed("write", &path, error);
-        let result = serde_json::value::to_raw_value(result).map_err(|error| cannot(error.into()))?;
-        let line = self.line(key, &result).map_err(cannot)?;
+        let line = Line { program: self.program.clone(), key: key.to_owned(), result };
+        let line = serde_json::to_string(&line).map_err(|error| cannot(error.into()))? + "\n";
         let mut state = self.state();
-        let written = if state.cannot_write { Ok(()) } else { state.append(&path, &line) };
+        let written = if state.cannot_write { None } else { Some(state.append(&path, &line)) };
+        let (place, written) = match written {
+            Some(Ok(place)) => (place, Ok(())),
+            Some(Err(error)) => (Place::Memory(line.into_bytes()), Err(error)),
+            None => (Place::Memory(line.into_bytes()), Ok(())),
+        };
         state.cannot_write |= written.is_err();
         if !state.cannot_write {
             self.result_count.fetch_add(1, Ordering::Relaxed);
         }
-        state.results.insert(key.to_owned(), result);
-        state.added.insert(key.to_owned());
+        state.results.insert(key.to_owned(), Kept { line: place, from: Run::This });
         written.map_err(cannot)
     }
 
@@ -156,7 +207,7 @@ impl JobStore {
     /// Number of results taken from an earlier run.
     #[must_use]
     pub fn reused_count(&self) -> usize {
-        self.state().reused.len()
+        self.state().results.values().filter(|kept| kept.from == Run::Reused).count()
     }
 
     /// Writes the file anew, in order.
@@ -165,17 +216,12 @@ impl JobStore {
     /// If it cannot be written; what was kept stays.
     pub fn close(self) -> Result<Folder, OutputError> {
         self.folder.write_with(FILE, |file| {
-            self.state()
-                .results
-                .iter()
-                .try_for_each(|(key, result)| file.write_all(self.line(key, result)?.as_bytes()))
+            let mut state = self.state();
+            let keys: Vec<String> = state.results.keys().cloned().collect();
+            // One that can be read no more would run again.
+            keys.iter().filter_map(|key| state.line(key)).try_for_each(|line| file.write_all(&line))
         })?;
         Ok(self.folder)
-    }
-
-    fn line(&self, key: &str, result: &RawValue) -> io::Result<String> {
-        let line = Line { program: self.program.clone(), key: key.to_owned(), result: result.to_owned() };
-        Ok(serde_json::to_string(&line)? + "\n")
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -218,7 +264,13 @@ fn fingerprint(program: &Path) -> io::Result<String> {
 
 /// A run that was interrupted may have left half a line: the next one begins on its own.
 fn ended(mut file: File, path: &Path) -> io::Result<File> {
-    if !fs::read(path)?.ends_with(b"\n") {
+    let mut reader = File::open(path)?;
+    let mut last = [b'\n'];
+    if reader.seek(SeekFrom::End(0))? > 0 {
+        reader.seek(SeekFrom::End(-1))?;
+        reader.read_exact(&mut last)?;
+    }
+    if last != *b"\n" {
         file.write_all(b"\n")?;
     }
     Ok(file)

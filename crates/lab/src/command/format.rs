@@ -1,6 +1,6 @@
 //! `--format`: the output format of results.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 
 use anyhow::{Result, anyhow, ensure};
 use clap::ValueEnum;
@@ -111,8 +111,24 @@ struct Document<'a, Name> {
 /// # Errors
 /// None that can be: names and values are text and numbers.
 pub fn document<Name: AsRef<str>>(command: &str, header: &[Name], rows: &[Vec<String>]) -> Result<String> {
+    let mut text = vec![];
+    write_document(&mut text, command, header, rows)?;
+    Ok(String::from_utf8(text)?)
+}
+
+/// Writes [`document`], of which one row at a time is in memory.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_document<Name: AsRef<str>>(
+    mut to: impl io::Write,
+    command: &str,
+    header: &[Name],
+    rows: &[Vec<String>],
+) -> io::Result<()> {
     let document = Document { headstart: crate::VERSION, command, rows: Objects(header, rows) };
-    Ok(serde_json::to_string_pretty(&document)? + "\n")
+    serde_json::to_writer_pretty(&mut to, &document)?;
+    to.write_all(b"\n")
 }
 
 #[cfg(test)]

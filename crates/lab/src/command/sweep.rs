@@ -81,14 +81,16 @@ pub fn prepare(words: &[String]) -> Result<Prepared> {
     Ok(prepared)
 }
 
-/// Memory of a point with its rows of the tables, in bytes.
-const POINT_BYTES: f64 = 26e3;
+/// Memory of a row of the tables, of which a point has one for each scheme and one for each seed
+/// of a scheme, in bytes; with a share of what is kept of the point besides.
+const ROW_BYTES: f64 = 8e3;
 
 /// Cost of a sweep over these points.
 fn estimate<'a>(setups: impl Iterator<Item = &'a Setup>) -> Estimate {
-    setups.map(race::estimate).fold(Estimate::default(), |all, point| {
-        let memory = all.plus(point).memory + POINT_BYTES;
-        Estimate { memory, ..all.plus(point) }
+    setups.fold(Estimate::default(), |all, setup| {
+        let rows = race::entries(setup).len() as f64 * f64::from(1 + setup.run.repeats);
+        let all = all.plus(race::estimate(setup));
+        Estimate { memory: all.memory + rows * ROW_BYTES, ..all }
     })
 }
 
@@ -189,10 +191,11 @@ pub fn run(words: &[String]) -> Result<()> {
             crossings.len() - MAX_CROSSINGS
         ));
     }
-    let document = format::document(command, &all.header(), &all.rows)?;
     match format {
         Format::Table => print_table(&table)?,
-        other => other.print(&all.header(), &all.rows, || Ok(document.clone()))?,
+        other => {
+            other.print(&all.header(), &all.rows, || format::document(command, &all.header(), &all.rows))?
+        }
     }
     let folder = store.folder().clone();
     let file = folder.write_csv("sweep.csv", &all.header(), &all.rows);
@@ -203,7 +206,9 @@ pub fn run(words: &[String]) -> Result<()> {
         file.map(drop),
         page.map(drop),
         folder.write_csv("seeds.csv", &seeds.header(), &seeds.rows).map(drop),
-        folder.write("sweep.json", document.as_bytes()).map(drop),
+        folder
+            .write_with("sweep.json", |file| format::write_document(file, command, &all.header(), &all.rows))
+            .map(drop),
         terminal::closed(store).map(drop),
     ])?;
     let flows = flows.map(Flows::finish).transpose()?.flatten();

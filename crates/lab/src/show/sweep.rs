@@ -122,6 +122,8 @@ impl Gain {
 pub struct Sweep {
     axes: Vec<SweptOption>,
     points: Vec<PointResult>,
+    /// Schemes of any point, in the order in which they came.
+    schemes: Vec<String>,
     /// The scheme that the others are compared with.
     reference: Option<&'static str>,
 }
@@ -151,11 +153,21 @@ impl Sweep {
         (self.axes, self.reference) = (axes, Some(race.reference.name.as_str()));
         let row = |scheme_result: &crate::race::SchemeResult| Row {
             scheme: scheme_result.entry.name.to_string(),
-            measured: scheme_result.measured.clone(),
+            measured: SHOWN.into_iter().map(|name| (name, scheme_result.measured[name].clone())).collect(),
             limited: scheme_result.limited_ms(),
         };
         let typed = point.varied.iter().map(|(_, value)| value.clone()).collect();
-        self.points.push(PointResult { typed, numbers, rows: race.scheme_results.iter().map(row).collect() });
+        let rows: Vec<Row> = race.scheme_results.iter().map(row).collect();
+        self.keep(PointResult { typed, numbers, rows });
+    }
+
+    fn keep(&mut self, point: PointResult) {
+        for row in &point.rows {
+            if !self.schemes.contains(&row.scheme) {
+                self.schemes.push(row.scheme.clone());
+            }
+        }
+        self.points.push(point);
     }
 
     /// Every point and scheme, with intervals.
@@ -181,13 +193,7 @@ impl Sweep {
     }
 
     fn schemes(&self) -> Vec<&str> {
-        let mut schemes: Vec<&str> = vec![];
-        for row in self.points.iter().flat_map(|point| &point.rows) {
-            if !schemes.contains(&row.scheme.as_str()) {
-                schemes.push(&row.scheme);
-            }
-        }
-        schemes
+        self.schemes.iter().map(String::as_str).collect()
     }
 
     /// Axes with more than one value, all of them numbers.
@@ -204,15 +210,17 @@ impl Sweep {
     /// The points along these axes, one group for each combination of the others' values, in words.
     fn along(&self, axes: &[usize]) -> Vec<(String, Vec<&PointResult>)> {
         let mut groups: Vec<(String, Vec<&PointResult>)> = vec![];
+        let mut places = BTreeMap::new();
         for point in &self.points {
             let others = (0..self.axes.len()).filter(|axis| !axes.contains(axis));
             let words: Vec<String> =
                 others.map(|axis| format!("{} {}", self.axes[axis].words(), point.typed[axis])).collect();
             let words = words.join(", ");
-            match groups.iter_mut().find(|(known, _)| *known == words) {
-                Some((_, points)) => points.push(point),
-                None => groups.push((words, vec![point])),
+            let place = *places.entry(words.clone()).or_insert(groups.len());
+            if place == groups.len() {
+                groups.push((words, vec![]));
             }
+            groups[place].1.push(point);
         }
         groups
     }
@@ -642,6 +650,12 @@ mod tests {
     }
 
     /// JumpStart is faster at 10 % and slower at 50 %, at either RTT.
+    fn kept(axes: Vec<SweptOption>, points: Vec<PointResult>, reference: Option<&'static str>) -> Sweep {
+        let mut swept = Sweep { axes, reference, ..Sweep::default() };
+        points.into_iter().for_each(|point| swept.keep(point));
+        swept
+    }
+
     fn sweep() -> Sweep {
         let axes = [("load", "%"), ("rtt", "ms")]
             .map(|(option, unit)| SweptOption { column: option.to_owned(), unit });
@@ -653,7 +667,7 @@ mod tests {
                 points.push(point(&[load, rtt], &[percent, ms], means));
             }
         }
-        Sweep { axes: axes.into(), points, reference: None }
+        kept(axes.into(), points, None)
     }
 
     #[test]
@@ -704,7 +718,7 @@ mod tests {
             points.push(point(&[&load, &rtt, &size], &[f64::from(number); 3], means));
         }
         let axes = ["load", "rtt", "size"].map(|option| SweptOption { column: option.to_owned(), unit: "" });
-        let swept = Sweep { axes: axes.into(), points, reference: Some("iw10") };
+        let swept = kept(axes.into(), points, Some("iw10"));
         percent.sort_by(f64::total_cmp);
         let more = percent.iter().filter(|gain| **gain > 5.0).count();
         assert_eq!(
