@@ -13,9 +13,9 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	random "math/rand/v2"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -44,14 +44,15 @@ const (
 
 // One path and object.
 type transfer struct {
-	bitsPerSecond  int64
-	rtt            time.Duration
-	buffer, bytes  int
-	lossPerMillion uint32
-	object         uint64
-	seed           uint64
+	// Its only one, Reno.
+	controller    string
+	bitsPerSecond int64
+	rtt           time.Duration
+	buffer, bytes int
+	object        uint64
+	// Numbers of the packets that get lost, of those that leave the link.
+	lost map[int]bool
 }
-
 
 // What is measured of it.
 type found struct {
@@ -127,7 +128,8 @@ type path struct {
 	client   *net.UDPAddr
 	nodes    simnet.PerfectRouter
 	down, up link
-	draws    *random.Rand
+	// Packets that left the link down.
+	left int
 }
 
 func (p *path) AddNode(address net.Addr, node simnet.PacketReceiver) { p.nodes.AddNode(address, node) }
@@ -152,8 +154,11 @@ func (p *path) SendPacket(sent simnet.Packet) error {
 		}
 		return nil
 	}
-	if isDown && p.draws.Uint32N(1_000_000) < p.transfer.lossPerMillion {
-		return nil
+	if isDown {
+		p.left++
+		if p.transfer.lost[p.left-1] {
+			return nil
+		}
 	}
 	time.AfterFunc(after, func() { _ = p.nodes.SendPacket(sent) })
 	return nil
@@ -192,7 +197,6 @@ func run(t *testing.T, transfer *transfer, identity tls.Certificate) *found {
 	between := &path{
 		transfer: transfer, found: result, client: client,
 		down: link{transfer: transfer}, up: link{transfer: transfer},
-		draws: random.New(random.NewPCG(transfer.seed, 0)),
 	}
 	network := &simnet.Simnet{Router: between}
 	whole := simnet.LinkSettings{MTU: 1500}
@@ -288,10 +292,17 @@ func TestTransfers(t *testing.T) {
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		var one transfer
 		var microseconds int64
-		_, err := fmt.Sscan(lines.Text(), &one.bitsPerSecond, &microseconds, &one.buffer, &one.bytes, &one.lossPerMillion,
-			&one.object, &one.seed)
+		var lost string
+		_, err := fmt.Sscan(lines.Text(), &one.controller, &one.bitsPerSecond, &microseconds, &one.buffer, &one.bytes,
+			&one.object, &lost)
 		must(t, err)
 		one.rtt = time.Duration(microseconds) * time.Microsecond
+		one.lost = map[int]bool{}
+		for _, number := range strings.Split(lost, ",") {
+			if at, err := strconv.Atoi(number); err == nil {
+				one.lost[at] = true
+			}
+		}
 		synctest.Test(t, func(t *testing.T) {
 			_, err := fmt.Fprintln(out, run(t, &one, certificate))
 			must(t, err)

@@ -30,8 +30,13 @@ const SIZES: [u64; 3] = [100_000, 2_000_000, 10_000_000];
 const CONTROLLERS: [&str; 3] = ["reno", "cubic", "bbr"];
 
 impl Case {
+    /// Those of the kernel.
     pub fn all() -> impl Iterator<Item = Self> {
-        CONTROLLERS.into_iter().flat_map(|controller| {
+        Self::of(&CONTROLLERS)
+    }
+
+    pub fn of(controllers: &'static [&'static str]) -> impl Iterator<Item = Self> {
+        controllers.iter().flat_map(|controller| {
             PATHS
                 .into_iter()
                 .flat_map(move |path| SIZES.into_iter().map(move |bytes| Self { controller, path, bytes }))

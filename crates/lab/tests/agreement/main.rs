@@ -1,15 +1,17 @@
-//! The kernel's TCP in the emulator against our TCP model in the simulator, and quic-go in its
-//! simulated network against our QUIC in virtual time, on the same paths.
+//! The kernel's TCP in the emulator and gVisor's in virtual time against our TCP model in the
+//! simulator, and quic-go in its simulated network against our QUIC in virtual time, on the same
+//! paths.
 //!
 //! | words | action |
 //! |---|---|
-//! | none | the short form of the kernel's and all of quic-go's, with bands that fail |
+//! | none | the short form of the kernel's and all but 10 MB of the others', with bands that fail |
 //! | `--full RUNS TABLE [WORDS]` | cases with these words: kernel's runs and comparison |
 //! | `--table RUNS TABLE` | only the comparison, with the present model: seconds |
 //! | `--quic-go TABLE FIGURE` | quic-go's runs and comparison |
+//! | `--gvisor TABLE FIGURE` | gVisor's, with its faults mended and as it is |
 //!
-//! The kernel needs root or user namespaces, quic-go needs Go; without them it reports that they
-//! were not run.
+//! The kernel needs root or user namespaces, quic-go and gVisor need Go; without them it reports
+//! that they were not run.
 //!
 //! Measures are the same on both sides. Completion is from the client's SYN to the last payload
 //! byte leaving the path towards it. Drops are counted at the bottleneck's buffer. The peak queue
@@ -18,17 +20,16 @@
 //! ends.
 
 mod compare;
+mod go;
 mod kernel;
 mod model;
-mod quic_go;
 mod record;
 
 use std::process::ExitCode;
 
 use compare::{Case, Found, PATHS, Verdict, middle};
-use headstart_study::setup::Setup;
+use go::{Failure, Judge};
 use model::Rounds;
-use quic_go::Failure;
 use record::{Run, Table};
 
 fn main() -> ExitCode {
@@ -42,8 +43,12 @@ fn main() -> ExitCode {
             return exit_code(full(runs, words).and_then(|()| tabulate(runs, table)));
         }
         ["--table", runs, table] => return exit_code(tabulate(runs, table)),
-        ["--quic-go", table, figure] => return exit_code(tabulate_quic_go(table, figure)),
-        _ => return if short() + short_quic_go() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS },
+        ["--quic-go", table, figure] => return exit_code(tabulate_other(&[go::QUIC_GO], table, figure)),
+        ["--gvisor", table, figure] => return exit_code(tabulate_other(&go::GVISOR, table, figure)),
+        _ => {
+            let others = std::iter::once(&go::QUIC_GO).chain(&go::GVISOR).map(short_other).sum::<usize>();
+            return if short() + others > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+        }
     }
     ExitCode::SUCCESS
 }
@@ -113,7 +118,7 @@ fn tabulate(runs: &str, file: &str) -> Result<(), String> {
     std::fs::write(file, text).map_err(|error| format!("{file}: {error}"))
 }
 
-/// A case of quic-go's, compared with our QUIC's.
+/// A case of another stack's, compared with ours.
 struct Judged {
     case: Case,
     verdict: Verdict,
@@ -122,20 +127,20 @@ struct Judged {
 }
 
 /// Cases up to so large an object. Both sides draw their losses by themselves: `draws` seeds.
-fn judged(largest: u64, draws: u64) -> Result<Vec<Judged>, Failure> {
-    let program = quic_go::build()?;
+fn judged(judge: &Judge, largest: u64, draws: u64) -> Result<Vec<Judged>, Failure> {
+    let program = judge.build()?;
     // Jitter serves real machines, whose clocks have some.
-    let is_meant = |case: &Case| {
-        case.controller == quic_go::CONTROLLER && !case.path.contains("jitter") && case.bytes <= largest
-    };
+    let is_meant = |case: &Case| !case.path.contains("jitter") && case.bytes <= largest;
     let seeds = |case: &Case| if case.is_random() { draws } else { 1 };
-    let transfers = Case::all().filter(is_meant).flat_map(|case| {
-        (1..=seeds(&case)).map(move |seed| Ok((case, model::like_quic_go(&case, seed)?, seed)))
-    });
-    let transfers: Vec<(Case, Setup, u64)> = transfers.collect::<Result<_, _>>().map_err(Failure::Broken)?;
-    let judge = quic_go::run(&program, &transfers)?;
-    let model = transfers.iter().map(|(_, setup, _)| model::transfer(setup, model::QUIC_GO));
-    let model = model.collect::<Result<Vec<_>, _>>().map_err(Failure::Broken)?;
+    let (mut transfers, mut model) = (vec![], vec![]);
+    for case in Case::of(judge.controllers).filter(is_meant) {
+        for seed in 1..=seeds(&case) {
+            let (setup, scheme) = (judge.model)(&case, seed).map_err(Failure::Broken)?;
+            model.push(model::transfer(&setup, scheme).map_err(Failure::Broken)?);
+            transfers.push((case, setup));
+        }
+    }
+    let judge = go::run(judge, &program, &transfers)?;
     let mut all = vec![];
     let (mut transfers, mut judge, mut model) = (&transfers[..], &judge[..], &model[..]);
     while let Some((case, ..)) = transfers.first() {
@@ -151,44 +156,53 @@ fn judged(largest: u64, draws: u64) -> Result<Vec<Judged>, Failure> {
     Ok(all)
 }
 
-/// The comparison with quic-go as a table and a figure.
-fn tabulate_quic_go(file: &str, figure: &str) -> Result<(), String> {
-    let all = judged(u64::MAX, 300).map_err(|failure| failure.to_string())?;
-    let mut table = Table::new("quic-go", false);
-    for Judged { case, verdict, .. } in &all {
-        table.row(case, verdict);
-    }
-    let shown = |one: &&Judged| one.case.bytes == 2_000_000 && !one.case.is_random();
-    let shown: Vec<_> = all.iter().filter(shown).map(|one| (&one.case, &one.rounds)).collect();
-    let sent = record::rounds("packets sent: quic-go, model", &shown, |round| round.0);
-    let windows = record::rounds("window (kB): quic-go, model", &shown, |round| round.1 / 1000);
+/// Seeds of the record where losses are random.
+const DRAWS: u64 = 40;
+
+/// The comparison with another stack as tables and a figure of the first of `judges`.
+fn tabulate_other(judges: &[Judge], file: &str, figure: &str) -> Result<(), String> {
     let write =
         |file: &str, text: String| std::fs::write(file, text).map_err(|error| format!("{file}: {error}"));
-    write(file, format!("{}{sent}{windows}", table.text()))?;
-    // As many as can be told apart.
-    write(figure, record::figure("quic-go", &shown[..3]))
+    let mut text = String::new();
+    for (at, judge) in judges.iter().enumerate() {
+        let name = judge.name;
+        let all = judged(judge, u64::MAX, DRAWS).map_err(|failure| failure.to_string())?;
+        let mut table = Table::new(name, false);
+        for Judged { case, verdict, .. } in &all {
+            table.row(case, verdict);
+        }
+        let shown = |one: &&Judged| one.case.bytes == 2_000_000 && !one.case.is_random();
+        let shown: Vec<_> = all.iter().filter(shown).map(|one| (&one.case, &one.rounds)).collect();
+        text += &table.text();
+        text += &record::rounds(&format!("packets sent: {name}, model"), &shown, |round| round.0);
+        text += &record::rounds(&format!("window (kB): {name}, model"), &shown, |round| round.1 / 1000);
+        if at == 0 {
+            // As many as can be told apart.
+            write(figure, record::figure(name, &shown[..3]))?;
+        }
+    }
+    write(file, text)
 }
 
-/// Number of comparisons with quic-go that failed.
-fn short_quic_go() -> usize {
-    let all = match judged(2_000_000, 9) {
+/// Number of comparisons with another stack that failed.
+fn short_other(judge: &Judge) -> usize {
+    let name = judge.name;
+    let all = match judged(judge, 2_000_000, 9) {
         Ok(all) => all,
         Err(Failure::Missing(reason)) => {
-            headstart_host::not_run(&format!("agreement: quic-go: {reason}"));
+            headstart_host::not_run(&format!("agreement: {name}: {reason}"));
             return 0;
         }
         Err(Failure::Broken(error)) => {
-            println!("agreement: quic-go ... FAILED: {error}");
+            println!("agreement: {name} ... FAILED: {error}");
             return 1;
         }
     };
     let mut failed = 0;
     for Judged { case, verdict, .. } in &all {
-        let [completion, others @ ..] = verdict.agrees();
-        // With so small a buffer equal runs of quic-go differ by more than the band.
-        let agrees = (completion || case.path == PATHS[4]) && others == [true; 3];
+        let Some(agrees) = (judge.agrees)(case, verdict) else { continue };
         failed += usize::from(!agrees);
-        println!("agreement: quic-go, {case:?} ... {}: {verdict:?}", if agrees { "ok" } else { "FAILED" });
+        println!("agreement: {name}, {case:?} ... {}: {verdict:?}", if agrees { "ok" } else { "FAILED" });
     }
     failed
 }

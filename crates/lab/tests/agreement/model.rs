@@ -33,12 +33,21 @@ pub fn run(case: &Case, seed: u64) -> Result<Found, String> {
 }
 
 /// Our QUIC set up as quic-go is: its packets, window, pacing, exit from slow start and cut.
-pub fn like_quic_go(case: &Case, seed: u64) -> Result<Setup, String> {
+pub fn like_quic_go(case: &Case, seed: u64) -> Result<(Setup, &'static str), String> {
     let line = format!("--transport quic --mtu 1308B --base reno-google --receive-window 4MB --seed {seed}");
-    setup(case, &line, headstart::CARRIERS)
+    Ok((setup(case, &line, headstart::CARRIERS)?, "google-quic(avoidance=80%,late-rounds=on)"))
 }
 
-pub const QUIC_GO: &str = "google-quic(avoidance=80%,late-rounds=on)";
+/// Our TCP set up as gVisor's: its packets, HyStart as in Linux, no pacing, and the window alone
+/// limits recovery.
+pub fn like_gvisor(case: &Case, seed: u64) -> Result<(Setup, &'static str), String> {
+    let (scheme, base) = match case.controller {
+        "cubic" => ("iw10-linux", "cubic"),
+        _ => ("iw10", "reno-linux"),
+    };
+    let line = format!("--base {base} --mtu 1472B --no-prr --receive-window 4MB --seed {seed}");
+    Ok((setup(case, &line, Carriers::MODEL)?, scheme))
+}
 
 fn setup(Case { path, bytes, .. }: &Case, options: &str, carriers: Carriers) -> Result<Setup, String> {
     let line = format!("{path} {options} --opener receiver --size {bytes}B --duration 100s");

@@ -143,7 +143,8 @@ pub fn rounds(title: &str, cases: &[(&Case, &[Rounds; 2])], of: fn(&(u64, u64)) 
         let both =
             judge.iter().zip(model.iter()).map(|(judge, model)| format!("{}, {}", of(judge), of(model)));
         let cells: Vec<String> = both.chain(std::iter::repeat(String::new())).take(SHOWN).collect();
-        let _ = writeln!(text, "| `{}` | {} |", case.path.replace("--", ""), cells.join(" | "));
+        let path = case.path.replace("--", "");
+        let _ = writeln!(text, "| {}, `{path}` | {} |", case.controller, cells.join(" | "));
     }
     text
 }
