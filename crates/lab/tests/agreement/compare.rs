@@ -30,7 +30,7 @@ const SIZES: [u64; 3] = [100_000, 2_000_000, 10_000_000];
 const CONTROLLERS: [&str; 3] = ["reno", "cubic", "bbr"];
 
 impl Case {
-    /// Those of the kernel.
+    /// The kernel's cases.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::of(&CONTROLLERS)
     }

@@ -1,6 +1,5 @@
-//! The kernel's TCP in the emulator and gVisor's in virtual time against our TCP model in the
-//! simulator, and quic-go in its simulated network against our QUIC in virtual time, on the same
-//! paths.
+//! Our TCP model against the kernel's TCP in the emulator and gVisor's in virtual time, on the same
+//! paths. Our QUIC in virtual time against quic-go in its simulated network.
 //!
 //! | words | action |
 //! |---|---|
