@@ -11,7 +11,7 @@ use headstart_study::setup::Setup;
 use headstart_units::{Bytes, Time};
 
 use crate::compare::{Case, Found, PATHS, Verdict};
-use crate::model::{self, Rounds};
+use crate::model::{self, Rounds, Side};
 
 /// A stack that shares no code with ours, and our own set up as it is.
 pub struct Judge {
@@ -20,7 +20,7 @@ pub struct Judge {
     folder: &'static str,
     pub controllers: &'static [&'static str],
     /// Our side of a case.
-    pub model: fn(&Case, seed: u64) -> Result<(Setup, &'static str), String>,
+    pub model: fn(&Case, seed: u64) -> Result<Side, String>,
     /// True if a short case agrees; `None` if it is not judged.
     pub agrees: fn(&Case, &Verdict) -> Option<bool>,
     /// Equal runs may differ: it draws from the system's randomness.

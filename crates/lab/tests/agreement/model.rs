@@ -32,15 +32,18 @@ pub fn run(case: &Case, seed: u64) -> Result<Found, String> {
     Ok(transfer(&setup, scheme)?.0)
 }
 
+/// Set-up and scheme of our side of a case.
+pub type Side = (Setup, &'static str);
+
 /// Our QUIC set up as quic-go is: its packets, window, pacing, exit from slow start and cut.
-pub fn like_quic_go(case: &Case, seed: u64) -> Result<(Setup, &'static str), String> {
+pub fn like_quic_go(case: &Case, seed: u64) -> Result<Side, String> {
     let line = format!("--transport quic --mtu 1308B --base reno-google --receive-window 4MB --seed {seed}");
     Ok((setup(case, &line, headstart::CARRIERS)?, "google-quic(avoidance=80%,late-rounds=on)"))
 }
 
 /// Our TCP set up as gVisor's: its packets, HyStart as in Linux, no pacing, and the window alone
 /// limits recovery.
-pub fn like_gvisor(case: &Case, seed: u64) -> Result<(Setup, &'static str), String> {
+pub fn like_gvisor(case: &Case, seed: u64) -> Result<Side, String> {
     let (scheme, base) = match case.controller {
         "cubic" => ("iw10-linux", "cubic"),
         _ => ("iw10", "reno-linux"),
