@@ -5,6 +5,7 @@
 //! | this | from a HAR file to a tree of objects, and the answers of its site |
 //! | [`shapes`] | pages of four kinds, as HAR files |
 //! | [`load`] | a visit: server, path and browser |
+//! | [`browser`] | the browser of a visit |
 //! | [`model`] | the simulator's visit to the same page |
 //!
 //! Every origin of the HAR is a host of its own, `h0.page.test` and so on. The document has text,
@@ -25,6 +26,7 @@
 //! parents have arrived: nothing is found while a document still arrives. Frames, fonts and data
 //! are fetched, not rendered. Programs and style sheets have no contents, and take no time.
 
+pub mod browser;
 pub mod load;
 pub mod model;
 pub mod shapes;
@@ -44,8 +46,12 @@ use tokio::sync::mpsc::UnboundedSender;
 
 /// Most objects of a page that is replayed: the report of more is longer than a request's fields.
 pub const MOST_OBJECTS: usize = 1500;
+/// Most hosts: each has a socket of the path, and programs may have 1024 open files.
+pub const MOST_HOSTS: usize = 800;
 /// Most images above the fold.
 const MOST_ABOVE: usize = 20;
+/// Port of HTTPS, which the addresses of the page have.
+const HTTPS: u16 = 443;
 /// Path of the script's report.
 const REPORT: &str = "/report?";
 
@@ -77,6 +83,8 @@ pub struct Replay {
     pub title: String,
     /// Objects of the page in the order of the HAR.
     pub nodes: Vec<Node>,
+    /// Addresses of the objects in the HAR.
+    pub urls: Vec<String>,
     /// Place of the document: redirects to it come before.
     pub document: usize,
     /// Number of its origins.
@@ -94,10 +102,12 @@ impl Replay {
     /// The site of a page.
     ///
     /// # Errors
-    /// If it has too many objects.
+    /// If it has too many objects or hosts.
     pub fn new(page: &Page) -> Result<Self> {
         let count = page.objects.len();
         ensure!(count <= MOST_OBJECTS, "found {count} objects, expected {MOST_OBJECTS} at most");
+        let hosts = page.origins.len();
+        ensure!(hosts <= MOST_HOSTS, "found {hosts} hosts, expected {MOST_HOSTS} at most");
         let requests = &page.requests;
         let document = page.objects.iter().position(|object| !object.leads).unwrap_or(0);
         let end = |place: usize| requests[place].at + requests[place].took;
@@ -140,6 +150,7 @@ impl Replay {
         let mut replay = Self {
             title: page.title.clone(),
             nodes,
+            urls: page.urls.clone(),
             document,
             origins: page.origins.len(),
             html: Default::default(),

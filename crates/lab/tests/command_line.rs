@@ -322,7 +322,7 @@ fn a_trace_writes_its_files() {
     assert!(output.status.success() && message.contains("Complete after"), "{message}");
     assert_eq!(
         files(&folder.join("out")),
-        [".headstart", ".lock", "events.csv", "queue.svg", "report.html", "time-sequence.svg"]
+        [".headstart", "events.csv", "queue.svg", "report.html", "time-sequence.svg"]
     );
     let text = |name: &str| fs::read_to_string(folder.join("out").join(name)).expect("UTF-8");
     assert!(text("events.csv").lines().count() > 100, "a flow of 70 segments has more events");

@@ -911,6 +911,8 @@ fn invalid_combinations_are_refused_with_one_message() {
         (&["page", "--schemes", "blitzstart", "--out", absent], &["--schemes", "found blitzstart", "hint"]),
         (&["page", garbage, "--shape", "news"], &["--shape", "cannot be used with"]),
         (&["page", "--page", "2"], &["<HAR>"]),
+        (&["page", "--buffer", "100 B", "--out", absent], &["--buffer", "found 100 B", "a full packet"]),
+        (&["page", "--loss", "100 %", "--out", absent], &["--loss", "found 100 %", "nothing would arrive"]),
         (&["link"], &["--udp ADDRESS:PORT", "command after `--`"]),
         (&["link", "--udp", "127.0.0.1"], &["--udp", "found `127.0.0.1`", one_listen]),
         (&["link", "--udp", "127.0.0.1:0"], &["--udp", "found `127.0.0.1:0`", "1 to 65535"]),
@@ -1119,6 +1121,8 @@ fn a_page_loads_in_a_browser_and_its_numbers_are_written() {
     let read = |name: &str| std::fs::read_to_string(out.join(name)).expect(name);
     for sample in json(&read("visits.json")).as_array().expect("samples") {
         let visit = &sample["visits"][0];
+        let addresses = [&visit["arrivals"][1]["address"], &sample["filmed"]["arrivals"][0]["address"]];
+        assert_eq!(addresses, ["https://o1.search.example/1/0", "https://o0.search.example/0/0"]);
         assert_eq!(
             (visit["connections"].as_u64(), visit["arrivals"].as_array().map(Vec::len)),
             (Some(3), Some(12))
@@ -1140,6 +1144,12 @@ fn a_page_loads_in_a_browser_and_its_numbers_are_written() {
     assert_eq!(read("page.csv").lines().count(), 5);
     let report = read("report.html");
     assert!(report.contains("headstart, returning") && report.contains("to its first byte"));
+    let film = report.split("class=\"wide film\"").nth(1).expect("a film");
+    // An empty page, its text, its pictures: three for each of four visits, at least two seen.
+    assert!(
+        film.matches("data:image/jpeg;base64,").count() >= 4 && film.matches("<th>headstart, ").count() == 2
+    );
+    assert!(report.len() < 500_000, "{} bytes", report.len());
     let har = out.join("page.har");
     let race = headstart(&[
         "race",
@@ -1189,22 +1199,50 @@ fn a_page_without_its_browser_is_refused_or_not_run() {
         assert!(code == Some(1) && message.contains("iw10, cold") && message.contains(found), "{message}");
     }
     assert!(!folder.path().join("out/report.html").exists(), "nothing is written half");
-    // Stopped by a service manager, it leaves neither the browser nor its profile.
+    // Stopped by a service manager, it leaves neither the browser nor its profile. Killed, it can
+    // do nothing more: its browser sees the end of its commands.
     let temporary = folder.path().join("temporary");
     std::fs::create_dir(&temporary).expect("a folder");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
-    command.args(["page", "--repeats", "1", "--schemes", "iw10", "--out", "out", "--browser", "./browser"]);
-    command.current_dir(folder.path()).env("TMPDIR", &temporary).stderr(std::process::Stdio::piped());
-    let running = command.spawn().expect("the program runs");
-    let profiles = || std::fs::read_dir(&temporary).expect("a folder").count();
-    let begun = Instant::now();
-    while profiles() == 0 && begun.elapsed() < Duration::from_secs(60) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let sent = Command::new("kill").args(["-TERM", &running.id().to_string()]).status();
-    assert!(sent.is_ok_and(|status| status.success()));
-    let ended = running.wait_with_output().expect("it ends");
-    let message = words(&ended.stderr);
-    assert!(!ended.status.success() && message.contains("stopped: nothing is kept"), "{message}");
-    assert_eq!(profiles(), 0, "{message}");
+    std::fs::write(
+        &script,
+        "#!/bin/sh\ncase $1 in --version) echo Chromium 0; exit ;; esac\ntouch begun\ncat <&3 >&4\ntouch ended\n",
+    )
+    .expect("a file");
+    let [begun, end] = ["begun", "ended"].map(|name| folder.path().join(name));
+    let await_file = |file: &std::path::Path| {
+        let since = Instant::now();
+        while !file.exists() && since.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(file.exists(), "{}", file.display());
+    };
+    let stop = |signal: &str| {
+        let _ = std::fs::remove_file(&begun);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        command.args([
+            "page",
+            "--repeats",
+            "1",
+            "--schemes",
+            "iw10",
+            "--out",
+            "out",
+            "--browser",
+            "./browser",
+        ]);
+        command.current_dir(folder.path()).env("TMPDIR", &temporary).stderr(std::process::Stdio::piped());
+        let running = command.spawn().expect("the program runs");
+        await_file(&begun);
+        let sent = Command::new("kill").args([signal, &running.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+        let ended = running.wait_with_output().expect("it ends");
+        assert!(!ended.status.success());
+        words(&ended.stderr)
+    };
+    let message = stop("-TERM");
+    assert!(message.contains("stopped: nothing is kept"), "{message}");
+    assert_eq!(std::fs::read_dir(&temporary).expect("a folder").count(), 0, "{message}");
+    assert!(!end.exists(), "it was ended");
+    stop("-KILL");
+    await_file(&end);
 }

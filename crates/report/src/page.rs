@@ -44,6 +44,13 @@ pub enum Section {
         /// Content of the figure, and its main finding.
         caption: String,
     },
+    /// Pictures over time, a row for each subject.
+    Film {
+        /// Times of the columns.
+        times: Vec<String>,
+        /// Names of the rows and what they show, in order.
+        rows: Vec<(String, Vec<Shot>)>,
+    },
     /// Names that the reader can pick: the rest then goes grey in every figure and table, where a
     /// series or a row's first cell has the name. Nothing is seen of it without the script.
     Picks(Vec<String>),
@@ -65,6 +72,17 @@ pub enum Section {
     },
     /// Text as it is, in fixed width.
     Pre(String),
+}
+
+/// What a row of a film shows in one or more columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shot {
+    /// Columns in which it does not change.
+    pub columns: usize,
+    /// A JPEG in base64; `None` before the first.
+    pub jpeg: Option<String>,
+    /// Description of the picture for those who do not see it.
+    pub says: String,
 }
 
 /// Data needed to run it again and to recognise the same result.
@@ -171,6 +189,7 @@ fn write_section(out: &mut String, section: &Section, level: usize) {
         Section::Figure { svg, caption } => {
             write_figure(out, svg, caption);
         }
+        Section::Film { times, rows } => film(out, times, rows),
         // One alone is nothing to pick from.
         Section::Picks(names) if names.len() < 2 => {}
         Section::Picks(names) => {
@@ -221,6 +240,28 @@ fn write_figure(out: &mut String, svg: &Svg, caption: &str) {
         let _ = writeln!(out, "<figcaption>{}</figcaption>", escape(caption));
     }
     out.push_str("</figure>\n");
+}
+
+fn film(out: &mut String, times: &[String], rows: &[(String, Vec<Shot>)]) {
+    // Without a head, so that no script sorts it.
+    out.push_str("<div class=\"wide film\" tabindex=\"0\"><table>\n<tbody><tr><th></th>");
+    for time in times {
+        let _ = write!(out, "<td>{}</td>", escape(time));
+    }
+    out.push_str("</tr>\n");
+    for (name, shots) in rows {
+        let _ = write!(out, "<tr><th>{}</th>", escape(name));
+        for Shot { columns, jpeg, says } in shots {
+            let _ = write!(out, "<td colspan=\"{columns}\">");
+            if let Some(jpeg) = jpeg {
+                let (jpeg, says) = (escape(jpeg), escape(says));
+                let _ = write!(out, "<img src=\"data:image/jpeg;base64,{jpeg}\" alt=\"{says}\">");
+            }
+            out.push_str("</td>");
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></div>\n");
 }
 
 fn paragraphs(out: &mut String, text: &str, attributes: &str) {
@@ -312,6 +353,18 @@ mod tests {
         write_section(&mut out, &Section::Picks(vec!["a\"".into(), "b".into()]), 3);
         let list = "[&quot;a\\&quot;&quot;,&quot;b&quot;]";
         assert_eq!(out, format!("<div class=\"picks\" data-picks=\"{list}\" hidden></div>\n"));
+    }
+
+    #[test]
+    fn a_picture_fills_the_columns_in_which_it_does_not_change() {
+        let shot =
+            |columns, jpeg: Option<&str>| Shot { columns, jpeg: jpeg.map(str::to_owned), says: "<a".into() };
+        let rows = vec![("b&".into(), vec![shot(1, None), shot(2, Some("QUJD"))])];
+        let mut out = String::new();
+        write_section(&mut out, &Section::Film { times: vec!["0 ms".into(); 3], rows }, 3);
+        let row = "<tr><th>b&amp;</th><td colspan=\"1\"></td><td colspan=\"2\">\
+                   <img src=\"data:image/jpeg;base64,QUJD\" alt=\"&lt;a\"></td></tr>";
+        assert!(out.contains(row) && out.matches("<td>0 ms</td>").count() == 3, "{out}");
     }
 
     #[test]

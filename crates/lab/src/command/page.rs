@@ -22,7 +22,8 @@ use super::terminal::{self, command_line, print};
 use crate::errors::Refuse as _;
 use crate::options::{Buffer, PathOptions, PathPreset, Rtts, SchemeName, UpOptions, at_least, whole};
 use crate::output::Folder;
-use crate::page::load::{Testbed, find_browser};
+use crate::page::browser::find_browser;
+use crate::page::load::Testbed;
 use crate::page::shapes::Shape;
 use crate::page::{Replay, model};
 use crate::setup::Setup;
@@ -107,7 +108,7 @@ pub fn run(args: &PageArgs) -> Result<()> {
         args.rtt,
         buffer_words(args.buffer, args.rate, args.rtt)
     );
-    let count = 2 * args.repeats as usize * args.schemes.0.len();
+    let count = 2 * (args.repeats as usize + 1) * args.schemes.0.len();
     eprintln!(
         "headstart: {} of {}, {:.0} kB, {on}: {count} visits by {version}",
         counted(testbed.replay.nodes.len() as u64, "object"),
@@ -202,7 +203,13 @@ fn simulated(args: &PageArgs, setup: &Setup, replay: &Arc<Replay>) -> Result<Vec
         let times = seeds.map(|seed| model::visits(setup, replay, name, seed)).collect::<Result<Vec<_>>>()?;
         for (place, kind) in KINDS.into_iter().enumerate() {
             let simulated_ms = times.iter().map(|times| times[place]).sum::<f64>() / times.len() as f64;
-            samples.push(Sample { scheme: scheme.name().to_owned(), kind, visits: vec![], simulated_ms });
+            samples.push(Sample {
+                scheme: scheme.name().to_owned(),
+                kind,
+                visits: vec![],
+                simulated_ms,
+                filmed: None,
+            });
         }
     }
     Ok(samples)
@@ -214,17 +221,25 @@ const KINDS: [&str; 2] = ["cold", "returning"];
 /// Peers of a server's history: there is one.
 const PEERS: usize = 64;
 
-/// Loads the page in rounds, so that what else the machine does meets all schemes alike.
+/// Loads the page in rounds, so that what else the machine does meets all schemes alike. A last
+/// round is filmed.
 async fn load(args: &PageArgs, testbed: &Testbed, samples: &mut [Sample]) -> Result<()> {
-    for round in 1..=u64::from(args.repeats) {
+    for round in 1..=u64::from(args.repeats) + 1 {
+        let is_filmed = round > u64::from(args.repeats);
+        let name = if is_filmed { "film".into() } else { format!("round {round} of {}", args.repeats) };
         let kinds = samples.chunks_mut(KINDS.len());
         for (scheme, samples) in args.schemes.0.iter().zip(kinds) {
             let history = Arc::new(Sharded::new(PEERS));
             for sample in samples {
-                let name = format!("round {round} of {}, {}, {}", args.repeats, sample.scheme, sample.kind);
-                let visit = testbed.visit(*scheme, &history, round).await.with_context(|| name.clone())?;
+                let name = format!("{name}, {}, {}", sample.scheme, sample.kind);
+                let visit =
+                    testbed.visit(*scheme, &history, round, is_filmed).await.with_context(|| name.clone())?;
                 eprintln!("headstart: {name}: {:.0} ms", visit.complete_ms);
-                sample.visits.push(visit);
+                if is_filmed {
+                    sample.filmed = Some(visit);
+                } else {
+                    sample.visits.push(visit);
+                }
             }
         }
     }

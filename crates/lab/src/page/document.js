@@ -36,6 +36,6 @@ function finish(){
   const row=(entry,place,end)=>[place,tenths(entry?.startTime??0),tenths(entry?.responseStart??0),tenths(end),
     entry?.encodedBodySize??0,entry?.nextHopProtocol||'-'].join('_');
   const rows=[row(page,DOCUMENT,page.responseEnd),...tree.map(node=>row(entries[address(node)],node[0],ended[node[0]]))];
-  fetch(`REPORT${tenths(paint?.startTime??0)}_${tenths(largest)}_${tenths(page.loadEventStart)}~${rows.join('~')}`);
+  fetch(`REPORT${tenths(performance.timeOrigin)}_${tenths(paint?.startTime??0)}_${tenths(largest)}_${tenths(page.loadEventStart)}~${rows.join('~')}`);
 }
 arrived(DOCUMENT);

@@ -1,13 +1,12 @@
 //! One visit to a replayed page: a server, a path and a browser, all new but the server's history.
 
-use base64::prelude::{BASE64_STANDARD, Engine as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use headstart_emu::clock::Clock;
 use headstart_emu::{Path as EmulatedPath, relay, udp};
 use headstart_host::locked;
@@ -18,33 +17,19 @@ use headstart_web::open::{self, ServerSettings};
 use headstart_web::server::ServerConfig;
 use headstart_web::site::Site;
 use serde::Serialize;
-use tokio::process::{Child, Command};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
-use super::{Replay, host};
-
-/// Browsers that are looked for, in this order: Debian's name, then others'.
-const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-
-/// Port of HTTPS, which the addresses of the page have.
-const HTTPS: u16 = 443;
-
-/// The browser on this machine, if there is one.
-#[must_use]
-pub fn find_browser() -> Option<PathBuf> {
-    let folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
-    BROWSERS
-        .iter()
-        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
-        .find(|file| file.is_file())
-}
+use super::Replay;
+use super::browser::{Browser, Frame};
 
 /// Time of one object in a visit, from the beginning of the navigation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Arrival {
     /// The object's place in the page.
     pub place: usize,
+    /// The object's address in the HAR, its beginning if that is long.
+    pub address: String,
     /// Time of its request in milliseconds.
     pub asked_ms: f64,
     /// Time of its first byte in milliseconds.
@@ -80,6 +65,9 @@ pub struct Visit {
     pub arrivals: Vec<Arrival>,
     /// The machine kept real time.
     pub is_valid: bool,
+    /// Pictures of the page, if the visit was filmed.
+    #[serde(skip)]
+    pub frames: Vec<Frame>,
 }
 
 /// Page, path, browser and certificate of several visits.
@@ -95,8 +83,9 @@ pub struct Testbed {
     pub timeout: Duration,
     /// Ends the visit under way, its browser and its profile.
     pub stop: CancellationToken,
+    /// Hash of the server's key, by which the browser knows it.
+    pub(super) key_hash: String,
     identity: Identity,
-    key_hash: String,
 }
 
 impl Testbed {
@@ -112,11 +101,17 @@ impl Testbed {
         Ok(Self { replay: Arc::new(replay), path, browser, timeout, stop, identity, key_hash })
     }
 
-    /// One visit by a browser without anything in its cache.
+    /// One visit by a browser without anything in its cache. To film it takes time of the browser.
     ///
     /// # Errors
     /// If the browser does not start, does not report in time, or an object did not arrive whole.
-    pub async fn visit(&self, scheme: Choice, history: &Arc<Sharded>, seed: u64) -> Result<Visit> {
+    pub async fn visit(
+        &self,
+        scheme: Choice,
+        history: &Arc<Sharded>,
+        seed: u64,
+        is_filmed: bool,
+    ) -> Result<Visit> {
         let identity = self.identity.current()?;
         let settings = ServerSettings::new(&identity, scheme, Arc::clone(history) as Arc<_>);
         let (endpoint, starts) = open::open(settings, SocketAddr::from(([127, 0, 0, 1], 0)))?;
@@ -133,7 +128,8 @@ impl Testbed {
         // Down is towards the browser.
         let [up, down] = Direction::BOTH.map(|direction| EmulatedPath::of(&self.path, direction, Seed(seed)));
         let (address, relay) = udp::start(
-            udp::Settings::before(served),
+            // Every host is a connection; a browser may open a second one.
+            udp::Settings { most_clients: 2 * self.replay.origins + 64, ..udp::Settings::before(served) },
             up,
             down,
             Clock::start(),
@@ -142,15 +138,14 @@ impl Testbed {
         )
         .context("cannot open a UDP port for the path")?;
 
-        let mut browser = Browser::start(self, address)?;
+        let mut browser = Browser::start(self, address, is_filmed)?;
         let found = tokio::select! {
             report = reported.recv() => report.context("the server ended"),
             () = tokio::time::sleep(self.timeout) => {
                 Err(anyhow!("the page was not complete in {:?}, expected it in --timeout", self.timeout))
             }
-            _ = browser.child.wait() => {
-                let (browser, words) = (self.browser.display(), browser.words());
-                Err(anyhow!("{browser}: ended before the page had loaded: {words}"))
+            words = browser.ended() => {
+                Err(anyhow!("{}: ended before the page had loaded: {words}", self.browser.display()))
             }
             () = self.stop.cancelled() => Err(anyhow!("stopped: nothing is kept")),
         };
@@ -158,12 +153,18 @@ impl Testbed {
         shutdown.cancel();
         server.await.context("the server failed")?;
         let summary = relay.stop().context("the path")?;
-        browser.end().await;
+        let mut frames = browser.end().await;
         let report = found?;
         let connections = locked(&reports).len();
         let visit =
             parse(&report).with_context(|| format!("found {report:?}, expected the page's report"))?;
-        let (arrivals, [first_paint_ms, largest_paint_ms, load_event_ms]) = visit;
+        let (mut arrivals, [began_ms, first_paint_ms, largest_paint_ms, load_event_ms]) = visit;
+        for arrival in &mut arrivals {
+            arrival.address = self.replay.urls.get(arrival.place).cloned().unwrap_or_default();
+        }
+        for frame in &mut frames {
+            frame.at_ms -= began_ms;
+        }
         let last = |is_counted: &dyn Fn(usize) -> bool| {
             let counted = arrivals.iter().filter(|arrival| is_counted(arrival.place));
             counted.map(|arrival| arrival.ended_ms).fold(0.0, f64::max)
@@ -179,6 +180,7 @@ impl Testbed {
             lost_packets: summary.down.arrived.saturating_sub(summary.down.sent + summary.down.inside),
             arrivals,
             is_valid: summary.is_valid,
+            frames,
         };
         self.check(&visit)?;
         Ok(visit)
@@ -207,15 +209,16 @@ impl Testbed {
     }
 }
 
-/// The script's report: paints and the load event, and the objects.
-fn parse(report: &str) -> Option<(Vec<Arrival>, [f64; 3])> {
+/// The script's report: its origin of time, paints and the load event, and the objects.
+fn parse(report: &str) -> Option<(Vec<Arrival>, [f64; 4])> {
     let tenths = |text: &str| text.parse::<f64>().ok().map(|tenths| tenths / 10.0);
     let mut rows = report.split('~').map(|row| row.split('_').collect::<Vec<_>>());
-    let [first, largest, load] = rows.next()?.try_into().ok()?;
+    let [began, first, largest, load] = rows.next()?.try_into().ok()?;
     let arrival = |row: Vec<&str>| {
         let [place, requested, began, ended, bytes, protocol] = row.try_into().ok()?;
         Some(Arrival {
             place: place.parse().ok()?,
+            address: String::new(),
             asked_ms: tenths(requested)?,
             began_ms: tenths(began)?,
             ended_ms: tenths(ended)?,
@@ -223,86 +226,6 @@ fn parse(report: &str) -> Option<(Vec<Arrival>, [f64; 3])> {
             protocol: protocol.to_owned(),
         })
     };
-    Some((rows.map(arrival).collect::<Option<_>>()?, [tenths(first)?, tenths(largest)?, tenths(load)?]))
-}
-
-/// A browser and its profile, which are gone when this is dropped.
-struct Browser {
-    child: Child,
-    profile: PathBuf,
-}
-
-impl Browser {
-    fn start(testbed: &Testbed, relay: SocketAddr) -> Result<Self> {
-        static NUMBER: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let profile = std::env::temp_dir().join(format!("headstart-page-{}-{number}", std::process::id()));
-        std::fs::create_dir(&profile).with_context(|| format!("cannot create {}", profile.display()))?;
-        let hosts: Vec<String> = (0..testbed.replay.origins).map(host).collect();
-        let each = |of: &dyn Fn(&String) -> String| hosts.iter().map(of).collect::<Vec<_>>().join(",");
-        let forced = each(&|host| format!("{host}:{HTTPS}"));
-        // The browser's own requests find no host.
-        let rules = format!("{},MAP * ~NOTFOUND", each(&|host| format!("MAP {host}:{HTTPS} {relay}")));
-        // The first navigation of a browser waits for its own beginning: it is to an empty page.
-        let first = format!("<script>setTimeout(()=>location='{}',700)</script>", testbed.replay.address(0));
-        let child = Command::new(&testbed.browser)
-            .args(["--headless=new", "--disable-gpu", "--no-first-run", "--disable-background-networking"])
-            .args([
-                "--disable-component-update",
-                "--disable-default-apps",
-                "--disable-sync",
-                "--disable-extensions",
-            ])
-            .args(["--window-size=1280,720", "--hide-scrollbars", "--mute-audio", "--disable-dev-shm-usage"])
-            // Pages are this program's own; root may not use the sandbox.
-            .arg("--no-sandbox")
-            .arg(format!("--user-data-dir={}", profile.display()))
-            .arg(format!("--origin-to-force-quic-on={forced}"))
-            .arg(format!("--host-resolver-rules={rules}"))
-            .arg(format!("--ignore-certificate-errors-spki-list={}", testbed.key_hash))
-            .arg(format!("data:text/html,{first}"))
-            // Its other folders go with the profile.
-            .env("TMPDIR", &profile)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(std::fs::File::create(profile.join(WORDS))?)
-            .kill_on_drop(true)
-            .spawn();
-        match child {
-            Ok(child) => Ok(Self { child, profile }),
-            Err(error) => {
-                let _ = std::fs::remove_dir_all(&profile);
-                bail!("{}: cannot start it: {error}", testbed.browser.display())
-            }
-        }
-    }
-
-    /// Ends the browser. Processes of it that outlive the first may still write to the profile.
-    async fn end(mut self) {
-        let _ = self.child.kill().await;
-        for _ in 0..50 {
-            let _ = tokio::fs::remove_dir_all(&self.profile).await;
-            // They may have created it again.
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            if !self.profile.exists() {
-                return;
-            }
-        }
-    }
-
-    /// The browser's last words.
-    fn words(&self) -> String {
-        let words = std::fs::read(self.profile.join(WORDS)).unwrap_or_default();
-        String::from_utf8_lossy(&words).trim_end().lines().last().unwrap_or("it said nothing").to_owned()
-    }
-}
-
-/// File of the browser's messages in its profile.
-const WORDS: &str = "headstart.log";
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        let _ = self.child.start_kill();
-        let _ = std::fs::remove_dir_all(&self.profile);
-    }
+    let times = [tenths(began)?, tenths(first)?, tenths(largest)?, tenths(load)?];
+    Some((rows.map(arrival).collect::<Option<_>>()?, times))
 }

@@ -62,6 +62,7 @@ fn objects_wait_for_the_object_that_caused_them_and_for_its_thinking() {
     let replay = chain();
     assert_eq!(replay.document, 1);
     assert_eq!(replay.requests().collect::<Vec<_>>(), [2, 3, 4, 5, 7]);
+    assert_eq!((&*replay.urls[0], &*replay.urls[2]), ("https://a.example/", "https://a.example/early.png"));
     let of = |place: usize| {
         let Node { parent, think, bytes, .. } = replay.nodes[place];
         (parent, think, bytes)
@@ -139,10 +140,18 @@ fn a_document_that_is_too_small_for_its_list_grows_and_a_page_that_is_too_large_
     assert!(small.nodes[0].bytes > 1000 && small.bytes() == small.nodes[0].bytes, "{small:?}");
     let many: Vec<Value> =
         (0..=MOST_OBJECTS).map(|place| entry((0, 1), &place.to_string(), "xhr", 9, &none)).collect();
-    let file = json!({ "log": { "entries": many } });
-    let refused =
-        Replay::new(&har::parse(file.to_string().as_bytes(), None).expect("a HAR")).expect_err("too many");
-    assert_eq!(refused.to_string(), "found 1501 objects, expected 1500 at most");
+    let refused = |entries: &[Value]| {
+        let file = json!({ "log": { "entries": entries } }).to_string();
+        Replay::new(&har::parse(file.as_bytes(), None).expect("a HAR")).expect_err("too many").to_string()
+    };
+    assert_eq!(refused(&many), "found 1501 objects, expected 1500 at most");
+    let own_host = |(place, entry): (usize, &Value)| {
+        let mut entry = entry.clone();
+        entry["request"]["url"] = format!("https://o{place}.example/").into();
+        entry
+    };
+    let hosts: Vec<Value> = many.iter().take(MOST_HOSTS + 1).enumerate().map(own_host).collect();
+    assert_eq!(refused(&hosts), "found 801 hosts, expected 800 at most");
 }
 
 #[test]

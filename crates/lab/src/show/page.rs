@@ -5,7 +5,7 @@ use headstart_study::workload::web::har::Kind;
 use crate::figure::{Axis, Figure, Range, Series, StackedBars, Style};
 use crate::page::Replay;
 use crate::page::load::Visit;
-use crate::report::{Provenance, Report, Section};
+use crate::report::{Provenance, Report, Section, Shot};
 use crate::show::counted;
 use crate::statistics::{mean, positive_mean_interval, positive_ratio_interval};
 use crate::table::{Cell, Column, Table};
@@ -21,6 +21,8 @@ pub struct Sample {
     pub visits: Vec<Visit>,
     /// Time to the last object in the simulator, in milliseconds.
     pub simulated_ms: f64,
+    /// One more visit, which was filmed: its times are not among the others.
+    pub filmed: Option<Visit>,
 }
 
 /// A time of a visit.
@@ -122,10 +124,13 @@ pub fn table(samples: &[Sample]) -> Table {
         table.row(cells);
     }
     let count = samples.first().map_or(0, |sample| sample.visits.len());
+    let of = match count {
+        1 => "one visit, without an interval".to_owned(),
+        _ => format!("mean of {count} visits with its 95 % interval"),
+    };
     table.note(&format!(
-        "Times from the beginning of the navigation, mean of {} with its 95 % interval. Simulated: the last object of the same page over \
-         the QUIC stack in virtual time, without a browser. {}",
-        counted(count as u64, "visit"),
+        "Times from the beginning of the navigation, {of}. Simulated: the last object of the same page over the QUIC stack in virtual \
+         time, without a browser. {}",
         agreement(samples)
     ));
     if let late @ 1.. = late(samples) {
@@ -184,8 +189,9 @@ pub fn report(samples: &[Sample], replay: &Replay, on: &str, browser: &str, comm
             caption: "Objects that have arrived, in the visit whose last object arrived at the median time."
                 .into(),
         },
-        Section::Heading("Waterfalls".into()),
     ];
+    sections.extend(film(samples));
+    sections.push(Section::Heading("Waterfalls".into()));
     sections.extend(samples.iter().filter_map(|sample| waterfall(sample, replay)));
     sections.push(Section::Heading("What the numbers mean".into()));
     let mut definitions: Vec<(String, String)> =
@@ -218,6 +224,46 @@ pub fn report(samples: &[Sample], replay: &Replay, on: &str, browser: &str, comm
         sections,
         provenance: Provenance { facts, plan: command.into() },
     }
+}
+
+/// Columns of the film at most.
+const COLUMNS: usize = 10;
+
+/// The film of each sample, on one axis of time.
+fn film(samples: &[Sample]) -> Vec<Section> {
+    let filmed = || samples.iter().filter_map(|sample| Some((sample.name(), sample.filmed.as_ref()?)));
+    let longest = filmed().map(|(_, visit)| visit.complete_ms).fold(0.0, f64::max);
+    if longest == 0.0 {
+        return vec![];
+    }
+    let steps = (0..).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power)));
+    let step = steps.into_iter().find(|step| (longest / step).ceil() < COLUMNS as f64).unwrap_or(longest);
+    let times: Vec<f64> = (0..=(longest / step).ceil() as usize).map(|place| place as f64 * step).collect();
+    let row = |(name, visit): (String, &Visit)| {
+        let name = format!("{name}: {:.0} ms", visit.complete_ms);
+        let shown_at =
+            |at: &f64| visit.frames.iter().filter(|frame| (0.0..=*at).contains(&frame.at_ms)).last();
+        let shown: Vec<_> = times.iter().map(shown_at).collect();
+        let shots = shown.chunk_by(|one, other| one == other).map(|same| Shot {
+            columns: same.len(),
+            jpeg: same[0].map(|frame| frame.jpeg.clone()),
+            says: same[0]
+                .map_or_else(String::new, |frame| format!("{name}, page from {:.0} ms on", frame.at_ms)),
+        });
+        (name.clone(), shots.collect())
+    };
+    vec![
+        Section::Heading("Film".into()),
+        Section::Film {
+            rows: filmed().map(row).collect(),
+            times: times.iter().map(|time| format!("{time} ms")).collect(),
+        },
+        Section::Text(
+            "The page as it looked at the time of the column, until the next picture; nothing was shown before the first. \
+             Each row is one more visit, with the time of its last object: to film it takes time, so that the table leaves it out."
+                .into(),
+        ),
+    ]
 }
 
 /// The objects of the typical visit, each with its waits.

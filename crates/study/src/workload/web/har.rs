@@ -73,6 +73,8 @@ pub struct Page {
     pub objects: Vec<Object>,
     /// Request of each object, in the order of the objects.
     pub requests: Vec<Request>,
+    /// Address of each object, in their order; the beginning of a long one.
+    pub urls: Vec<String>,
     /// Time from the first request to the browser's event that the document is parsed, if known.
     pub parsed_at: Option<Span>,
     /// Origins, indexed by [`Object::origin`]: scheme, host and port, as in
@@ -364,7 +366,7 @@ fn page_of(har: Har, wanted: Option<&str>) -> Result<Page, Problem> {
     if incomplete > 0 {
         skipped.insert(Reason::Incomplete, incomplete as u32);
     }
-    let (mut guessed, mut known, mut multiplexed) = (0, 0, 0);
+    let (mut urls, mut guessed, mut known, mut multiplexed) = (vec![], 0, 0, 0);
     for (place, leads) in in_order(&judged, document_at) {
         let entry = &judged[place];
         match &entry.verdict {
@@ -386,6 +388,7 @@ fn page_of(har: Har, wanted: Option<&str>) -> Result<Page, Problem> {
                 });
                 by_url.entry(without_fragment(&entry.url)).or_insert(objects.len());
                 objects.push(Object { origin, bytes: *bytes, leads });
+                urls.push(shortened(&entry.url));
                 guessed += u32::from(entry.is_guessed);
                 known += usize::from(entry.is_multiplexed.is_some());
                 multiplexed += usize::from(entry.is_multiplexed == Some(true));
@@ -404,6 +407,7 @@ fn page_of(har: Har, wanted: Option<&str>) -> Result<Page, Problem> {
         title,
         objects,
         requests,
+        urls,
         parsed_at,
         origins,
         guessed,
