@@ -7,8 +7,8 @@
 //! A folder is ours if it holds the marker file `.headstart`. A new or empty folder receives it;
 //! any other folder is refused, so that a mistyped path cannot overwrite other files.
 //!
-//! One run at a time writes to a folder: the process that opens it locks the file `.lock`. The
-//! operating system releases the lock when the process ends, however that ends.
+//! One run at a time writes to a folder: the process that opens it locks the file `.lock`, and
+//! removes it at its end. The operating system releases the lock however the process ends.
 //!
 //! # Limits
 //!
@@ -36,7 +36,38 @@ const LOCK: &str = ".lock";
 pub struct Folder {
     path: PathBuf,
     /// Locked, where the file system can.
-    _lock: Option<Arc<File>>,
+    _lock: Option<Arc<Lock>>,
+}
+
+/// The locked file and its path.
+#[derive(Debug)]
+struct Lock {
+    _file: File,
+    path: PathBuf,
+}
+
+impl Drop for Lock {
+    /// Elsewhere the file stays: whether another run has it cannot be told.
+    fn drop(&mut self) {
+        if cfg!(unix) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// True if the file at `path` is this one, as far as the system tells.
+fn is_at(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let place = |found: io::Result<fs::Metadata>| found.ok().map(|it| (it.dev(), it.ino()));
+        place(file.metadata()) == place(fs::metadata(path))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (file, path);
+        true
+    }
 }
 
 /// Why a result could not be written.
@@ -227,12 +258,14 @@ impl Folder {
         }
     }
 
-    fn lock(&self) -> Result<Option<Arc<File>>, OutputError> {
+    fn lock(&self) -> Result<Option<Arc<Lock>>, OutputError> {
         let path = self.path.join(LOCK);
         let file = OpenOptions::new().create(true).append(true).open(&path);
         let file = file.map_err(|error| failed("write", &path, error))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Arc::new(file))),
+            // The run that held it may have removed it in between.
+            Ok(()) if !is_at(&file, &path) => self.lock(),
+            Ok(()) => Ok(Some(Arc::new(Lock { _file: file, path }))),
             Err(TryLockError::WouldBlock) => Err(OutputError::InUse(self.path.clone())),
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
             Err(TryLockError::Error(error)) => Err(failed("lock", &path, error)),
@@ -369,7 +402,7 @@ mod tests {
         assert_eq!(fs::read(path.join("one.txt")).expect("written"), b"second");
         assert_eq!(scratch.names("a/b"), [".headstart", ".lock", "one.txt"], "nothing is left over");
         again.folder("inner").expect("nothing in the way").write("two.txt", b"2").expect("a plain name");
-        assert_eq!(scratch.names("a/b/inner"), [".headstart", ".lock", "two.txt"]);
+        assert_eq!(scratch.names("a/b/inner"), [".headstart", "two.txt"], "nobody holds it any more");
     }
 
     #[test]
@@ -396,7 +429,7 @@ mod tests {
         let scratch = Scratch::new("interrupted");
         fs::write(scratch.0.join(".headstart.partial"), "Resul").expect("a temporary file");
         Folder::open(&scratch.0).expect("only our own leftovers");
-        assert_eq!(scratch.names("."), [".headstart", ".lock"]);
+        assert_eq!(scratch.names("."), [".headstart"]);
     }
 
     #[test]
@@ -409,6 +442,19 @@ mod tests {
         assert!(error.contains("found another headstart at work in this folder"), "{error}");
         drop(other);
         Folder::open(&scratch.0).expect("nobody holds it");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_lock_that_was_removed_and_made_anew_is_another() {
+        let scratch = Scratch::new("anew");
+        let path = scratch.0.join(LOCK);
+        let old = File::create(&path).expect("a temporary file");
+        assert!(is_at(&old, &path));
+        fs::remove_file(&path).expect("it is there");
+        assert!(!is_at(&old, &path));
+        File::create(&path).expect("a temporary file");
+        assert!(!is_at(&old, &path));
     }
 
     #[test]
@@ -453,6 +499,7 @@ mod tests {
         let rows = [vec!["1", "2"], vec!["3"]];
         let error = folder.write_csv("table.csv", &["a", "b"], rows).expect_err("one field is missing");
         assert_eq!(error.to_string(), "table.csv, row 2: found 1 fields, expected the 2 of the header");
-        assert_eq!(scratch.names("."), [".headstart", ".lock"]);
+        drop(folder);
+        assert_eq!(scratch.names("."), [".headstart"]);
     }
 }

@@ -55,6 +55,8 @@ impl PathOptions {
         );
         let plan = self.unchecked_plan(up);
         plan.check().map_err(|error| refusal(&error))?;
+        carries_packets("", &plan.down)?;
+        carries_packets("up-", &plan.up)?;
         Ok(plan)
     }
 
@@ -130,6 +132,32 @@ pub(super) fn random_parts(
     parts.into_iter().flatten()
 }
 
+/// Bytes of a full packet: a buffer below that holds none.
+const FULL_PACKET: u64 = 1500;
+
+/// Refuses a direction that full packets do not cross: a slip of units, mostly.
+fn carries_packets(way: &str, elements: &[ElementPlan]) -> Result<()> {
+    let mut option = format!("--{way}buffer: found");
+    for element in elements {
+        match element {
+            ElementPlan::Link(LinkPlan { limit, .. }) => {
+                ensure!(
+                    limit.packets > 0 && limit.bytes.get() >= FULL_PACKET,
+                    "{option} {limit}, expected {FULL_PACKET} B at least: a full packet must find room"
+                );
+                "--hop: found a buffer of".clone_into(&mut option);
+            }
+            ElementPlan::Loss(loss) => ensure!(
+                loss.share.of(FULL_PACKET) < FULL_PACKET,
+                "--{way}loss: found {}, expected less: nothing would arrive",
+                loss.share
+            ),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// More than none.
 pub(super) fn is_some(share: Ratio) -> bool {
     share.of(u64::from(u32::MAX)) > 0
@@ -185,6 +213,24 @@ mod tests {
             ("--hop 1mbit/61s/50kB", "--hop: found a delay of 61 s, expected a minute at most"),
             ("--rtt 61s", "--rtt: found 61 s, expected a minute at most"),
             ("--rtt 20ms+61s", "--rtt: found 61 s, expected a minute at most"),
+            (
+                "--buffer 100B",
+                "--buffer: found 100 B, expected 1500 B at least: a full packet must find room",
+            ),
+            (
+                "--buffer 0p",
+                "--buffer: found 0 packets, expected 1500 B at least: a full packet must find room",
+            ),
+            (
+                "--up-rate 100kbit --up-buffer 10ms",
+                "--up-buffer: found 125 B, expected 1500 B at least: a full packet must find room",
+            ),
+            (
+                "--hop 1mbit/5ms/100B",
+                "--hop: found a buffer of 100 B, expected 1500 B at least: a full packet must find room",
+            ),
+            ("--loss 100%", "--loss: found 100 %, expected less: nothing would arrive"),
+            ("--up-loss 100%", "--up-loss: found 100 %, expected less: nothing would arrive"),
             ("--jitter 61s", "--jitter: found 61 s, expected a minute at most"),
             ("--up-jitter 61s", "--up-jitter: found 61 s, expected a minute at most"),
             ("--loss 101%", "--loss: found 101 %, expected 100 % at most"),
