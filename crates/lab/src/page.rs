@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | this | from a HAR file to a tree of objects, and the answers of its site |
+//! | [`saved`] | pages that a browser saved, as of HAR files |
 //! | [`shapes`] | pages of four kinds, as HAR files |
 //! | [`load`] | a visit: server, path and browser |
 //! | [`browser`] | the browser of a visit |
@@ -29,6 +30,7 @@
 pub mod browser;
 pub mod load;
 pub mod model;
+pub mod saved;
 pub mod shapes;
 
 use std::sync::Arc;

@@ -910,7 +910,7 @@ fn invalid_combinations_are_refused_with_one_message() {
         (&["page", "--rate", "0 Mbit/s", "--out", absent], &["--rate", "found 0"]),
         (&["page", "--schemes", "blitzstart", "--out", absent], &["--schemes", "found blitzstart", "hint"]),
         (&["page", garbage, "--shape", "news"], &["--shape", "cannot be used with"]),
-        (&["page", "--page", "2"], &["<HAR>"]),
+        (&["page", "--page", "2"], &["<FILE>"]),
         (&["page", "--buffer", "100 B", "--out", absent], &["--buffer", "found 100 B", "a full packet"]),
         (&["page", "--loss", "100 %", "--out", absent], &["--loss", "found 100 %", "nothing would arrive"]),
         (&["link"], &["--udp ADDRESS:PORT", "command after `--`"]),

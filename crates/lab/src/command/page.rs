@@ -25,7 +25,7 @@ use crate::output::Folder;
 use crate::page::browser::find_browser;
 use crate::page::load::Testbed;
 use crate::page::shapes::Shape;
-use crate::page::{Replay, model};
+use crate::page::{Replay, model, saved};
 use crate::setup::Setup;
 use crate::show::counted;
 use crate::show::page::{self as show, Sample};
@@ -33,14 +33,14 @@ use crate::show::page::{self as show, Sample};
 /// Options of `headstart page`.
 #[derive(Args, Clone, Debug)]
 pub struct PageArgs {
-    /// The page: a HAR file that a browser saved [default: --shape]
-    #[arg(value_name = "HAR")]
-    pub har: Option<PathBuf>,
+    /// The page: a HAR file, or page.html that a browser saved "complete" [default: --shape]
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
     /// A synthetic page
-    #[arg(long, value_enum, default_value = "search", value_name = "NAME", conflicts_with = "har")]
+    #[arg(long, value_enum, default_value = "search", value_name = "NAME", conflicts_with = "file")]
     pub shape: Shape,
     /// Page of the file: its id, or its number from 1 [default: the one with the earliest request]
-    #[arg(long, value_name = "ID|NUMBER", requires = "har")]
+    #[arg(long, value_name = "ID|NUMBER", requires = "file")]
     pub page: Option<String>,
     /// A path by name; options override its numbers (`headstart paths`: sources, assumed buffers)
     #[arg(long = "path", value_name = "NAME")]
@@ -173,7 +173,11 @@ fn setup(args: &PageArgs) -> Result<Setup> {
 
 /// The page, and its file.
 fn read(args: &PageArgs, folder: &Folder) -> Result<(har::Page, PathBuf)> {
-    let file = match &args.har {
+    let file = match &args.file {
+        Some(file) if saved::is_saved(file) => {
+            ensure!(args.page.is_none(), "--page: found it with a saved page, expected it with a HAR file");
+            return Ok((saved::read(file).with_context(|| file.display().to_string())?, file.clone()));
+        }
         Some(file) => file.clone(),
         None => folder.write("page.har", format!("{:#}\n", args.shape.har()).as_bytes())?,
     };

@@ -227,7 +227,7 @@ pub fn report(samples: &[Sample], replay: &Replay, on: &str, browser: &str, comm
 }
 
 /// Columns of the film at most.
-const COLUMNS: usize = 10;
+const COLUMNS: usize = 12;
 
 /// The film of each sample, on one axis of time.
 fn film(samples: &[Sample]) -> Vec<Section> {
