@@ -1,12 +1,20 @@
-//! Rate, round-trip time, buffer and loss of a path, from a packet capture of TCP on it.
+//! Rate, round-trip time, buffer and loss of a path, from records of its traffic.
 //!
-//! Nothing is assumed about the place of the capture. The round trip is the sum of its two parts:
+//! | module | reads |
+//! |---|---|
+//! | [`capture`] | packet captures of TCP |
+//! | [`logs`] | a sender's qlog, the log of `headstart link` |
+//! | [`texts`] | the words of `ss -ti`, `ping` and `headstart get` |
+//!
+//! Of a capture nothing is assumed about the place of the capture. The round trip is the sum of its two parts:
 //! from a segment of data to its acknowledgement, and from an acknowledgement to the data that
 //! echoes its timestamp. The part that grows has the bottleneck's queue. Its growth is the queueing
 //! delay. If data has crossed the bottleneck before it was captured, the spacing of data shows the
 //! rate; else the rate of acknowledgements does.
 
 pub mod capture;
+pub mod logs;
+pub mod texts;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -27,7 +35,7 @@ pub struct Estimate {
 }
 
 /// The path as far as it could be measured, with the number of packets behind it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Measured {
     /// Rate of the bottleneck (bit/s, with IP headers).
     pub rate: Option<Estimate>,
@@ -46,6 +54,27 @@ pub struct Measured {
     /// A handshake was captured: otherwise a queue may have stood all the time, and the round trip
     /// is an upper bound, the buffer a lower one.
     pub has_handshake: bool,
+    /// The record tells what became of each packet.
+    pub has_packets: bool,
+    /// Data went the other way too: acknowledgements waited behind it.
+    pub both_ways: bool,
+}
+
+impl Default for Measured {
+    fn default() -> Self {
+        Self {
+            rate: None,
+            was_busy: false,
+            rtt: None,
+            buffer: None,
+            queue: 0.0,
+            losses: (0, 0),
+            packets: 0,
+            has_handshake: false,
+            has_packets: true,
+            both_ways: false,
+        }
+    }
 }
 
 /// One end of the path as seen from the place of the capture.
@@ -111,12 +140,20 @@ pub fn measure(segments: &[Segment]) -> Measured {
             of_pair.push(segment);
         }
     }
-    let mut connections: Vec<_> =
-        connections.into_values().map(|segments| Connection::new(&segments)).collect();
+    combined(connections.into_values().map(|segments| Connection::new(&segments)).collect())
+}
+
+/// Share of the data that goes the other way, from which on it disturbs.
+const OTHER_WAY: f64 = 0.05;
+
+fn combined(mut connections: Vec<Connection>) -> Measured {
     connections.sort_by_key(|connection| (std::cmp::Reverse(connection.bytes), connection.first_at));
     let Some((largest, others)) = connections.split_first() else { return Measured::default() };
-    let others: Vec<_> = others.iter().filter(|it| it.receiver_at == largest.receiver_at).collect();
+    let (others, opposite): (Vec<_>, Vec<_>) =
+        others.iter().partition(|it| it.receiver_at == largest.receiver_at);
     let mut measured = largest.measure(&others);
+    let back: u64 = opposite.iter().filter(|it| it.receiver_at == largest.sender_at).map(|it| it.bytes).sum();
+    measured.both_ways = back as f64 > OTHER_WAY * largest.bytes as f64;
     let handshakes = others.iter().filter_map(|connection| connection.handshake).chain(largest.handshake);
     if let Some(least) = handshakes.min().map(Span::as_secs_f64) {
         measured.has_handshake = true;
@@ -132,8 +169,9 @@ pub fn measure(segments: &[Segment]) -> Measured {
 #[derive(Default)]
 struct Connection {
     first_at: Time,
-    /// Address to which the data went.
+    /// Address to which the data went, and that from which it came.
     receiver_at: Option<IpAddr>,
+    sender_at: Option<IpAddr>,
     bytes: u64,
     packets: u64,
     /// From SYN to the acknowledgement of the SYN-ACK, if neither was repeated.
@@ -173,8 +211,8 @@ impl Connection {
             return Self::default();
         };
         let receiver_at = if segments[0].from == sender { segments[0].to } else { segments[0].from }.ip();
-        let receiver_at = Some(receiver_at);
-        let mut it = Self { first_at: segments[0].at, receiver_at, bytes, ..Self::default() };
+        let (receiver_at, sender_at) = (Some(receiver_at), Some(sender.ip()));
+        let mut it = Self { first_at: segments[0].at, receiver_at, sender_at, bytes, ..Self::default() };
         if let Some([syn, answer, last]) = handshake(segments) {
             it.handshake = Some(last.at.since(syn.at));
             // A first flight may fill the queue: only the handshake has the delays without it.

@@ -605,7 +605,12 @@ fn measured(place: &Place) -> Outcome {
         let mut heard = [0; 20];
         let stderr = outer.stderr.as_mut().ok_or("no messages")?;
         stderr.read_exact(&mut heard).map_err(|error| error.to_string())?;
+        let sender = place.folder.join("ss.txt");
+        let sample = format!("while sleep 0.1; do ss -tin 'sport = :{port}'; done >{}", sender.display());
+        let sampler = Command::new("sh").args(["-c", &sample]).process_group(0).spawn();
+        let sampler = sampler.map_err(|error| error.to_string())?;
         let output = place.link(PATH).args(["--", "sh", "-c", &script]).output();
+        let _ = Command::new("kill").args(["--", &format!("-{}", sampler.id())]).status();
         let pid = outer.id().to_string();
         let _ = Command::new("kill").args(["-INT", &pid]).status();
         let _ = outer.wait();
@@ -616,7 +621,7 @@ fn measured(place: &Place) -> Outcome {
             last = summary.lines().last().unwrap_or_default().to_owned();
             continue;
         }
-        for file in [inside, outside] {
+        for file in [inside, outside, sender] {
             let measured = Command::new(&place.headstart).arg("measure").arg(&file).output();
             let measured = measured.map_err(|error| error.to_string())?;
             let line = String::from_utf8_lossy(&measured.stdout).into_owned();

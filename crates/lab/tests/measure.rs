@@ -133,6 +133,20 @@ fn connections_that_share_the_path_are_measured_together() {
 }
 
 #[test]
+fn data_that_went_the_other_way_too_is_told() {
+    for segments in captures(&usual(), 1, 2_000_000) {
+        assert!(!measure(&segments).both_ways);
+        let turned = |it: &Segment| {
+            let [from, to] = [it.to, it.from].map(|end| SocketAddr::new(end.ip(), end.port() + 1));
+            Segment { from, to, ..it.clone() }
+        };
+        let mut both: Vec<_> = segments.iter().flat_map(|it| [it.clone(), turned(it)]).collect();
+        both.sort_by_key(|it| it.at);
+        assert!(measure(&both).both_ways);
+    }
+}
+
+#[test]
 fn packets_that_two_interfaces_captured_count_once() {
     for segments in captures(&usual(), 1, 8_000_000) {
         let again = |it: &Segment| Segment { at: it.at + Span::from_micros(200), interface: 2, ..it.clone() };

@@ -567,6 +567,56 @@ fn an_answer_in_0_rtt_takes_a_round_trip_and_its_transfer_over_the_emulator() {
     assert!(complete("false") - complete("true") > 45.0, "{text}");
 }
 
+/// What the server, the path and the client wrote of a download are three ways to its numbers.
+#[test]
+fn logs_of_a_download_give_the_options_of_its_path() {
+    let mut last = String::new();
+    // Another load of the machine changes the path itself.
+    for _ in 0..3 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+        let (logs, log, json) = (file("qlogs"), file("link.log"), file("get.json"));
+        let server = Server::start(&["--scheme", "iw10", "--quiet", "--qlog", &logs]);
+        let address = server.url.trim_start_matches("https://").trim_end_matches('/');
+        let options = ["--rate", "25mbit", "--rtt", "50ms", "--buffer", "104p", "--log", &log];
+        let (mut link, relay) = path(&[&options[..], &["--udp", address]].concat());
+        let page = format!("https://{relay}/bytes/12000000");
+        let got = headstart(&["get", &page, "--insecure", "--format", "json"]);
+        std::fs::write(&json, &got.stdout).expect("a file");
+        let stopped = Command::new("kill").args(["-INT", &link.id().to_string()]).status();
+        assert!(stopped.is_ok_and(|status| status.success()) && link.wait().is_ok());
+        drop(server);
+        let qlog = std::fs::read_dir(&logs).expect("qlogs").next().expect("one").expect("a name").path();
+        let measured = |file: &str| headstart(&["measure", file]);
+        let is_near = |shown: &Output, expected: &[(&str, &str, f64, f64)]| {
+            let line = words(&shown.stdout);
+            let found: Vec<&str> = line.split_whitespace().collect();
+            expected.iter().all(|(option, unit, expected, share)| {
+                let place = found.iter().position(|word| word == option);
+                let value =
+                    place.and_then(|place| found.get(place + 1)?.strip_suffix(unit)?.parse::<f64>().ok());
+                value.is_some_and(|value| (value / expected - 1.0).abs() <= *share)
+            })
+        };
+        let [rate, rtt, buffer] =
+            [("--rate", "Mbit/s", 25.0, 0.05), ("--rtt", "ms", 50.0, 0.05), ("--buffer", "kB", 156.0, 0.2)];
+        let shown = [qlog.to_str().expect("a plain path"), &log, &json].map(measured);
+        last = shown.iter().map(|shown| words(&shown.stdout) + &words(&shown.stderr)).collect();
+        let all = [rate, rtt, buffer];
+        if is_near(&shown[0], &all)
+            && is_near(&shown[1], &all)
+            && is_near(&shown[2], &[("--rate", "Mbit/s", 25.0, 0.3)])
+        {
+            let bounds = words(&shown[2].stderr);
+            assert!(bounds.contains("at least: no queue ever stood") && bounds.contains("at most"), "{last}");
+            let both = headstart(&["measure", &json, &log]);
+            assert!(is_near(&both, &all) && !words(&both.stderr).contains("at least"), "{last}");
+            return;
+        }
+    }
+    panic!("{last}");
+}
+
 /// On real sockets: the server's datagrams say that they may be marked, a queue of the path marks
 /// them, the client reads and reports the marks, and the server answers.
 #[test]

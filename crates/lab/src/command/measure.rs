@@ -1,21 +1,60 @@
-//! `headstart measure`: options of a path from a capture of its traffic.
+//! `headstart measure`: options of a path from records of its traffic.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{BufReader, Read as _};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use super::terminal::print;
 use crate::errors::Refuse as _;
-use crate::measure::{Estimate, Measured, capture, measure};
+use crate::measure::{Estimate, Measured, capture, logs, measure, texts};
 
 /// Options of `measure`.
 #[derive(Args, Debug)]
 pub struct MeasureArgs {
-    /// Packet capture of TCP (pcap or pcapng), taken anywhere on the path
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    /// Packet captures of TCP (pcap or pcapng), taken anywhere on the path; a sender's qlog or its
+    /// `ss -tin`, again and again; a log of `headstart link`; output of `ping` and of `headstart get
+    /// --format json`. Of several files each quantity is the first one's that is no bound
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+}
+
+/// Most bytes of a file that is no capture.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Reads a file by what it begins with.
+fn read(file: &Path) -> Result<(Measured, usize)> {
+    let mut begin = vec![];
+    File::open(file)?.take(4096).read_to_end(&mut begin)?;
+    let is_text = !begin.contains(&0) && !begin.is_empty();
+    if begin.starts_with(b"# headstart link log") {
+        return Ok((logs::link(BufReader::new(File::open(file)?))?, 0));
+    }
+    if !is_text {
+        let (segments, is_cut) = capture::read(file)?;
+        if is_cut {
+            eprintln!(
+                "headstart: only the first {} million TCP segments are read",
+                segments.len() / 1_000_000
+            );
+        }
+        return Ok((measure(&segments), segments.len()));
+    }
+    let mut content = vec![];
+    File::open(file)?.take(MOST_BYTES + 1).read_to_end(&mut content)?;
+    ensure!(
+        content.len() as u64 <= MOST_BYTES,
+        "found more than {} MiB, expected less of a text",
+        MOST_BYTES >> 20
+    );
+    let found = match begin.iter().find(|byte| !byte.is_ascii_whitespace() && **byte != 0x1e) {
+        Some(b'{') => logs::qlog(&content)?,
+        _ => texts::read(&String::from_utf8_lossy(&content))?,
+    };
+    Ok((found, 0))
 }
 
 /// Prints the options on standard output, and how they were found on standard error.
@@ -23,20 +62,34 @@ pub struct MeasureArgs {
 /// # Errors
 /// The file is no capture, or too little was sent in it.
 pub fn run(args: &MeasureArgs) -> Result<()> {
-    let file = args.file.display();
-    let (segments, is_cut) = capture::read(&args.file).with_context(|| file.to_string()).or_refuse()?;
-    if is_cut {
-        eprintln!("headstart: only the first {} million TCP segments are read", segments.len() / 1_000_000);
-    }
-    let measured = measure(&segments);
-    let found = found(&measured);
-    if found.iter().all(|line| line.option.is_none()) {
-        let (count, packets) = (segments.len(), measured.packets);
-        let reason = format!(
-            "{file}: found {count} TCP segments and {packets} packets of data in one direction, expected a \
-             download of at least 30 packets, or a handshake"
-        );
-        return (|| -> Result<()> { bail!(reason) })().or_refuse();
+    let mut found: Vec<Found> = vec![];
+    for file in &args.files {
+        let name = file.display().to_string();
+        let (measured, segments) = read(file).context(name.clone()).or_refuse()?;
+        let lines = self::found(&measured);
+        if lines.iter().all(|line| line.option.is_none()) {
+            let packets = measured.packets;
+            let reason = format!(
+                "{name}: found {segments} TCP segments and {packets} packets of data in one direction, expected a \
+                 download of at least 30 packets, or a handshake"
+            );
+            return (|| -> Result<()> { bail!(reason) })().or_refuse();
+        }
+        if found.is_empty() {
+            found = lines;
+        } else {
+            for (known, new) in found.iter_mut().zip(lines) {
+                if new.rank() > known.rank() {
+                    *known = new;
+                }
+            }
+        }
+        if measured.both_ways {
+            eprintln!(
+                "headstart: {name}: data went both ways at once, and acknowledgements waited behind it: rate and buffer may be \
+                 wrong by a third. Take a capture at the receiver, or of one direction"
+            );
+        }
     }
     for line in &found {
         eprintln!("{:8} {:14} {}", line.name, line.value, line.basis);
@@ -52,6 +105,14 @@ struct Found {
     /// Events that it was measured on, or the reason why it is unknown.
     basis: String,
     option: Option<String>,
+}
+
+impl Found {
+    /// Unknown, a bound, or known.
+    fn rank(&self) -> u8 {
+        let is_bound = self.basis.contains("at least") || self.basis.contains("at most");
+        self.option.as_ref().map_or(0, |_| if is_bound { 1 } else { 2 })
+    }
 }
 
 fn found(measured: &Measured) -> Vec<Found> {
@@ -83,7 +144,7 @@ fn found(measured: &Measured) -> Vec<Found> {
     let rtt = match measured.rtt {
         None => unknown("rtt", "no handshake and no timestamps"),
         Some(rtt) if !measured.has_handshake => {
-            let basis = "at most: without a handshake in the capture, a queue may have stood all the time";
+            let basis = "at most: without a handshake, a queue may have stood all the time";
             known("rtt", time_text(rtt.value), basis.into())
         }
         Some(rtt) => {
@@ -105,6 +166,7 @@ fn found(measured: &Measured) -> Vec<Found> {
     };
     let (full, short) = measured.losses;
     let loss = match measured.packets {
+        _ if !measured.has_packets => unknown("loss", "a capture or a qlog tells it"),
         0..=29 => unknown("loss", "too few packets of data"),
         packets => {
             let share = short as f64 / packets as f64;
