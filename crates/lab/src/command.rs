@@ -147,10 +147,10 @@ enum Command {
     /// wire. Needs no privilege.
     #[command(allow_negative_numbers = true, after_long_help = examples::DOWNLINK)]
     Downlink(DownlinkArgs),
-    /// The options of a path, from a packet capture
+    /// The options of a path, from a capture, a qlog, or what `ss` and `ping` print
     ///
-    /// Reads TCP of a capture that was taken anywhere on the path, preferably of a download that
-    /// filled it. Prints the options with which `race` has that path, and what could not be known.
+    /// Reads records of traffic on the path, preferably of a download that filled it. Prints the
+    /// options with which `race` has that path, and what could not be known.
     #[command(after_long_help = examples::MEASURE)]
     Measure(MeasureArgs),
     /// Put a program behind a path of links and queues

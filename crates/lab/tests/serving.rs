@@ -1145,10 +1145,7 @@ fn the_demonstration_measures_times_above_the_minimum_rtt() {
 /// connection, and the files are written.
 #[test]
 fn a_page_loads_in_a_browser_and_its_numbers_are_written() {
-    let has_browser = ["chromium", "chromium-browser", "google-chrome"]
-        .iter()
-        .any(|name| Command::new(name).arg("--version").output().is_ok());
-    if !has_browser {
+    if headstart::page::browser::find_browser().is_none() {
         return not_run("there is no Chromium (Debian: chromium)");
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -1215,6 +1212,35 @@ fn a_page_loads_in_a_browser_and_its_numbers_are_written() {
         out.join("race").to_str().expect("text"),
     ]);
     assert!(race.status.success(), "{}", words(&race.stderr));
+}
+
+/// Over the kernel's TCP every object arrives whole too, by the version of HTTP that was asked for.
+#[test]
+fn a_page_loads_over_tcp_from_a_namespace() {
+    if !headstart_emu::namespace::is_privileged() {
+        return not_run("it needs root");
+    }
+    if headstart::page::browser::find_browser().is_none() {
+        return not_run("there is no Chromium (Debian: chromium)");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("page");
+    let options = ["--rate", "50 Mbit/s", "--up-rate", "50 Mbit/s", "--rtt", "10 ms", "--repeats", "1"];
+    let line = ["page", "--http", "h2,h1", "--out", out.to_str().expect("text")];
+    let shown = headstart(&[&line[..], &options].concat());
+    assert!(shown.status.success(), "{}", words(&shown.stderr));
+    let visits = std::fs::read_to_string(out.join("visits.json")).expect("visits.json");
+    let samples: Vec<serde_json::Value> = serde_json::from_str(&visits).expect("samples");
+    let protocols = samples.iter().map(|sample| sample["visits"][0]["arrivals"][5]["protocol"].clone());
+    assert_eq!(protocols.collect::<Vec<_>>(), ["h2", "h2", "http/1.1", "http/1.1"]);
+    for sample in samples {
+        let visit = &sample["visits"][0];
+        assert!(
+            visit["connections"].as_u64() >= Some(3) && visit["carried"].as_u64() > Some(366_000),
+            "{visit}"
+        );
+        assert!(visit["carried"].as_u64() < Some(450_000) && sample["simulated_ms"].is_null(), "{visit}");
+    }
 }
 
 /// A browser that ends at once, one that is none, and none at all.

@@ -100,7 +100,9 @@ pub const MEASURE: &str = "\
 Examples:
   tcpdump -s 128 -w download.pcap tcp                   while a large file is downloaded
   headstart measure download.pcap
-  headstart race $(headstart measure download.pcap)";
+  headstart measure ping.txt qlogs/1f.qlog             the server's qlog of a download, and a ping of its client
+  headstart race $(headstart measure download.pcap)
+  while sleep 0.2; do ss -tin dst 192.0.2.7; done > ss.txt";
 
 /// Examples of `headstart link`.
 pub const LINK: &str = "\
@@ -121,6 +123,7 @@ Examples:
   headstart page                                               a search page over cable: about a minute
   headstart page --shape news --path lte --schemes iw10,headstart,wise-start
   headstart page saved.har --repeats 8                         a page that your browser saved (developer tools, network, save as HAR)
+  headstart page page.html --http h3,h2,h1                     one saved \"complete\", and the kernel's TCP beside (root)
 
 Every visit is by a browser with an empty cache; on a returning visit the server knows the address. docs/pages.md says how a page is
 replayed, and what was found.";

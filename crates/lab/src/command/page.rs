@@ -20,10 +20,12 @@ use super::format::Format;
 use super::serve::Choices;
 use super::terminal::{self, command_line, print};
 use crate::errors::Refuse as _;
-use crate::options::{Buffer, PathOptions, PathPreset, Rtts, SchemeName, UpOptions, at_least, whole};
+use crate::options::{
+    Buffer, PathOptions, PathPreset, Rtts, SchemeName, UpOptions, at_least, choice_name, whole,
+};
 use crate::output::Folder;
 use crate::page::browser::find_browser;
-use crate::page::load::Testbed;
+use crate::page::load::{Carrier, Http, Testbed};
 use crate::page::shapes::Shape;
 use crate::page::{Replay, model, saved};
 use crate::setup::Setup;
@@ -67,6 +69,9 @@ pub struct PageArgs {
     /// Schemes; the others are compared with the first
     #[arg(long, default_value = "iw10,headstart", value_name = "NAMES")]
     pub schemes: Choices,
+    /// Versions of HTTP, each of the others a row beside the schemes'
+    #[arg(long, value_enum, default_value = "h3", value_delimiter = ',', value_name = "NAMES")]
+    pub http: Vec<Http>,
     /// Visits of each kind with each scheme
     #[arg(long, default_value_t = 4, value_name = "COUNT", value_parser = whole(1..=1000_u32))]
     pub repeats: u32,
@@ -100,7 +105,9 @@ pub fn run(args: &PageArgs) -> Result<()> {
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let version = runtime.block_on(version(&browser)).or_refuse()?;
-    let testbed = Testbed::new(replay, path, browser, Duration::from_nanos(args.timeout.as_nanos()))?;
+    let carriers = carriers(args).or_refuse()?;
+    let link = link_words(args);
+    let testbed = Testbed::new(replay, path, link, browser, Duration::from_nanos(args.timeout.as_nanos()))?;
     let on = format!(
         "through a link of {} down and {} up, {} round trip, {} of buffer",
         args.rate,
@@ -108,7 +115,7 @@ pub fn run(args: &PageArgs) -> Result<()> {
         args.rtt,
         buffer_words(args.buffer, args.rate, args.rtt)
     );
-    let count = 2 * (args.repeats as usize + 1) * args.schemes.0.len();
+    let count = 2 * (args.repeats as usize + 1) * carriers.len();
     eprintln!(
         "headstart: {} of {}, {:.0} kB, {on}: {count} visits by {version}",
         counted(testbed.replay.nodes.len() as u64, "object"),
@@ -120,7 +127,7 @@ pub fn run(args: &PageArgs) -> Result<()> {
             page.skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
         eprintln!("headstart: left out of {}: {}", file.display(), counts.join(", "));
     }
-    let mut samples = simulated(args, &setup, &testbed.replay)?;
+    let mut samples = simulated(args, &carriers, &setup, &testbed.replay)?;
     runtime.block_on(async {
         let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let stop = testbed.stop.clone();
@@ -131,7 +138,7 @@ pub fn run(args: &PageArgs) -> Result<()> {
             }
             stop.cancel();
         });
-        load(args, &testbed, &mut samples).await
+        load(args, &carriers, &testbed, &mut samples).await
     })?;
     let table = show::table(&samples);
     args.format.print_table(&table)?;
@@ -198,22 +205,63 @@ async fn version(browser: &Path) -> Result<String> {
     Ok(line.split(" built on").next().unwrap_or(line).trim().to_owned())
 }
 
-/// The samples in the order of the table, with the simulator's times.
-fn simulated(args: &PageArgs, setup: &Setup, replay: &Arc<Replay>) -> Result<Vec<Sample>> {
+/// The rows of the table, each for two kinds of visits.
+fn carriers(args: &PageArgs) -> Result<Vec<Carrier>> {
+    let mut carriers = vec![];
+    for http in &args.http {
+        match http {
+            Http::H3 => carriers.extend(args.schemes.0.iter().copied().map(Carrier::Quic)),
+            other => {
+                ensure!(
+                    headstart_emu::namespace::is_privileged(),
+                    "--http: found {} without root, expected h3: TCP crosses the path from a network namespace",
+                    choice_name(*other)
+                );
+                carriers.push(Carrier::Tcp(*other));
+            }
+        }
+    }
+    Ok(carriers)
+}
+
+/// The path as options of `headstart link`.
+fn link_words(args: &PageArgs) -> Vec<String> {
+    let size = |buffer: Buffer, rate| match buffer.limit(rate, args.rtt) {
+        limit if limit.packets < u64::MAX => format!("{}p", limit.packets),
+        limit => format!("{}B", limit.bytes.get()),
+    };
+    let options = [
+        ("rate", args.rate.to_string()),
+        ("up-rate", args.up_rate.to_string()),
+        ("rtt", args.rtt.to_string()),
+        ("buffer", size(args.buffer, args.rate)),
+        ("up-buffer", size(args.up_buffer, args.up_rate)),
+        ("loss", args.loss.to_string()),
+    ];
+    options.into_iter().map(|(name, value)| format!("--{name}={value}")).collect()
+}
+
+/// The samples in the order of the table, with the simulator's times of the schemes.
+fn simulated(
+    args: &PageArgs,
+    carriers: &[Carrier],
+    setup: &Setup,
+    replay: &Arc<Replay>,
+) -> Result<Vec<Sample>> {
     let mut samples = vec![];
-    for scheme in &args.schemes.0 {
-        let name: SchemeName = scheme.name().parse().map_err(anyhow::Error::msg)?;
-        let seeds = 1..=u64::from(args.repeats);
-        let times = seeds.map(|seed| model::visits(setup, replay, name, seed)).collect::<Result<Vec<_>>>()?;
+    for carrier in carriers {
+        let times = match carrier {
+            Carrier::Tcp(_) => vec![],
+            Carrier::Quic(scheme) => {
+                let name: SchemeName = scheme.name().parse().map_err(anyhow::Error::msg)?;
+                let seeds = 1..=u64::from(args.repeats);
+                seeds.map(|seed| model::visits(setup, replay, name, seed)).collect::<Result<Vec<_>>>()?
+            }
+        };
         for (place, kind) in KINDS.into_iter().enumerate() {
-            let simulated_ms = times.iter().map(|times| times[place]).sum::<f64>() / times.len() as f64;
-            samples.push(Sample {
-                scheme: scheme.name().to_owned(),
-                kind,
-                visits: vec![],
-                simulated_ms,
-                filmed: None,
-            });
+            let times: Vec<f64> = times.iter().map(|times| times[place]).collect();
+            let simulated_ms = crate::statistics::mean(&times);
+            samples.push(Sample { scheme: carrier.name(), kind, visits: vec![], simulated_ms, filmed: None });
         }
     }
     Ok(samples)
@@ -227,17 +275,24 @@ const PEERS: usize = 64;
 
 /// Loads the page in rounds, so that what else the machine does meets all schemes alike. A last
 /// round is filmed.
-async fn load(args: &PageArgs, testbed: &Testbed, samples: &mut [Sample]) -> Result<()> {
+async fn load(
+    args: &PageArgs,
+    carriers: &[Carrier],
+    testbed: &Testbed,
+    samples: &mut [Sample],
+) -> Result<()> {
     for round in 1..=u64::from(args.repeats) + 1 {
         let is_filmed = round > u64::from(args.repeats);
         let name = if is_filmed { "film".into() } else { format!("round {round} of {}", args.repeats) };
         let kinds = samples.chunks_mut(KINDS.len());
-        for (scheme, samples) in args.schemes.0.iter().zip(kinds) {
+        for (carrier, samples) in carriers.iter().zip(kinds) {
             let history = Arc::new(Sharded::new(PEERS));
             for sample in samples {
                 let name = format!("{name}, {}, {}", sample.scheme, sample.kind);
-                let visit =
-                    testbed.visit(*scheme, &history, round, is_filmed).await.with_context(|| name.clone())?;
+                let visit = testbed
+                    .visit(*carrier, &history, round, is_filmed)
+                    .await
+                    .with_context(|| name.clone())?;
                 eprintln!("headstart: {name}: {:.0} ms", visit.complete_ms);
                 if is_filmed {
                     sample.filmed = Some(visit);

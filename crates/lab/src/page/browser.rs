@@ -8,12 +8,14 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use headstart_emu::namespace;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
-use super::load::Testbed;
+use super::load::{Http, Testbed};
 use super::{HTTPS, host};
 
 /// Browsers that are looked for, in this order: Debian's name, then others'.
@@ -43,24 +45,61 @@ pub(super) struct Browser {
     child: Child,
     profile: PathBuf,
     film: JoinHandle<Vec<Frame>>,
+    close: CancellationToken,
+    is_behind_link: bool,
 }
 
-/// Descriptors 3 and 4 are the browser's ends of the pipes; no safe code sets them but a shell's.
-const SHELL: &str = "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null";
+/// The browser's way to the server.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Way {
+    /// HTTP/3 to a relay.
+    Relay(SocketAddr),
+    /// Another protocol to this port, from a namespace behind `headstart link`.
+    Link(Http, u16),
+}
+
+/// What a visit leaves.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    /// The pictures of a visit that was filmed.
+    pub frames: Vec<Frame>,
+    /// The log of `headstart link`.
+    pub log: String,
+    /// The machine kept real time, as `headstart link` tells.
+    pub is_valid: bool,
+}
 
 impl Browser {
-    /// Begins a visit through the relay.
-    pub fn start(testbed: &Testbed, relay: SocketAddr, is_filmed: bool) -> Result<Self> {
+    /// Begins a visit.
+    pub fn start(testbed: &Testbed, way: Way, is_filmed: bool) -> Result<Self> {
         static NUMBER: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let profile = std::env::temp_dir().join(format!("headstart-page-{}-{number}", std::process::id()));
         std::fs::create_dir(&profile).with_context(|| format!("cannot create {}", profile.display()))?;
-        // The browser's own requests find no host.
-        let rules = format!("MAP {}:{HTTPS} {relay},MAP * ~NOTFOUND", host("*"));
+        let (mut command, server, protocol): (_, _, &[&str]) = match way {
+            Way::Relay(relay) => (Command::new("sh"), relay.to_string(), &["--origin-to-force-quic-on=*"]),
+            Way::Link(http, port) => {
+                let mut link = Command::new(std::env::current_exe().context("this program")?);
+                link.arg("link").args(&testbed.link).arg("--strict");
+                link.arg("--log").arg(profile.join(LOG)).args(["--", "sh"]);
+                let protocol: &[&str] = if http == Http::H1 {
+                    &["--disable-quic", "--disable-http2"]
+                } else {
+                    &["--disable-quic"]
+                };
+                (link, format!("${}:{port}", namespace::OUTSIDE), protocol)
+            }
+        };
+        // Descriptors 3 and 4 are the browser's ends of the pipes; no safe code sets them but a
+        // shell's. The browser's own requests find no host.
+        let shell = format!(
+            "exec \"$0\" \"$@\" \"--host-resolver-rules=MAP {}:{HTTPS} {server},MAP * ~NOTFOUND\" 3<&0 4>&1 </dev/null >/dev/null",
+            host("*")
+        );
         // The first navigation of a browser waits for its own beginning: it is to an empty page.
         let first = format!("<script>setTimeout(()=>location='{}',700)</script>", testbed.replay.address(0));
-        let child = Command::new("sh")
-            .args(["-c", SHELL])
+        let child = command
+            .args(["-c", &shell])
             .arg(&testbed.browser)
             .args(["--headless=new", "--disable-gpu", "--no-first-run", "--disable-background-networking"])
             .args([
@@ -71,9 +110,9 @@ impl Browser {
             ])
             .args(["--window-size=1280,720", "--hide-scrollbars", "--mute-audio", "--disable-dev-shm-usage"])
             // Pages are this program's own; root may not use the sandbox.
-            .args(["--no-sandbox", "--remote-debugging-pipe", "--origin-to-force-quic-on=*"])
+            .args(["--no-sandbox", "--remote-debugging-pipe"])
+            .args(protocol)
             .arg(format!("--user-data-dir={}", profile.display()))
-            .arg(format!("--host-resolver-rules={rules}"))
             .arg(format!("--ignore-certificate-errors-spki-list={}", testbed.key_hash))
             .arg(format!("data:text/html,{first}"))
             // Its other folders go with the profile.
@@ -86,8 +125,10 @@ impl Browser {
         match child {
             Ok(mut child) => {
                 let pipes = child.stdin.take().zip(child.stdout.take()).context("the browser's pipes")?;
-                let film = tokio::spawn(film(pipes, is_filmed));
-                Ok(Self { child, profile, film })
+                let close = CancellationToken::new();
+                let film = tokio::spawn(film(pipes, is_filmed, close.clone()));
+                let is_behind_link = matches!(way, Way::Link(..));
+                Ok(Self { child, profile, film, close, is_behind_link })
             }
             Err(error) => {
                 let _ = std::fs::remove_dir_all(&profile);
@@ -104,10 +145,15 @@ impl Browser {
     }
 
     /// Ends the browser. Processes of it that outlive the first may still write to the profile.
-    pub async fn end(mut self) -> Vec<Frame> {
+    pub async fn end(mut self) -> Ended {
+        self.close.cancel();
+        let frames = (&mut self.film).await.unwrap_or_default();
+        // The link writes its log at its end.
+        let patience = if self.is_behind_link { Duration::from_secs(10) } else { Duration::ZERO };
+        let status = tokio::time::timeout(patience, self.child.wait()).await;
         let _ = self.child.kill().await;
-        let film = tokio::time::timeout(Duration::from_secs(10), &mut self.film).await;
-        let frames = film.unwrap_or(Ok(vec![])).unwrap_or_default();
+        let is_valid = status.is_ok_and(|ended| ended.is_ok_and(|status| status.code() != Some(LATE)));
+        let log = std::fs::read_to_string(self.profile.join(LOG)).unwrap_or_default();
         for _ in 0..50 {
             let _ = tokio::fs::remove_dir_all(&self.profile).await;
             // They may have created it again.
@@ -116,12 +162,16 @@ impl Browser {
                 break;
             }
         }
-        frames
+        Ended { frames, log, is_valid }
     }
 }
 
-/// Holds the pipes until the browser ends, and keeps the pictures if they are wanted.
-async fn film((mut commands, events): (ChildStdin, ChildStdout), is_filmed: bool) -> Vec<Frame> {
+/// Holds the pipes until they are closed or the browser ends, and keeps the pictures if they are wanted.
+async fn film(
+    (mut commands, events): (ChildStdin, ChildStdout),
+    is_filmed: bool,
+    close: CancellationToken,
+) -> Vec<Frame> {
     let mut events = BufReader::new(events);
     let mut frames = vec![];
     if is_filmed {
@@ -129,7 +179,7 @@ async fn film((mut commands, events): (ChildStdin, ChildStdout), is_filmed: bool
         tell(&mut commands, "Target.setAutoAttach", &params, &Value::Null).await;
     }
     let mut message = vec![];
-    while let Ok(1..) = events.read_until(0, &mut message).await {
+    while let Some(Ok(1..)) = close.run_until_cancelled(events.read_until(0, &mut message)).await {
         message.pop();
         let event: Value = serde_json::from_slice(&message).unwrap_or_default();
         message.clear();
@@ -163,6 +213,12 @@ async fn tell(commands: &mut ChildStdin, method: &str, params: &Value, session: 
 
 /// File of the browser's messages in its profile.
 const WORDS: &str = "headstart.log";
+
+/// File of the log of `headstart link` in the profile.
+const LOG: &str = "link.csv";
+
+/// Exit code of `headstart link --strict` on a machine that was too busy.
+const LATE: i32 = 3;
 
 impl Drop for Browser {
     fn drop(&mut self) {

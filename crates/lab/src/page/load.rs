@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use clap::ValueEnum;
 use headstart_emu::clock::Clock;
+use headstart_emu::record::{ParsedEvent, ParsedLog};
 use headstart_emu::{Path as EmulatedPath, relay, udp};
 use headstart_host::locked;
 use headstart_net::{Direction, PathPlan, Seed};
@@ -16,12 +18,15 @@ use headstart_web::identity::Identity;
 use headstart_web::open::{self, ServerSettings};
 use headstart_web::server::ServerConfig;
 use headstart_web::site::Site;
+use headstart_web::tcp;
 use serde::Serialize;
+use socket2::{Domain, Socket, Type};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
 use super::Replay;
-use super::browser::{Browser, Frame};
+use super::browser::{Browser, Ended, Frame, Way};
 
 /// Time of one object in a visit, from the beginning of the navigation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -70,6 +75,46 @@ pub struct Visit {
     pub frames: Vec<Frame>,
 }
 
+/// A version of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Http {
+    /// HTTP/3, with each of the schemes
+    H3,
+    /// HTTP/2 over the kernel's TCP, with CUBIC (root)
+    H2,
+    /// HTTP/1.1 over the kernel's TCP, with CUBIC (root)
+    H1,
+}
+
+/// What carries a visit.
+#[derive(Clone, Copy, Debug)]
+pub enum Carrier {
+    /// HTTP/3 over QUIC with a scheme.
+    Quic(Choice),
+    /// Another version over the kernel's TCP.
+    Tcp(Http),
+}
+
+impl Carrier {
+    /// Name in tables.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Quic(choice) => choice.name().to_owned(),
+            Self::Tcp(http) => format!("iw10-linux {}", crate::options::choice_name(*http)),
+        }
+    }
+
+    /// The protocol as the browser names it.
+    const fn protocol(self) -> &'static str {
+        match self {
+            Self::Quic(_) => "h3",
+            Self::Tcp(Http::H1) => "http/1.1",
+            Self::Tcp(_) => "h2",
+        }
+    }
+}
+
 /// Page, path, browser and certificate of several visits.
 #[derive(Debug)]
 pub struct Testbed {
@@ -79,6 +124,8 @@ pub struct Testbed {
     pub path: PathPlan,
     /// The browser.
     pub browser: PathBuf,
+    /// The path as options of `headstart link`.
+    pub link: Vec<String>,
     /// Time limit of a visit.
     pub timeout: Duration,
     /// Ends the visit under way, its browser and its profile.
@@ -93,12 +140,18 @@ impl Testbed {
     ///
     /// # Errors
     /// If the system has no randomness for a key.
-    pub fn new(replay: Replay, path: PathPlan, browser: PathBuf, timeout: Duration) -> Result<Self> {
+    pub fn new(
+        replay: Replay,
+        path: PathPlan,
+        link: Vec<String>,
+        browser: PathBuf,
+        timeout: Duration,
+    ) -> Result<Self> {
         // It names no host of the page: a browser shares connections among hosts that it names.
         let identity = Identity::temporary()?;
         let key_hash = BASE64_STANDARD.encode(identity.key_hash()?);
         let stop = CancellationToken::new();
-        Ok(Self { replay: Arc::new(replay), path, browser, timeout, stop, identity, key_hash })
+        Ok(Self { replay: Arc::new(replay), path, link, browser, timeout, stop, identity, key_hash })
     }
 
     /// One visit by a browser without anything in its cache. To film it takes time of the browser.
@@ -107,38 +160,38 @@ impl Testbed {
     /// If the browser does not start, does not report in time, or an object did not arrive whole.
     pub async fn visit(
         &self,
-        scheme: Choice,
+        carrier: Carrier,
         history: &Arc<Sharded>,
         seed: u64,
         is_filmed: bool,
     ) -> Result<Visit> {
         let identity = self.identity.current()?;
-        let settings = ServerSettings::new(&identity, scheme, Arc::clone(history) as Arc<_>);
-        let (endpoint, starts) = open::open(settings, SocketAddr::from(([127, 0, 0, 1], 0)))?;
         let reports = Arc::<Mutex<Vec<StartReport>>>::default();
-        let collected = Arc::clone(&reports);
-        let listener = Arc::new(move |report: &StartReport| locked(&collected).push(report.clone()));
-        let starts = Arc::new(starts.report_to(listener));
-        let served = endpoint.local_addr()?;
         let shutdown = CancellationToken::new();
         let config = ServerConfig { grace: Duration::ZERO, ..ServerConfig::default() };
         let (report, mut reported) = unbounded_channel();
         let site = Arc::new(Site::Made(self.replay.site(report)));
-        let server = tokio::spawn(starts.serve(endpoint, site, config, shutdown.clone()));
-        // Down is towards the browser.
-        let [up, down] = Direction::BOTH.map(|direction| EmulatedPath::of(&self.path, direction, Seed(seed)));
-        let (address, relay) = udp::start(
-            // Every host is a connection; a browser may open a second one.
-            udp::Settings { most_clients: 2 * self.replay.origins + 64, ..udp::Settings::before(served) },
-            up,
-            down,
-            Clock::start(),
-            relay::Settings::default(),
-            None,
-        )
-        .context("cannot open a UDP port for the path")?;
-
-        let mut browser = Browser::start(self, address, is_filmed)?;
+        let (server, way, relay) = match carrier {
+            Carrier::Quic(scheme) => {
+                let settings = ServerSettings::new(&identity, scheme, Arc::clone(history) as Arc<_>);
+                let (endpoint, starts) = open::open(settings, SocketAddr::from(([127, 0, 0, 1], 0)))?;
+                let collected = Arc::clone(&reports);
+                let listener = Arc::new(move |report: &StartReport| locked(&collected).push(report.clone()));
+                let starts = Arc::new(starts.report_to(listener));
+                let served = endpoint.local_addr()?;
+                let server = tokio::spawn(starts.serve(endpoint, site, config, shutdown.clone()));
+                let (address, relay) = self.relay(served, seed)?;
+                (server, Way::Relay(address), Some(relay))
+            }
+            Carrier::Tcp(http) => {
+                let listener = kernel_listener().context("cannot open a TCP port for the path")?;
+                let port = listener.local_addr()?.port();
+                let tls = tcp::tls(&identity)?;
+                let server = tokio::spawn(tcp::serve(listener, tls, site, 0, config, shutdown.clone()));
+                (server, Way::Link(http, port), None)
+            }
+        };
+        let mut browser = Browser::start(self, way, is_filmed)?;
         let found = tokio::select! {
             report = reported.recv() => report.context("the server ended"),
             () = tokio::time::sleep(self.timeout) => {
@@ -152,17 +205,25 @@ impl Testbed {
         // The connections end here, and with them their records are written.
         shutdown.cancel();
         server.await.context("the server failed")?;
-        let summary = relay.stop().context("the path")?;
-        let mut frames = browser.end().await;
+        let summary = relay.map(|relay| relay.stop().context("the path")).transpose()?;
+        let mut ended = browser.end().await;
         let report = found?;
-        let connections = locked(&reports).len();
+        let crossing = match summary {
+            Some(summary) => Crossing {
+                connections: locked(&reports).len(),
+                carried: summary.down.sent_bytes,
+                lost_packets: summary.down.arrived.saturating_sub(summary.down.sent + summary.down.inside),
+                is_valid: summary.is_valid,
+            },
+            None => Crossing::of_log(&ended).context("the path's log")?,
+        };
         let visit =
             parse(&report).with_context(|| format!("found {report:?}, expected the page's report"))?;
         let (mut arrivals, [began_ms, first_paint_ms, largest_paint_ms, load_event_ms]) = visit;
         for arrival in &mut arrivals {
             arrival.address = self.replay.urls.get(arrival.place).cloned().unwrap_or_default();
         }
-        for frame in &mut frames {
+        for frame in &mut ended.frames {
             frame.at_ms -= began_ms;
         }
         let last = |is_counted: &dyn Fn(usize) -> bool| {
@@ -175,19 +236,30 @@ impl Testbed {
             load_event_ms,
             above_fold_ms: last(&|place| self.replay.nodes.get(place).is_some_and(|node| node.is_above)),
             complete_ms: last(&|_| true),
-            connections,
-            carried: summary.down.sent_bytes,
-            lost_packets: summary.down.arrived.saturating_sub(summary.down.sent + summary.down.inside),
+            connections: crossing.connections,
+            carried: crossing.carried,
+            lost_packets: crossing.lost_packets,
             arrivals,
-            is_valid: summary.is_valid,
-            frames,
+            is_valid: crossing.is_valid,
+            frames: ended.frames,
         };
-        self.check(&visit)?;
+        self.check(&visit, carrier.protocol())?;
         Ok(visit)
     }
 
-    /// Every object arrived whole, over HTTP/3.
-    fn check(&self, visit: &Visit) -> Result<()> {
+    /// The path for HTTP/3, with its address.
+    fn relay(&self, served: SocketAddr, seed: u64) -> Result<(SocketAddr, relay::Handle)> {
+        // Down is towards the browser.
+        let [up, down] = Direction::BOTH.map(|direction| EmulatedPath::of(&self.path, direction, Seed(seed)));
+        // Every host is a connection; a browser may open a second one.
+        let most_clients = 2 * self.replay.origins + 64;
+        let settings = udp::Settings { most_clients, ..udp::Settings::before(served) };
+        udp::start(settings, up, down, Clock::start(), relay::Settings::default(), None)
+            .context("cannot open a UDP port for the path")
+    }
+
+    /// Every object arrived whole, over that protocol.
+    fn check(&self, visit: &Visit, protocol: &str) -> Result<()> {
         let expected = std::iter::once(self.replay.document).chain(self.replay.requests());
         for (place, arrival) in expected.zip(&visit.arrivals) {
             let target = (place..).find(|place| !self.replay.nodes[*place].leads).unwrap_or(place);
@@ -198,8 +270,8 @@ impl Testbed {
                 arrival.bytes
             );
             ensure!(
-                arrival.protocol == "h3",
-                "object {place}: found it over {}, expected h3",
+                arrival.protocol == protocol,
+                "object {place}: found it over {}, expected {protocol}",
                 arrival.protocol
             );
         }
@@ -207,6 +279,43 @@ impl Testbed {
         ensure!(found == expected, "found {found} objects, expected {expected}");
         Ok(())
     }
+}
+
+/// What crossed the path.
+struct Crossing {
+    connections: usize,
+    carried: u64,
+    lost_packets: u64,
+    is_valid: bool,
+}
+
+impl Crossing {
+    /// By the log of `headstart link`.
+    fn of_log(ended: &Ended) -> Result<Self> {
+        let log = ParsedLog::read(ended.log.as_bytes())?;
+        let mut it = Self { connections: 0, carried: 0, lost_packets: 0, is_valid: ended.is_valid };
+        for line in log.entries.iter().filter(|line| line.direction == Direction::Down) {
+            match line.event {
+                ParsedEvent::Departure { .. } => it.carried += u64::from(line.bytes),
+                ParsedEvent::Drop { .. } => it.lost_packets += 1,
+                ParsedEvent::Arrival { .. } => {}
+            }
+        }
+        let opens =
+            |line: &&str| line.contains(",up,arrival,") && line.contains(",tcp,") && line.contains(",S,");
+        it.connections = ended.log.lines().filter(opens).count();
+        Ok(it)
+    }
+}
+
+/// A port of all addresses, for TCP with CUBIC whatever the system's default is.
+fn kernel_listener() -> std::io::Result<TcpListener> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.set_tcp_congestion(b"cubic")?;
+    socket.bind(&SocketAddr::from(([0, 0, 0, 0], 0)).into())?;
+    socket.listen(1024)?;
+    socket.set_nonblocking(true)?;
+    TcpListener::from_std(socket.into())
 }
 
 /// The script's report: its origin of time, paints and the load event, and the objects.

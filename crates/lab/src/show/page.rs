@@ -19,8 +19,8 @@ pub struct Sample {
     pub kind: &'static str,
     /// The visits, one for each repetition.
     pub visits: Vec<Visit>,
-    /// Time to the last object in the simulator, in milliseconds.
-    pub simulated_ms: f64,
+    /// Time to the last object in the simulator, in milliseconds; `None` over the kernel's TCP.
+    pub simulated_ms: Option<f64>,
     /// One more visit, which was filmed: its times are not among the others.
     pub filmed: Option<Visit>,
 }
@@ -59,8 +59,8 @@ impl Sample {
     }
 
     /// Distance of the simulator's time from the browser's, in per cent.
-    fn distance(&self) -> f64 {
-        (self.simulated_ms / self.complete_ms() - 1.0) * 100.0
+    fn distance(&self) -> Option<f64> {
+        Some((self.simulated_ms? / self.complete_ms() - 1.0) * 100.0)
     }
 
     /// The visit whose last object arrived at the median time.
@@ -118,8 +118,8 @@ pub fn table(samples: &[Sample]) -> Table {
             Cell::number(sample.mean(|visit| visit.connections as f64), 0),
             Cell::number(sample.mean(|visit| visit.carried as f64 / 1e3), 0),
             Cell::number(sample.mean(|visit| visit.lost_packets as f64), 0),
-            Cell::number(sample.simulated_ms, 0),
-            Cell::number(sample.distance(), 0),
+            sample.simulated_ms.map_or(Cell::Missing, |time| Cell::number(time, 0)),
+            sample.distance().map_or(Cell::Missing, |share| Cell::number(share, 0)),
         ]);
         table.row(cells);
     }
@@ -145,16 +145,20 @@ pub fn table(samples: &[Sample]) -> Table {
 
 /// Agreement of simulator and browser, in words.
 fn agreement(samples: &[Sample]) -> String {
+    let simulated: Vec<&Sample> = samples.iter().filter(|sample| sample.simulated_ms.is_some()).collect();
     let order = |kind: &str, time: fn(&Sample) -> f64| {
-        let mut of_kind: Vec<&Sample> = samples.iter().filter(|sample| sample.kind == kind).collect();
+        let mut of_kind: Vec<&&Sample> = simulated.iter().filter(|sample| sample.kind == kind).collect();
         of_kind.sort_by(|one, other| time(one).total_cmp(&time(other)));
         of_kind.iter().map(|sample| sample.scheme.clone()).collect::<Vec<_>>()
     };
-    let in_order = |kind: &str| order(kind, Sample::complete_ms) == order(kind, |sample| sample.simulated_ms);
+    let in_order = |kind: &str| {
+        order(kind, Sample::complete_ms) == order(kind, |sample| sample.simulated_ms.unwrap_or_default())
+    };
     let words = |kind: &str| format!("{kind}: {}", if in_order(kind) { "the same" } else { "another" });
-    let within = samples.iter().filter(|sample| sample.distance().abs() <= 10.0).count();
-    let within = format!("Within 10 % of one another: {within} of {}.", samples.len());
-    if samples.iter().all(|sample| sample.scheme == samples[0].scheme) {
+    let near = |sample: &&&Sample| sample.distance().is_some_and(|distance| distance.abs() <= 10.0);
+    let within = simulated.iter().filter(near).count();
+    let within = format!("Within 10 % of one another: {within} of {}.", simulated.len());
+    if simulated.iter().all(|sample| sample.scheme == simulated[0].scheme) {
         return within;
     }
     format!("Order of the schemes in both, {}, {}. {within}", words("cold"), words("returning"))
@@ -204,13 +208,17 @@ pub fn report(samples: &[Sample], replay: &Replay, on: &str, browser: &str, comm
         ),
         ("distance".into(), "of the simulator's time from the browser's".into()),
         (
+            "iw10-linux h2, h1".into(),
+            "HTTP/2 or HTTP/1.1 over this machine's TCP with CUBIC, which has no record of a visit; all others are HTTP/3".into(),
+        ),
+        (
             "carried, lost".into(),
             "bytes that the path carried to the browser, and packets to it that the path lost".into(),
         ),
     ]);
     sections.push(Section::Definitions(definitions));
     let lead = format!(
-        "{}: {} of {}, {:.0} kB, loaded by {browser} over HTTP/3 {on}. {}",
+        "{}: {} of {}, {:.0} kB, loaded by {browser} {on}. {}",
         replay.title,
         counted(replay.nodes.len() as u64, "object"),
         counted(replay.origins as u64, "host"),
