@@ -6,11 +6,11 @@
 //! | [`logs`] | a sender's qlog, the log of `headstart link` |
 //! | [`texts`] | the words of `ss -ti`, `ping` and `headstart get` |
 //!
-//! Of a capture nothing is assumed about the place of the capture. The round trip is the sum of its two parts:
+//! Nothing is assumed about the place of a capture. The round trip is the sum of its two parts:
 //! from a segment of data to its acknowledgement, and from an acknowledgement to the data that
-//! echoes its timestamp. The part that grows has the bottleneck's queue. Its growth is the queueing
-//! delay. If data has crossed the bottleneck before it was captured, the spacing of data shows the
-//! rate; else the rate of acknowledgements does.
+//! echoes its timestamp. The part that grows has the bottleneck's queue. Its growth is the
+//! queueing delay. If data has crossed the bottleneck before it was captured, the spacing of data
+//! shows the rate; else the rate of acknowledgements does.
 
 pub mod capture;
 pub mod logs;

@@ -567,7 +567,7 @@ fn an_answer_in_0_rtt_takes_a_round_trip_and_its_transfer_over_the_emulator() {
     assert!(complete("false") - complete("true") > 45.0, "{text}");
 }
 
-/// What the server, the path and the client wrote of a download are three ways to its numbers.
+/// The server, the path and the client each wrote of a download.
 #[test]
 fn logs_of_a_download_give_the_options_of_its_path() {
     let mut last = String::new();

@@ -74,7 +74,7 @@ pub enum Section {
     Pre(String),
 }
 
-/// What a row of a film shows in one or more columns.
+/// A picture of a film, over one or more columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shot {
     /// Columns in which it does not change.

@@ -15,9 +15,10 @@ use crate::measure::{Estimate, Measured, capture, logs, measure, texts};
 /// Options of `measure`.
 #[derive(Args, Debug)]
 pub struct MeasureArgs {
-    /// Packet captures of TCP (pcap or pcapng), taken anywhere on the path; a sender's qlog or its
-    /// `ss -tin`, again and again; a log of `headstart link`; output of `ping` and of `headstart get
-    /// --format json`. Of several files each quantity is the first one's that is no bound
+    /// Captures of TCP from anywhere on the path; a sender's qlog or `ss -tin`, again and again
+    ///
+    /// Also logs of `headstart link`, output of `ping` and of `headstart get --format json`. Of
+    /// several files each quantity is the first one's that is no bound.
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 }

@@ -206,8 +206,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// 1200 packets, one for each millisecond, acknowledged in pairs after 40 ms. In both forms of a
-    /// file, with ends of ranges that are in them and not.
+    /// 1200 packets, one for each millisecond, acknowledged in pairs after 40 ms. In either form of
+    /// a file, with ends of ranges that are in them and not.
     fn log(is_document: bool, beyond: u64) -> Vec<u8> {
         let (category, packet_type) = if is_document { ("transport", "1RTT") } else { ("quic", "1rtt") };
         let header = |number: u64| json!({ "packet_type": packet_type, "packet_number": number });

@@ -1,4 +1,4 @@
-//! What other programs print of a path: `ss -ti`, `ping`, and `headstart get --format json`.
+//! Words of other programs on a path: `ss -ti`, `ping`, and `headstart get --format json`.
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;

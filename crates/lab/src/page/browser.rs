@@ -58,7 +58,7 @@ pub(super) enum Way {
     Link(Http, u16),
 }
 
-/// What a visit leaves.
+/// Traces of a visit.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
     /// The pictures of a visit that was filmed.
@@ -166,7 +166,7 @@ impl Browser {
     }
 }
 
-/// Holds the pipes until they are closed or the browser ends, and keeps the pictures if they are wanted.
+/// Holds the pipes until they are closed or the browser ends. Keeps the pictures if it is filmed.
 async fn film(
     (mut commands, events): (ChildStdin, ChildStdout),
     is_filmed: bool,

@@ -86,7 +86,7 @@ pub enum Http {
     H1,
 }
 
-/// What carries a visit.
+/// The transport of a visit.
 #[derive(Clone, Copy, Debug)]
 pub enum Carrier {
     /// HTTP/3 over QUIC with a scheme.
@@ -281,7 +281,7 @@ impl Testbed {
     }
 }
 
-/// What crossed the path.
+/// Counts of a visit on the path.
 struct Crossing {
     connections: usize,
     carried: u64,

@@ -1,8 +1,8 @@
 //! A page that a browser saved "complete": `page.html`, and `page_files` with what it refers to.
 //!
-//! Objects are in the order in which the document names them. What a style sheet or a frame names
-//! is requested when that has arrived. Files that nothing names are those of scripts, for the
-//! document to request last.
+//! Objects are in the order in which the document names them. Those that a style sheet or a frame
+//! names are requested when it has arrived. Files that nothing names are scripts' own: they are the
+//! document's last requests.
 //!
 //! # Limits
 //!
@@ -45,6 +45,9 @@ pub fn read(path: &Path) -> Result<Page> {
         false => vec![path.to_owned()],
         true => entries(path)?.into_iter().filter(|file| file.is_file() && is_document(file)).collect(),
     };
+    if let [document] = &documents[..] {
+        fs::metadata(document).context("cannot read it")?;
+    }
     let [document] = &documents[..] else {
         let count = documents.len();
         anyhow::bail!("found {count} documents in the folder, expected one, as page.html beside page_files");
@@ -76,7 +79,7 @@ pub fn read(path: &Path) -> Result<Page> {
     Ok(search.page)
 }
 
-/// What a folder holds, by name.
+/// Files and folders in a folder, by name.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let found = fs::read_dir(folder).and_then(|found| found.map(|it| Ok(it?.path())).collect());
     let mut found: Vec<PathBuf> = found.with_context(|| format!("cannot read {}", folder.display()))?;
@@ -104,7 +107,7 @@ impl Default for Search {
             objects: vec![],
             requests: vec![],
             urls: vec![],
-            // What the document names is requested at one step, all else at two and later.
+            // The document's own objects are requested at one step, all others later.
             parsed_at: Some(STEP * 3 / 2),
             origins: vec!["https://saved.invalid:443".into()],
             guessed: 0,
@@ -316,8 +319,7 @@ mod tests {
             (empty.path().to_owned(), "found 0 documents"),
             (alone.path().join("a.html"), "found no folder a_files beside it"),
             (alone.path().join("empty.html"), "found an empty file"),
-            (alone.path().join("absent.html"), "found no folder absent_files"),
-            (alone.path().join("absent/a.html"), "cannot read"),
+            (alone.path().join("absent.html"), "cannot read it"),
         ] {
             let error = read(&path).expect_err(expected).to_string();
             assert!(error.contains(expected), "{error}");
