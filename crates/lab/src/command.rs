@@ -147,7 +147,7 @@ enum Command {
     /// wire. Needs no privilege.
     #[command(allow_negative_numbers = true, after_long_help = examples::DOWNLINK)]
     Downlink(DownlinkArgs),
-    /// The options of a path, from a capture, a qlog, or what `ss` and `ping` print
+    /// The options of a path, from a capture or a log
     ///
     /// Reads records of traffic on the path, preferably of a download that filled it. Prints the
     /// options with which `race` has that path, and what could not be known.
