@@ -139,6 +139,8 @@ mod tests {
         assert!((buffer - rate / 8.0 * 0.05805).abs() < 1.0, "{found:?}");
         let whole = read(&SS.replace("retrans:0/41", "")).expect("it is known");
         assert!(whole.buffer.is_none() && whole.was_busy, "{whole:?}");
+        let idle = read(&SS.lines().take(2).collect::<Vec<_>>().join("\n")).expect("it is known");
+        assert!(idle.rate.is_none(), "the application was the limit: {idle:?}");
         for (text, expected) in [("8bps", 8.0), ("1.5Kbps", 1500.0), ("2Gbps", 2e9)] {
             assert_eq!(text.strip_suffix("bps").and_then(bits), Some(expected));
         }
