@@ -146,6 +146,9 @@ impl Browser {
 
     /// Ends the browser. Processes of it that outlive the first may still write to the profile.
     pub async fn end(mut self) -> Ended {
+        if !self.is_behind_link {
+            let _ = self.child.kill().await;
+        }
         self.close.cancel();
         let frames = (&mut self.film).await.unwrap_or_default();
         // The link writes its log at its end.
