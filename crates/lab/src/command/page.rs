@@ -210,7 +210,7 @@ fn carriers(args: &PageArgs) -> Result<Vec<Carrier>> {
     let mut carriers = vec![];
     for http in &args.http {
         match http {
-            Http::H3 => carriers.extend(args.schemes.0.iter().copied().map(Carrier::Quic)),
+            Http::H3 => carriers.extend(args.schemes.0.iter().map(|scheme| Carrier::Quic(Box::new(*scheme)))),
             other => {
                 ensure!(
                     headstart_emu::namespace::is_privileged(),
@@ -289,10 +289,8 @@ async fn load(
             let history = Arc::new(Sharded::new(PEERS));
             for sample in samples {
                 let name = format!("{name}, {}, {}", sample.scheme, sample.kind);
-                let visit = testbed
-                    .visit(*carrier, &history, round, is_filmed)
-                    .await
-                    .with_context(|| name.clone())?;
+                let visit =
+                    testbed.visit(carrier, &history, round, is_filmed).await.with_context(|| name.clone())?;
                 eprintln!("headstart: {name}: {:.0} ms", visit.complete_ms);
                 if is_filmed {
                     sample.filmed = Some(visit);

@@ -87,10 +87,10 @@ pub enum Http {
 }
 
 /// The transport of a visit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Carrier {
     /// HTTP/3 over QUIC with a scheme.
-    Quic(Choice),
+    Quic(Box<Choice>),
     /// Another version over the kernel's TCP.
     Tcp(Http),
 }
@@ -106,7 +106,7 @@ impl Carrier {
     }
 
     /// The protocol as the browser names it.
-    const fn protocol(self) -> &'static str {
+    const fn protocol(&self) -> &'static str {
         match self {
             Self::Quic(_) => "h3",
             Self::Tcp(Http::H1) => "http/1.1",
@@ -160,7 +160,7 @@ impl Testbed {
     /// If the browser does not start, does not report in time, or an object did not arrive whole.
     pub async fn visit(
         &self,
-        carrier: Carrier,
+        carrier: &Carrier,
         history: &Arc<Sharded>,
         seed: u64,
         is_filmed: bool,
@@ -173,7 +173,7 @@ impl Testbed {
         let site = Arc::new(Site::Made(self.replay.site(report)));
         let (server, way, relay) = match carrier {
             Carrier::Quic(scheme) => {
-                let settings = ServerSettings::new(&identity, scheme, Arc::clone(history) as Arc<_>);
+                let settings = ServerSettings::new(&identity, **scheme, Arc::clone(history) as Arc<_>);
                 let (endpoint, starts) = open::open(settings, SocketAddr::from(([127, 0, 0, 1], 0)))?;
                 let collected = Arc::clone(&reports);
                 let listener = Arc::new(move |report: &StartReport| locked(&collected).push(report.clone()));
@@ -188,7 +188,7 @@ impl Testbed {
                 let port = listener.local_addr()?.port();
                 let tls = tcp::tls(&identity)?;
                 let server = tokio::spawn(tcp::serve(listener, tls, site, 0, config, shutdown.clone()));
-                (server, Way::Link(http, port), None)
+                (server, Way::Link(*http, port), None)
             }
         };
         let mut browser = Browser::start(self, way, is_filmed)?;

@@ -249,8 +249,7 @@ fn film(samples: &[Sample]) -> Vec<Section> {
     let times: Vec<f64> = (0..=(longest / step).ceil() as usize).map(|place| place as f64 * step).collect();
     let row = |(name, visit): (String, &Visit)| {
         let name = format!("{name}: {:.0} ms", visit.complete_ms);
-        let shown_at =
-            |at: &f64| visit.frames.iter().filter(|frame| (0.0..=*at).contains(&frame.at_ms)).last();
+        let shown_at = |at: &f64| visit.frames.iter().rfind(|frame| (0.0..=*at).contains(&frame.at_ms));
         let shown: Vec<_> = times.iter().map(shown_at).collect();
         let shots = shown.chunk_by(|one, other| one == other).map(|same| Shot {
             columns: same.len(),
