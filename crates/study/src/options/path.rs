@@ -9,7 +9,7 @@ use headstart_net::jitter::Order;
 use headstart_net::{ElementPlan, LinkPlan, LinkRate, PathPlan, PlanError, QueueDiscipline, burst_loss};
 use headstart_units::{Rate, Ratio, Span};
 
-use super::{Burst, PathOptions, RouterName, TraceFile, discipline};
+use super::{Buffer, Burst, PathOptions, RouterName, TraceFile, discipline};
 
 /// The reverse path, in addition to the options of a race.
 #[derive(Args, Clone, Debug)]
@@ -55,8 +55,8 @@ impl PathOptions {
         );
         let plan = self.unchecked_plan(up);
         plan.check().map_err(|error| refusal(&error))?;
-        carries_packets("", &plan.down)?;
-        carries_packets("up-", &plan.up)?;
+        carries_packets("", self.buffer, &plan.down)?;
+        carries_packets("up-", self.up_buffer.unwrap_or(self.buffer), &plan.up)?;
         Ok(plan)
     }
 
@@ -135,17 +135,20 @@ pub(super) fn random_parts(
 /// Bytes of a full packet: a buffer below that holds none.
 const FULL_PACKET: u64 = 1500;
 
-/// Refuses a direction that full packets do not cross: a slip of units, mostly.
-fn carries_packets(way: &str, elements: &[ElementPlan]) -> Result<()> {
+/// Refuses a direction that full packets do not cross: a slip of units, mostly. A small share of a
+/// BDP is none, but a link almost without a queue.
+fn carries_packets(way: &str, buffer: Buffer, elements: &[ElementPlan]) -> Result<()> {
     let mut option = format!("--{way}buffer: found");
+    let mut is_share = matches!(buffer, Buffer::Bdp(_));
     for element in elements {
         match element {
             ElementPlan::Link(LinkPlan { limit, .. }) => {
                 ensure!(
-                    limit.packets > 0 && limit.bytes.get() >= FULL_PACKET,
+                    is_share || (limit.packets > 0 && limit.bytes.get() >= FULL_PACKET),
                     "{option} {limit}, expected {FULL_PACKET} B at least: a full packet must find room"
                 );
                 "--hop: found a buffer of".clone_into(&mut option);
+                is_share = false;
             }
             ElementPlan::Loss(loss) => ensure!(
                 loss.share.of(FULL_PACKET) < FULL_PACKET,
@@ -249,6 +252,11 @@ mod tests {
             let error = plan(options).expect_err(options);
             assert_eq!(error.to_string(), expected);
         }
+    }
+
+    #[test]
+    fn a_small_share_of_a_bdp_is_a_buffer() {
+        assert!(plan("--rate 1mbit --rtt 10ms --buffer 0.25BDP").is_ok());
     }
 
     #[test]
