@@ -60,7 +60,7 @@ pub enum Site {
 pub struct Folder {
     root: PathBuf,
     cached: ServeDir<DefaultServeDirFallback, Files>,
-    any: ServeDir<DefaultServeDirFallback, Files>,
+    any: Box<ServeDir<DefaultServeDirFallback, Files>>,
     places: Arc<Places>,
 }
 
@@ -88,7 +88,7 @@ impl Folder {
         };
         let places =
             Places::new(MOST_FILES, MOST_FILES_PER_ADDRESS, Kind::File, ConnectionCounters::default());
-        let (cached, any) = (served(Files::Cached), served(Files::Any));
+        let (cached, any) = (served(Files::Cached), Box::new(served(Files::Any)));
         Ok(Self { root: root.to_owned(), cached, any, places })
     }
 
@@ -260,7 +260,7 @@ impl Folder {
         let opened = match open(self.cached.clone(), request.clone()) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let any = self.any.clone();
-                tokio::task::spawn_blocking(move || open(any, request)).await.map_err(io::Error::other)?
+                tokio::task::spawn_blocking(move || open(*any, request)).await.map_err(io::Error::other)?
             }
             opened => opened,
         };

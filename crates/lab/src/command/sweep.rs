@@ -81,8 +81,8 @@ pub fn prepare(words: &[String]) -> Result<Prepared> {
     Ok(prepared)
 }
 
-/// Memory of a row of the tables, of which a point has one for each scheme and one for each seed
-/// of a scheme, in bytes; with a share of what is kept of the point besides.
+/// Memory of a row of the tables in bytes, with a share of all else that is kept of a point. Each
+/// scheme has a row, and each of its seeds.
 const ROW_BYTES: f64 = 8e3;
 
 /// Cost of a sweep over these points.
