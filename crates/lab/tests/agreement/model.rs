@@ -23,13 +23,18 @@ fn model_of(controller: &str) -> (&'static str, &'static str) {
 }
 
 pub fn run(case: &Case, seed: u64) -> Result<Found, String> {
+    Ok(rounds_of(case, seed)?.0)
+}
+
+/// As [`run`], with the rounds.
+pub fn rounds_of(case: &Case, seed: u64) -> Result<(Found, Rounds), String> {
     let (scheme, base) = model_of(case.controller);
     let setup = setup(
         case,
         &format!("{base} --acks linux-growing --as-linux --receive-window 4MB --seed {seed}"),
         Carriers::MODEL,
     )?;
-    Ok(transfer(&setup, scheme)?.0)
+    transfer(&setup, scheme)
 }
 
 /// Set-up and scheme of our side of a case.
