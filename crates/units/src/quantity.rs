@@ -316,6 +316,22 @@ mod tests {
     }
 
     #[test]
+    fn products_sums_and_numbers_are_those_of_the_amounts() {
+        assert_eq!(Bytes::new(1500) * Packets::new(3), Bytes::new(4500));
+        assert_eq!([1, 20, 300].map(Bytes::new).into_iter().sum::<Bytes>(), Bytes::new(321));
+        let rate = Rate::from_mbit_per_sec(12);
+        assert_eq!(
+            (rate * 3, rate * Ratio::new(5, 4)),
+            (Rate::from_mbit_per_sec(36), Rate::from_mbit_per_sec(15))
+        );
+        assert_eq!((Packets::new(7).get(), rate.as_bytes_per_sec()), (7, 1_500_000));
+        assert_eq!(Ratio::new(5, 4).as_f64(), 1.25);
+        assert!(Bytes::ZERO.is_zero() && !Bytes::new(1).is_zero());
+        // Four times it is above 64 bits, four thirds are not.
+        assert_eq!(Bytes::new(u64::MAX / 2) * Ratio::new(4, 3), Bytes::new(12_297_829_382_473_034_409));
+    }
+
+    #[test]
     fn ratios_are_equal_by_value() {
         assert_eq!(Ratio::new(1, 2), Ratio::percent(50));
         assert_ne!(Ratio::new(1, 2), Ratio::new(53, 60));

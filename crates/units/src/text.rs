@@ -237,9 +237,14 @@ mod tests {
         }
         assert_eq!("115 kB".parse(), Ok(Bytes::new(115_000)));
         assert_eq!("1.5 KiB".parse(), Ok(Bytes::new(1536)));
+        assert_eq!("1.5 MiB".parse(), Ok(Bytes::new(1_572_864)));
+        assert_eq!("1.5 GiB".parse(), Ok(Bytes::new(1_610_612_736)));
         assert_eq!("60ms".parse(), Ok(Span::from_millis(60)));
         assert_eq!("0.5 s".parse(), Ok(Span::from_millis(500)));
         assert_eq!("104p".parse(), Ok(Packets::new(104)));
+        assert_eq!("1.123456 s".parse(), Ok(Span::from_micros(1_123_456)));
+        assert_eq!("999999999999999 B".parse(), Ok(Bytes::new(999_999_999_999_999)));
+        assert!("1000000000000000 B".parse::<Bytes>().is_err());
     }
 
     #[test]

@@ -150,6 +150,16 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_in_the_unit_that_they_say() {
+        let span = Span::from_secs(2);
+        assert_eq!(span, Span::from_nanos(2_000_000_000));
+        assert_eq!((span.as_secs_f64(), span.as_millis_f64()), (2.0, 2000.0));
+        let time = Time::from_millis(500);
+        assert_eq!((time.as_nanos(), time.as_secs_f64()), (500_000_000, 0.5));
+        assert!(Span::ZERO.is_zero() && !span.is_zero());
+    }
+
+    #[test]
     fn times_before_the_start_saturate() {
         assert_eq!(Time::from_millis(1) - Span::from_millis(2), Time::ZERO);
         assert_eq!(Time::from_millis(1).since(Time::from_millis(2)), Span::ZERO);
