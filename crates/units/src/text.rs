@@ -295,6 +295,7 @@ mod tests {
     fn printing_uses_the_largest_unit_that_fits() {
         assert_eq!(Rate::from_mbit_per_sec(15).to_string(), "15 Mbit/s");
         assert_eq!(Bytes::new(112_500).to_string(), "112.5 kB");
+        assert_eq!(Packets::new(104).to_string(), "104 packets");
         assert_eq!(Span::from_micros(60_050).to_string(), "60.05 ms");
         assert_eq!(Span::ZERO.to_string(), "0 ns");
     }

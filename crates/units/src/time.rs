@@ -157,6 +157,12 @@ mod tests {
         let time = Time::from_millis(500);
         assert_eq!((time.as_nanos(), time.as_secs_f64()), (500_000_000, 0.5));
         assert!(Span::ZERO.is_zero() && !span.is_zero());
+        let mut later = time;
+        later += span;
+        assert_eq!(
+            (later, later - Span::from_millis(400)),
+            (Time::from_millis(2500), Time::from_millis(2100))
+        );
     }
 
     #[test]
