@@ -267,7 +267,7 @@ impl<A: Admission> ConnectionTask<A> {
         let given_up = Arc::default();
         let mut quic = adapter::Connection::new(connection.clone(), &self.unfinished);
         quic.stops.clone_from(&stops);
-        // It is needed once, and would be most of what an idle connection takes here.
+        // The future is needed once, and would be most of what an idle connection takes here.
         let build = async {
             h3::server::builder().max_field_section_size(MAX_FIELD_SECTION.into()).build(quic).await
         };

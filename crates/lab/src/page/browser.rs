@@ -115,7 +115,7 @@ impl Browser {
             .arg(format!("--user-data-dir={}", profile.display()))
             .arg(format!("--ignore-certificate-errors-spki-list={}", testbed.key_hash))
             .arg(format!("data:text/html,{first}"))
-            // Its other folders go with the profile.
+            // Chromium's other folders are removed with the profile.
             .env("TMPDIR", &profile)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

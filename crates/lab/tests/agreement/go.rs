@@ -35,7 +35,7 @@ type Change = (&'static str, &'static str, &'static str);
 pub const QUIC_GO: Judge = Judge {
     name: "quic-go",
     folder: "quic-go",
-    // Its only one: Reno, from 32 packets.
+    // quic-go has no other: Reno, from 32 packets.
     controllers: &["reno"],
     model: model::like_quic_go,
     agrees: |case, verdict| {
