@@ -128,12 +128,14 @@ impl ConditionColumns {
         around
     }
 
-    /// A table of results with the columns of conditions around its own.
+    /// A table of results with the columns of conditions around its own. One of the same name as
+    /// its own is left out: seeds that vary.
     #[must_use]
     pub fn around(&self, table: Table) -> Table {
         let parts = |columns: &[(String, Value)]| -> (Vec<Column>, Vec<String>) {
+            let is_new = |(name, _): &&(String, Value)| table.columns.iter().all(|own| own.name != *name);
             let one = |(name, value): &(String, Value)| (Column::new(name, value.kind()), value.to_string());
-            columns.iter().map(one).unzip()
+            columns.iter().filter(is_new).map(one).unzip()
         };
         let ((before, first), (behind, last)) = (parts(&self.before), parts(&self.behind));
         let row = |row| [first.clone(), row, last.clone()].concat();
@@ -199,7 +201,7 @@ fn file(file: &Option<TraceFile>) -> Value {
 }
 
 fn count(value: Option<u64>) -> Value {
-    value.map_or(Value::Number(None), Value::Count)
+    value.map_or(Value::NoCount, Value::Count)
 }
 
 /// The buffer's limit if it is counted in this unit.
@@ -235,6 +237,27 @@ mod tests {
 
     fn value(all: &[Condition], name: &str) -> String {
         all.iter().find(|one| one.name == name).expect(name).value.to_string()
+    }
+
+    #[test]
+    fn a_column_is_there_once_where_seeds_vary() {
+        let setup = Settings::parse(Carriers::MODEL, ["--seed", "7"].into_iter()).expect("fine");
+        let around = ConditionColumns::new(&setup, &[("seed".to_owned(), "7".to_owned())]);
+        let own = Table { columns: vec![Column::new("seed", Kind::Count)], rows: vec![vec!["7".to_owned()]] };
+        let table = around.around(own);
+        assert_eq!(table.header().iter().filter(|name| **name == "seed").count(), 1);
+        assert_eq!(table.rows[0].len(), table.columns.len());
+        let other = around.around(Table::default());
+        assert_eq!(other.header()[0], "seed", "where the table has none it stands first");
+    }
+
+    #[test]
+    fn a_condition_that_is_not_there_has_the_kind_of_one_that_is() {
+        for (with, without) in [("--policer 5mbit,50kB", ""), ("--buffer 104p", "--buffer 100kB")] {
+            let kinds =
+                [with, without].map(|line| of(line).iter().map(|one| one.value.kind()).collect::<Vec<_>>());
+            assert_eq!(kinds[0], kinds[1], "{with}");
+        }
     }
 
     #[test]

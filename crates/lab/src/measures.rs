@@ -259,7 +259,7 @@ pub fn definitions(is_wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
 }
 
 fn counted(has_counts: bool, value: u64) -> Value {
-    if has_counts { Value::Count(value) } else { Value::Number(None) }
+    if has_counts { Value::Count(value) } else { Value::NoCount }
 }
 
 /// NaN if no flow was finished, or if senders do not report.

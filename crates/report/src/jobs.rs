@@ -224,6 +224,18 @@ impl JobStore {
         Ok(self.folder)
     }
 
+    /// Removes the file: nothing of it is needed again.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn discard(self) -> Result<(), OutputError> {
+        let path = self.path();
+        if path.exists() {
+            fs::remove_file(&path).map_err(|error| failed("remove", &path, error))?;
+        }
+        Ok(())
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         locked(&self.state)
     }
@@ -237,16 +249,21 @@ pub fn host(library: PathBuf) {
     let _ = LIBRARY.set(library);
 }
 
-/// Identifies the running program.
+/// Identifies the running program; its file is read once.
 ///
 /// # Errors
-/// If its file cannot be read.
+/// If the file cannot be read.
 pub fn program() -> Result<String, OutputError> {
-    LIBRARY
+    static PROGRAM: OnceLock<String> = OnceLock::new();
+    if let Some(known) = PROGRAM.get() {
+        return Ok(known.clone());
+    }
+    let found = LIBRARY
         .get()
         .map_or_else(std::env::current_exe, |library| Ok(library.clone()))
         .and_then(|path| fingerprint(&path))
-        .map_err(|error| failed("read", Path::new("the running program"), error))
+        .map_err(|error| failed("read", Path::new("the running program"), error))?;
+    Ok(PROGRAM.get_or_init(|| found).clone())
 }
 
 /// The key of a job that these texts decide.

@@ -19,7 +19,9 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+
+use headstart_host::locked;
 
 /// The file that makes a folder ours.
 const MARKER: &str = ".headstart";
@@ -36,20 +38,21 @@ const LOCK: &str = ".lock";
 pub struct Folder {
     path: PathBuf,
     /// Locked, where the file system can.
-    _lock: Option<Arc<Lock>>,
+    lock: Option<Arc<Lock>>,
 }
 
 /// The locked file and its path.
 #[derive(Debug)]
 struct Lock {
-    _file: File,
+    /// Closed where a forked process has forgotten it.
+    file: Mutex<Option<File>>,
     path: PathBuf,
 }
 
 impl Drop for Lock {
     /// Elsewhere the file stays: whether another run has it cannot be told.
     fn drop(&mut self) {
-        if cfg!(unix) {
+        if cfg!(unix) && locked(&self.file).is_some() {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -166,13 +169,13 @@ impl Folder {
             return Err(OutputError::NotAFolder(path.to_path_buf()));
         }
         fs::create_dir_all(path).map_err(|error| failed("create", path, error))?;
-        let mut folder = Self { path: path.to_path_buf(), _lock: None };
+        let mut folder = Self { path: path.to_path_buf(), lock: None };
         let marker = path.join(MARKER);
         if !marker.is_file() {
             folder.refuse_foreign()?;
             replace(&marker, |file| file.write_all(MARKER_TEXT.as_bytes()))?;
         }
-        folder._lock = folder.lock()?;
+        folder.lock = folder.locked()?;
         Ok(folder)
     }
 
@@ -201,6 +204,12 @@ impl Folder {
     /// A folder in this one, under the same rules.
     pub fn folder(&self, name: &str) -> Result<Self, OutputError> {
         Self::open(&self.place(name)?)
+    }
+
+    /// Leaves the folder to the process that this one was forked from. A copy of its lock would last
+    /// after that process was killed.
+    pub fn forget(&self) {
+        self.lock.iter().for_each(|lock| drop(locked(&lock.file).take()));
     }
 
     /// Path of the folder.
@@ -258,14 +267,14 @@ impl Folder {
         }
     }
 
-    fn lock(&self) -> Result<Option<Arc<Lock>>, OutputError> {
+    fn locked(&self) -> Result<Option<Arc<Lock>>, OutputError> {
         let path = self.path.join(LOCK);
         let file = OpenOptions::new().create(true).append(true).open(&path);
         let file = file.map_err(|error| failed("write", &path, error))?;
         match file.try_lock() {
             // The run that held it may have removed it in between.
-            Ok(()) if !is_at(&file, &path) => self.lock(),
-            Ok(()) => Ok(Some(Arc::new(Lock { _file: file, path }))),
+            Ok(()) if !is_at(&file, &path) => self.locked(),
+            Ok(()) => Ok(Some(Arc::new(Lock { file: Mutex::new(Some(file)), path }))),
             Err(TryLockError::WouldBlock) => Err(OutputError::InUse(self.path.clone())),
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
             Err(TryLockError::Error(error)) => Err(failed("lock", &path, error)),

@@ -19,7 +19,7 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::output::{OutputError, csv_writer};
 
@@ -40,37 +40,41 @@ pub fn can_write_parquet(found: &str, expected: &str) -> Result<(), String> {
     ))
 }
 
-/// A table of text fields as Parquet. A column is of whole numbers or of numbers if all its fields
-/// are; an empty field is null.
+/// A table as Parquet; an empty field is null.
 ///
 /// # Errors
-/// In a program without Parquet, and if the rows are not all as long as the header.
-pub fn parquet_bytes<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) -> io::Result<Vec<u8>> {
+/// In a program without Parquet, if the rows are not all as long as the header, and if a field is
+/// not of its column's kind.
+pub fn parquet_bytes(columns: &[Column], rows: &[Vec<String>]) -> io::Result<Vec<u8>> {
     #[cfg(feature = "parquet")]
     {
-        let kind = |column: usize| {
-            let of = || rows.iter().filter_map(|row| row.get(column)).filter(|field| !field.is_empty());
-            match () {
-                () if of().all(|field| field.parse::<i64>().is_ok()) => Kind::Count,
-                () if of().all(|field| field.parse::<f64>().is_ok()) => Kind::Number,
-                () => Kind::Text,
-            }
-        };
-        let columns = header.iter().enumerate().map(|(at, name)| Column::new(name.as_ref(), kind(at)));
-        let mut writer = columnar::Columnar::new(vec![], &columns.collect::<Vec<_>>())?;
-        let mut lines = vec![];
-        let mut text = csv_writer(&mut lines);
-        rows.iter().try_for_each(|row| text.write_record(row))?;
-        text.flush()?;
-        drop(text);
-        writer.add(&[], header.len(), lines.as_slice())?;
+        let mut writer = columnar::Columnar::new(vec![], columns)?;
+        for row in rows {
+            check(row.len(), columns.len())?;
+            writer.row(row.iter().map(String::as_str))?;
+        }
         writer.close()
     }
     #[cfg(not(feature = "parquet"))]
     {
-        let _ = (header, rows);
+        let _ = (columns, rows);
         Err(io::ErrorKind::Unsupported.into())
     }
+}
+
+/// Columns of fields whose kinds nobody declared: one is of whole numbers or of numbers if all its
+/// fields are.
+#[must_use]
+pub fn inferred<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) -> Vec<Column> {
+    let kind = |column: usize| {
+        let of = || rows.iter().filter_map(|row| row.get(column)).filter(|field| !field.is_empty());
+        match () {
+            () if of().all(|field| field.parse::<i64>().is_ok()) => Kind::Count,
+            () if of().all(|field| field.parse::<f64>().is_ok()) => Kind::Number,
+            () => Kind::Text,
+        }
+    };
+    header.iter().enumerate().map(|(at, name)| Column::new(name.as_ref(), kind(at))).collect()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +145,7 @@ impl RowFile {
 }
 
 /// A column of a row file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Column {
     /// Name of the column, with its unit.
     pub name: String,
@@ -157,7 +161,7 @@ impl Column {
 }
 
 /// A table as text; an empty field was not measured.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Table {
     /// Name and kind of each field of a row.
     pub columns: Vec<Column>,
@@ -171,10 +175,18 @@ impl Table {
     pub fn header(&self) -> Vec<&str> {
         self.columns.iter().map(|column| column.name.as_str()).collect()
     }
+
+    /// Adds the rows of another table. All that have any have the same columns.
+    pub fn append(&mut self, mut other: Self) {
+        if !other.rows.is_empty() {
+            self.rows.append(&mut other.rows);
+            self.columns = other.columns;
+        }
+    }
 }
 
 /// Type of the fields of a column. An empty field was not measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum Kind {
     /// Words.
     Text,
@@ -270,6 +282,8 @@ pub enum Value {
     Text(String),
     /// A count.
     Count(u64),
+    /// No count was taken.
+    NoCount,
     /// A measurement, if there is one.
     Number(Option<f64>),
 }
@@ -281,7 +295,7 @@ impl fmt::Display for Value {
             Self::Text(text) => f.write_str(text),
             Self::Count(count) => count.fmt(f),
             Self::Number(Some(number)) => number.fmt(f),
-            Self::Number(None) => Ok(()),
+            Self::NoCount | Self::Number(None) => Ok(()),
         }
     }
 }
@@ -292,7 +306,7 @@ impl Value {
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Text(_) => Kind::Text,
-            Self::Count(_) => Kind::Count,
+            Self::Count(_) | Self::NoCount => Kind::Count,
             Self::Number(_) => Kind::Number,
         }
     }
@@ -532,7 +546,8 @@ mod tests {
         use parquet::record::Field;
         let row = |fields: [&str; 4]| fields.map(str::to_owned).to_vec();
         let rows = [row(["iw10", "4", "", "1"]), row(["a,b", "5", "2.5", "x"])];
-        let bytes = parquet_bytes(&["scheme", "flows", "mean_ms", "note"], &rows).expect("equal rows");
+        let bytes = parquet_bytes(&inferred(&["scheme", "flows", "mean_ms", "note"], &rows), &rows)
+            .expect("equal rows");
         let path = scratch("table").join("table.parquet");
         fs::write(&path, bytes).expect("a temporary file");
         let reader = SerializedFileReader::new(File::open(&path).expect("written")).expect("Parquet");
@@ -549,7 +564,7 @@ mod tests {
                 [text("a,b"), Field::Long(5), Field::Double(2.5), text("x")]
             ]
         );
-        assert!(parquet_bytes(&["scheme"], &rows).is_err(), "rows longer than the header");
+        assert!(parquet_bytes(&inferred(&["scheme"], &rows), &rows).is_err(), "rows longer than the header");
     }
 
     #[cfg(feature = "parquet")]

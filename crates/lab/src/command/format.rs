@@ -61,7 +61,9 @@ impl Format {
                 terminal::print(&csv_text(&header, rows))
             }
             Self::Json => terminal::print(&document()?),
-            Self::Parquet => terminal::print_bytes(&rows::parquet_bytes(header, rows)?),
+            Self::Parquet => {
+                terminal::print_bytes(&rows::parquet_bytes(&rows::inferred(header, rows), rows)?)
+            }
         }
     }
 

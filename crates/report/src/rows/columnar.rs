@@ -103,21 +103,11 @@ impl<W: Write + Send> Columnar<W> {
         Ok(())
     }
 
-    /// Adds rows, lines of CSV, each behind `constants`. Returns their number.
-    pub fn add(&mut self, constants: &[String], columns: usize, part: impl Read) -> io::Result<u64> {
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(part);
-        let (mut record, mut rows) = (csv::StringRecord::new(), 0);
-        while reader.read_record(&mut record)? {
-            check(constants.len() + record.len(), columns)?;
-            let fields = constants.iter().map(String::as_str).chain(&record);
-            self.kept.iter_mut().zip(fields).try_for_each(|(values, field)| values.push(field))?;
-            rows += 1;
-            self.rows += 1;
-            if self.rows == GROUP {
-                self.write_group()?;
-            }
-        }
-        Ok(rows)
+    /// Adds a row with a field for each column.
+    pub fn row<'a>(&mut self, fields: impl Iterator<Item = &'a str>) -> io::Result<()> {
+        self.kept.iter_mut().zip(fields).try_for_each(|(values, field)| values.push(field))?;
+        self.rows += 1;
+        if self.rows == GROUP { self.write_group() } else { Ok(()) }
     }
 
     /// Completes the file.
@@ -153,7 +143,14 @@ impl Sink for Columnar<File> {
     }
 
     fn append(&mut self, constants: &[String], columns: usize, part: Box<dyn Read>) -> io::Result<u64> {
-        self.add(constants, columns, part)
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(part);
+        let (mut record, mut rows) = (csv::StringRecord::new(), 0);
+        while reader.read_record(&mut record)? {
+            check(constants.len() + record.len(), columns)?;
+            self.row(constants.iter().map(String::as_str).chain(&record))?;
+            rows += 1;
+        }
+        Ok(rows)
     }
 
     fn finish(self: Box<Self>) -> io::Result<File> {
