@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures costs of sweeps over several processes: the figures of docs/records/scale.md.
 
-    HEADSTART=target/release/headstart tools/measure-sweep.py flows|workers|points
+    HEADSTART=target/release/headstart tools/measure-sweep.py flows|workers|points|blocks|driver
 
 Runs with an interpreter that has the package `headstart`, Dask and Ray. Times are processor time
 of all processes that a measurement starts, unless they are by the clock. Ray's daemons do not let
@@ -139,7 +139,82 @@ def points():
                         )
 
 
+BLOCKS = """
+import resource, sys, headstart
+from concurrent.futures import ProcessPoolExecutor
+
+if __name__ == "__main__":
+    seeds, executor = int(sys.argv[1]) // 1000, ProcessPoolExecutor(2) if sys.argv[2] == "processes" else None
+    grid = dict(seed=f"1..{seeds}:1", load="1%..50%:1%", rtt="1 ms..20 ms:1 ms", schemes="iw10", duration="2 s")
+    headstart.sweep_blocks(sys.argv[3], executor=executor, repeats=1, **grid)
+    if executor:
+        executor.shutdown()
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    workers = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{sys.argv[1]} points, {sys.argv[2]}: the caller {used.ru_utime + used.ru_stime:.1f} s of processor time and"
+          f" {used.ru_maxrss / 1e3:.0f} MB, the workers {workers.ru_utime + workers.ru_stime:.0f} s", flush=True)
+"""
+
+
+def blocks():
+    """Time and memory of sweeps in blocks, of points that cost little."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = pathlib.Path(folder) / "blocks.py"
+        script.write_text(BLOCKS)
+        for points in (10_000, 100_000):
+            for name in ("alone", "processes"):
+                out = pathlib.Path(folder) / f"{points}-{name}"
+                subprocess.run([sys.executable, script, str(points), name, out], check=True)
+                files = list(out.rglob("*.parquet"))
+                print(f"{sum(file.stat().st_size for file in files) / 1e6:.0f} MB in {len(files)} files", flush=True)
+
+
+DRIVER = """
+import concurrent.futures, queue, resource, sys, threading, time, headstart
+
+
+class Canned(concurrent.futures.Executor):
+    # Gives the first call's result for each: workers that take no time.
+    def __init__(self):
+        self.calls, self.first = queue.SimpleQueue(), None
+        threading.Thread(target=self.answer, daemon=True).start()
+
+    def submit(self, function, /, *arguments):
+        future = concurrent.futures.Future()
+        self.calls.put((future, function, arguments))
+        return future
+
+    def answer(self):
+        while True:
+            future, function, arguments = self.calls.get()
+            self.first = self.first or function(*arguments)
+            if future.set_running_or_notify_cancel():
+                # Block number, tables, keys of points, runs and seconds.
+                future.set_result((arguments[3], self.first[1], {}, *self.first[3:]))
+
+
+points, out, blocks = int(sys.argv[1]), sys.argv[2], []
+grid = dict(seed=f"1..{points // 1000}:1", load="1%..50%:1%", rtt="1 ms..20 ms:1 ms")
+grid |= dict(schemes=["iw10", "halfback", "wise-start"], duration="60 s", repeats=8, large=True)
+began, spent = time.monotonic(), time.process_time()
+headstart.sweep_blocks(out, executor=Canned(), progress=lambda *_: blocks.append(1), **grid)
+took, spent, count = time.monotonic() - began, time.process_time() - spent, len(blocks)
+memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+print(f"{points} points in {count} blocks: {count / took:.0f} blocks and {points / took:.0f} points a second,"
+      f" {1e3 * spent / count:.2f} ms of processor time a block, {memory:.0f} MB")
+"""
+
+
+def driver():
+    """The caller of `sweep_blocks`, with workers that take no time, on a disk and in memory."""
+    for where in (None, "/dev/shm"):
+        print(where or "the disk")
+        for count in (10_000, 100_000, 1_000_000):
+            with tempfile.TemporaryDirectory(dir=where) as folder:
+                subprocess.run([sys.executable, "-c", DRIVER, str(count), f"{folder}/grid"], check=True)
+
+
 if __name__ == "__main__":
     began = time.monotonic()
-    {"flows": flows, "workers": workers, "points": points}[sys.argv[1]]()
+    {"flows": flows, "workers": workers, "points": points, "blocks": blocks, "driver": driver}[sys.argv[1]]()
     print(f"{time.monotonic() - began:.0f} s by the clock")

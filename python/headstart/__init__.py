@@ -30,6 +30,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from . import _native
+from ._blocks import run_blocks, write_blocks
 from ._keywords import NOT_HERE as _NOT_HERE
 from ._keywords import UNITS as _UNITS
 from ._keywords import described as _described
@@ -38,7 +39,6 @@ from ._keywords import repeated as _repeated
 from ._native import Ack, Allowance, Congestion, FlightPlan, HandOver, Prior, Record, Timeout, __version__
 from ._native import run as _run
 from ._plot import Plot
-from ._points import run_points
 from ._progress import Progress, reported
 from ._scheme import PropertyError, Scheme, check, replay
 from ._tables import Rows, Table
@@ -74,6 +74,7 @@ __all__ = [
     "reproduce",
     "schemes",
     "sweep",
+    "sweep_blocks",
     "trace",
 ]
 
@@ -228,10 +229,10 @@ def _called(
     words: list[str],
     report: Progress | None,
     classes: list[type[Scheme]],
-    stored: Sequence[tuple[str, str]] = (),
+    blocks: Sequence[bytes] = (),
     keep_flows: bool = False,
 ) -> Results:
-    tables, command, json, notes = _run(name, words, report, classes, stored, keep_flows)
+    tables, command, json, notes = _run(name, words, report, classes, blocks, keep_flows)
     for note in notes:
         # Behind the function of the command, and the one that checks its keywords.
         warnings.warn(note, stacklevel=4)
@@ -275,10 +276,11 @@ def sweep(*, executor: Executor | None = None, progress: bool | Progress = False
     an executor.
 
     `executor` runs the points in place of this process, each as one call of its `submit` with one
-    thread. It is any executor of `concurrent.futures`: one of the standard library, that of a Dask
-    cluster (`client.get_executor()`), or `headstart.ray.RayExecutor`. The results are the same
-    bytes. Workers need the same build of this package and the same input files. `flows` cannot be
-    written then.
+    thread; of more than 2048 points several are one call. It is any executor of
+    `concurrent.futures`: one of the standard library, that of a Dask cluster
+    (`client.get_executor()`), or `headstart.ray.RayExecutor`. The results are the same bytes.
+    Workers need the same build of this package and the same input files. `flows` cannot be written
+    then.
 
     >>> headstart.sweep(load_share=[0.05, 0.25], rtt=["20 ms", "60 ms"], schemes=["halfback"])
     """
@@ -289,8 +291,31 @@ def sweep(*, executor: Executor | None = None, progress: bool | Progress = False
             return _called("sweep", words, report, classes)
         if given.get("flows") is not None:
             raise ValueError("flows: found it with an executor, expected a sweep without one: workers keep no flows")
-        stored = run_points(executor, words, classes, report)
-        return _called("sweep", words, None, classes, stored)
+        return _called("sweep", words, None, classes, run_blocks(executor, words, classes, report))
+
+
+@_described("sweep")
+def sweep_blocks(
+    out: str | PathLike[str],
+    *,
+    executor: Executor | None = None,
+    progress: bool | Progress = False,
+    **options: Unpack[SweepOptions],
+) -> None:
+    """Writes a sweep to a folder in blocks of points, as `headstart sweep --blocks --out FOLDER`.
+
+    For up to 10 million points: memory does not grow with them. Each block is a file in `points`
+    and one in `seeds` of the folder, as Parquet with the columns of the tables of `sweep`. A call
+    that was interrupted, even killed, goes on when it is repeated. `executor` and `progress` are
+    those of `sweep`.
+
+    >>> headstart.sweep_blocks("grid", load="1%..50%:1%", rtt="1 ms..200 ms:1 ms", seed="1..100:1")
+    """
+    given = _listed(options)
+    if given.get("flows") is not None:
+        raise ValueError("flows: found it with blocks, expected a sweep without one")
+    with reported(progress) as report:
+        write_blocks(out, executor, _words(given, is_sweep=True), _classes(*given.values()), report)
 
 
 @_described("trace")

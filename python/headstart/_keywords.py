@@ -13,7 +13,7 @@ from . import _native
 from ._tables import Table
 
 COMMANDS = ("race", "sweep", "trace", "reproduce", "assess")
-NOT_HERE = {"out", "format", "sort", "save_plan", "qlog", "help"}
+NOT_HERE = {"out", "blocks", "format", "sort", "save_plan", "qlog", "help"}
 """Options for files and output: a call has results instead."""
 UNITS = {
     "_bits_per_s": ("bit/s", 1),

@@ -1,6 +1,7 @@
 """The compiled part of the package."""
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any, final
 
 from ._scheme import Scheme
@@ -8,6 +9,8 @@ from ._scheme import Scheme
 __all__ = [
     "Ack",
     "Allowance",
+    "BlockFolder",
+    "Blocks",
     "Congestion",
     "FlightPlan",
     "HandOver",
@@ -16,11 +19,10 @@ __all__ = [
     "Table",
     "Timeout",
     "__version__",
+    "block",
     "check_bounds",
     "check_case",
     "command",
-    "point",
-    "points",
     "replay",
     "run",
     "table_of",
@@ -59,6 +61,54 @@ class Table:
 
     def __reduce__(self) -> tuple[object, tuple[list[tuple[str, tuple[str, list[str]]]], dict[str, str]]]:
         """For pickle."""
+
+@final
+class Blocks:
+    """A sweep that is divided into blocks of points."""
+
+    def __new__(cls, options: Sequence[str], classes: Sequence[type[Scheme]]) -> Blocks:
+        """Divides the sweep with options as words."""
+
+    @property
+    def options(self) -> list[str]:
+        """Options for `block`, those of a plan included."""
+
+    @property
+    def cost(self) -> tuple[float, float]:
+        """Expected runs and seconds of processor time of all."""
+
+    def __len__(self) -> int:
+        """Number of blocks."""
+
+    def numbers(self, block: int) -> tuple[int, int]:
+        """Numbers of the first point of a block and of the one behind its last."""
+
+    def check(self, keys: dict[int, str]) -> None:
+        """Checks the keys that `block` returned."""
+
+    def folder(self, path: str | PathLike[str]) -> BlockFolder:
+        """The folder of their files, held until it is dropped."""
+
+    def run_left(
+        self,
+        folder: BlockFolder,
+        report: Callable[[str, int, int, float], object] | None = None,
+        classes: Sequence[type[Scheme]] = ...,
+    ) -> None:
+        """Runs what is left of all blocks and writes it to the folder."""
+
+@final
+class BlockFolder:
+    """A folder of blocks."""
+
+    def forget(self) -> None:
+        """Leaves the folder to the process that this one was forked from."""
+
+    def has(self, number: int) -> bool:
+        """True if the block is finished."""
+
+    def write(self, number: int, points: bytes, seeds: bytes) -> None:
+        """Writes the files of a block."""
 
 @final
 class Prior:
@@ -340,6 +390,15 @@ class HandOver:
     def cut(self) -> bool:
         """The base controller still has to answer the congestion."""
 
+def block(
+    options: Sequence[str], first: int, end: int, classes: Sequence[type[Scheme]], parquet: bool
+) -> tuple[list[bytes], dict[int, str], float, float]:
+    """Runs the points of a `Blocks` from `first` to the one before `end`.
+
+    Returns the tables, as Parquet or as `run` takes them, the keys of some points, and the runs and
+    seconds of processor time that were expected.
+    """
+
 def check_bounds(scheme: type[Scheme]) -> str | None:
     """Runs a flow alone on each of two paths. Returns the first bound that does not hold."""
 
@@ -349,17 +408,6 @@ def check_case(scheme: type[Scheme], seed: int) -> tuple[str, str] | None:
 def command(words: Sequence[str], library: str) -> int:
     """Runs the command with words, the program's first; `library` is this file. Returns its exit code."""
 
-def point(options: Sequence[str], classes: Sequence[type[Scheme]]) -> list[tuple[str, str]]:
-    """Runs a point of `points`. Returns the results of its runs by their keys."""
-
-def points(
-    options: Sequence[str], classes: Sequence[type[Scheme]]
-) -> list[tuple[list[str], list[str], float]]:
-    """The points of a sweep with options as words.
-
-    Of each its options for `point`, the keys of its runs, and its estimated processor time in seconds.
-    """
-
 def replay(scheme: type[Scheme], vectors: str) -> tuple[int, str | None]:
     """Plays conformance vectors; returns the number of answers compared, or the line that differs."""
 
@@ -368,14 +416,14 @@ def run(
     options: Sequence[str],
     report: Callable[[str, int, int, float], object] | None = None,
     classes: Sequence[type[Scheme]] = ...,
-    stored: Sequence[tuple[str, str]] = ...,
+    blocks: Sequence[bytes] = ...,
     keep_flows: bool = False,
 ) -> tuple[list[tuple[str, Table]], str, str | None, list[str]]:
     """Runs a command with options as words, in which the names of classes are schemes as well.
 
-    Runs of a sweep with a result in `stored` are not run. With `keep_flows` a race has the table
-    `flows`. Returns the command's tables by name, its
-    line, the document of `--format json` and notes.
+    A sweep takes the rows of `blocks` in place of runs. With `keep_flows` a race has the table
+    `flows`. Returns the command's tables by name, its line, the document of `--format json` and
+    notes.
     """
 
 def table_of(columns: list[tuple[str, tuple[str, list[str]]]], metadata: dict[str, str]) -> Table:

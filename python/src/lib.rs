@@ -20,7 +20,7 @@ use arrow_array::{
     Array as _, ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Metadata, Schema};
-use headstart::command::call::{self, Answer, Stored};
+use headstart::command::call::{self, Answer};
 use headstart::progress::{ProgressState, StoppedRun};
 use headstart_report::rows::{self, Kind, TypedFields};
 use headstart_startup::catalogue::Entry;
@@ -324,20 +324,21 @@ fn refused(error: &anyhow::Error) -> PyErr {
     })
 }
 
-/// Runs a command with options as words, in which the names of classes are schemes as well. Runs of
-/// a sweep with a result in `stored` are not run. With `keep_flows` a race has the table `flows`.
+/// Runs a command with options as words, in which the names of classes are schemes as well. A sweep
+/// takes the rows of `blocks` in place of runs. With `keep_flows` a race has the table `flows`.
 #[pyfunction]
-#[pyo3(signature = (name, options, report=None, classes=vec![], stored=vec![], keep_flows=false))]
+#[pyo3(signature = (name, options, report=None, classes=vec![], blocks=vec![], keep_flows=false))]
 fn run(
     py: Python<'_>,
     name: &str,
     options: Vec<String>,
     report: Option<Py<PyAny>>,
     classes: Vec<Bound<'_, PyType>>,
-    stored: Stored,
+    blocks: Vec<Vec<u8>>,
     keep_flows: bool,
 ) -> PyResult<Results> {
-    let command: fn(&[String], &Path, Stored) -> anyhow::Result<Answer> = match name {
+    type Run = fn(&[String], &Path, &[Vec<u8>]) -> anyhow::Result<Answer>;
+    let command: Run = match name {
         "race" if keep_flows => |options, folder, _| call::race(options, folder, true),
         "race" => |options, folder, _| call::race(options, folder, false),
         "sweep" => call::sweep,
@@ -356,30 +357,123 @@ fn run(
     };
     let answer = work(py, report.as_ref(), &classes, move |_| {
         let scratch = Scratch::new();
-        command(&options, &scratch.0, stored)
+        command(&options, &scratch.0, &blocks)
     })?;
     results(answer.map_err(|error| refused(&error))?).map_err(failed)
 }
 
-/// Options of a point for `point`, keys of its runs, estimated processor time in seconds.
-type PointTask = (Vec<String>, Vec<String>, f64);
-
-/// The points of a sweep with options as words.
-#[pyfunction]
-fn points(py: Python<'_>, options: Vec<String>, classes: Vec<Bound<'_, PyType>>) -> PyResult<Vec<PointTask>> {
-    let points = work(py, None, &classes, move |_| call::points(&options))?;
-    let points = points.map_err(|error| refused(&error))?;
-    Ok(points.into_iter().map(|point| (point.options, point.keys, point.seconds)).collect())
+/// A sweep that is divided into blocks of points.
+#[pyclass(frozen, module = "headstart")]
+struct Blocks {
+    blocks: Arc<call::Blocks>,
+    command: String,
 }
 
-/// Runs a point of `points`. Returns the results of its runs by their keys.
+/// The tables of a block, as Parquet or as `run` takes them, and the keys of some of its points.
+/// Behind them are the runs and the seconds of processor time that were expected of it.
+type BlockRows = ([Vec<u8>; 2], call::Keys, f64, f64);
+
+#[pymethods]
+impl Blocks {
+    /// Divides the sweep with options as words.
+    #[new]
+    fn new(py: Python<'_>, options: Vec<String>, classes: Vec<Bound<'_, PyType>>) -> PyResult<Self> {
+        let divided = work(py, None, &classes, move |_| call::blocks(&options))?;
+        let (blocks, command) = divided.map_err(|error| refused(&error))?;
+        Ok(Self { blocks: Arc::new(blocks), command })
+    }
+
+    /// Options for `block`, those of a plan included.
+    #[getter]
+    fn options(&self) -> Vec<String> {
+        self.blocks.words().to_vec()
+    }
+
+    /// Expected runs and seconds of processor time of all.
+    #[getter]
+    fn cost(&self) -> (f64, f64) {
+        (self.blocks.estimate.runs, self.blocks.estimate.seconds)
+    }
+
+    fn __len__(&self) -> usize {
+        usize::try_from(self.blocks.count()).unwrap_or(usize::MAX)
+    }
+
+    /// Numbers of the first point of a block and of the one behind its last.
+    fn numbers(&self, block: u64) -> (u64, u64) {
+        let numbers = self.blocks.numbers(block);
+        (numbers.start, numbers.end)
+    }
+
+    /// Checks the keys that `block` returned.
+    fn check(&self, keys: call::Keys) -> PyResult<()> {
+        self.blocks.check(&keys).map_err(|error| refused(&error))
+    }
+
+    /// The folder of their files, held until it is dropped.
+    fn folder(&self, path: PathBuf) -> PyResult<BlockFolder> {
+        let command = format!("{} --blocks --out={}", self.command, path.display());
+        let folder = call::BlockFolder::open(&path, &self.blocks, &command);
+        Ok(BlockFolder { folder: Arc::new(folder.map_err(|error| refused(&error))?) })
+    }
+
+    /// Runs what is left of all blocks and writes it to the folder.
+    #[pyo3(signature = (folder, report=None, classes=vec![]))]
+    fn run_left(
+        &self,
+        py: Python<'_>,
+        folder: &BlockFolder,
+        report: Option<Py<PyAny>>,
+        classes: Vec<Bound<'_, PyType>>,
+    ) -> PyResult<()> {
+        let (blocks, folder) = (Arc::clone(&self.blocks), Arc::clone(&folder.folder));
+        let done = work(py, report.as_ref(), &classes, move |_| folder.run(&blocks, |_| ()))?;
+        done.map_err(|error| refused(&error))
+    }
+}
+
+/// Runs the points of a `Blocks` from `first` to the one before `end`, by one thread unless its
+/// options say how many.
 #[pyfunction]
-fn point(py: Python<'_>, options: Vec<String>, classes: Vec<Bound<'_, PyType>>) -> PyResult<Stored> {
-    let stored = work(py, None, &classes, move |_| {
+fn block(
+    py: Python<'_>,
+    options: Vec<String>,
+    first: u64,
+    end: u64,
+    classes: Vec<Bound<'_, PyType>>,
+    parquet: bool,
+) -> PyResult<BlockRows> {
+    let rows = work(py, None, &classes, move |_| -> anyhow::Result<BlockRows> {
         let scratch = Scratch::new();
-        call::point(&options, &scratch.0)
+        let block = call::block(&options, first..end, &scratch.0)?;
+        let tables = if parquet { block.parquet()? } else { [block.rows()?, vec![]] };
+        Ok((tables, block.keys, block.estimate.runs, block.estimate.seconds))
     })?;
-    stored.map_err(|error| refused(&error))
+    rows.map_err(|error| refused(&error))
+}
+
+/// A folder of blocks.
+#[pyclass(frozen, weakref, module = "headstart")]
+struct BlockFolder {
+    folder: Arc<call::BlockFolder>,
+}
+
+#[pymethods]
+impl BlockFolder {
+    /// Leaves the folder to the process that this one was forked from.
+    fn forget(&self) {
+        self.folder.forget();
+    }
+
+    /// True if the block is finished.
+    fn has(&self, number: u64) -> bool {
+        self.folder.has(number)
+    }
+
+    /// Writes the files of a block.
+    fn write(&self, py: Python<'_>, number: u64, points: &[u8], seeds: &[u8]) -> PyResult<()> {
+        py.detach(|| self.folder.write(number, [points, seeds])).map_err(|error| refused(&error))
+    }
 }
 
 /// Runs the case that this seed draws with a class as its scheme. Returns the first property that
@@ -430,6 +524,8 @@ fn command(py: Python<'_>, words: Vec<OsString>, library: PathBuf) -> u8 {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", headstart::VERSION)?;
     module.add_class::<Table>()?;
+    module.add_class::<Blocks>()?;
+    module.add_class::<BlockFolder>()?;
     module.add_class::<scheme::Prior>()?;
     module.add_class::<scheme::Record>()?;
     module.add_class::<scheme::Ack>()?;
@@ -438,11 +534,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scheme::Allowance>()?;
     module.add_class::<scheme::FlightPlan>()?;
     module.add_class::<scheme::HandOver>()?;
+    module.add_function(wrap_pyfunction!(block, module)?)?;
     module.add_function(wrap_pyfunction!(check_bounds, module)?)?;
     module.add_function(wrap_pyfunction!(check_case, module)?)?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
-    module.add_function(wrap_pyfunction!(point, module)?)?;
-    module.add_function(wrap_pyfunction!(points, module)?)?;
     module.add_function(wrap_pyfunction!(replay, module)?)?;
     module.add_function(wrap_pyfunction!(table_of, module)?)?;
     module.add_function(wrap_pyfunction!(scheme::told, module)?)?;

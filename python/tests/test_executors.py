@@ -5,12 +5,13 @@ import multiprocessing
 import os
 import pathlib
 import signal
+import subprocess
+import sys
 
 import pytest
-from conftest import ROOT
 
 import headstart
-from headstart import _points
+from headstart import _blocks
 
 SMALL = {"load_share": [0.05, 0.25], "rtt": ["20 ms", "60 ms"], "schemes": ["iw10", "halfback"]}
 SMALL |= {"duration": "5 s", "repeats": 2}
@@ -138,8 +139,8 @@ class Here(concurrent.futures.Executor):
 
 def test_a_worker_with_another_build_is_refused(monkeypatch):
     with pytest.raises(ValueError, match="another build of headstart"):
-        _points._point("0.0.0 abc", [], [])
-    monkeypatch.setattr(_points, "_program", iter(["here", "here", "there"]).__next__)
+        _blocks._block("0.0.0 abc", [], [], 0, (0, 1), False)
+    monkeypatch.setattr(_blocks, "_program", iter(["here", "here", "there"]).__next__)
     with pytest.raises(ValueError, match="another build of headstart .there., expected here"):
         headstart.sweep(executor=Here(), load=["5%", "25%"], duration="1 s", repeats=1, schemes="iw10")
 
@@ -167,25 +168,119 @@ def test_what_a_sweep_refuses_is_refused_before_anything_is_submitted():
             headstart.sweep(executor=Here(fail), **options)
 
 
-def test_the_example_of_partitions_continues_with_the_value_that_has_no_file(tmp_path, monkeypatch):
+def files(folder):
+    """The files of a folder of blocks with their content."""
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*.parquet"))}
+
+
+def test_blocks_have_the_rows_of_the_sweep_by_any_executor(tmp_path):
     dataset = pytest.importorskip("pyarrow.dataset")
-    page = (ROOT / "docs/scale.md").read_text()
-    (example,) = (block for block in page.split("```python\n")[1:] if "write_table" in block.split("```")[0])
-    example = example.split("```")[0].replace("range(1, 101)", "(20, 60)")
-    monkeypatch.chdir(tmp_path)
-    points = []
-    rest = {name: value for name, value in SMALL.items() if name != "rtt"}
-    names = {"headstart": headstart, "executor": Here(lambda: points.append(1)), "rest": rest}
-    exec(example, names)
-    assert len(points) == 4
-    files = [tmp_path / f"grid/rtt_ms={rtt}/points.parquet" for rtt in (20, 60)]
-    first = [file.read_bytes() for file in files]
-    files[1].unlink()
-    exec(example, names)
-    assert len(points) == 6
-    assert [file.read_bytes() for file in files] == first
-    table = dataset.dataset("grid", partitioning="hive").to_table()
-    assert sorted(set(table["rtt_ms"].to_pylist())) == [20, 60] and len(table) == 2 * 2 * 2
+    # Readers refuse a column that is there twice: seeds have one of their own.
+    options = SMALL | {"seed": [1, 5]}
+    results = headstart.sweep(**options)
+    alone, together = tmp_path / "alone", tmp_path / "together"
+    headstart.sweep_blocks(alone, **options)
+    headstart.sweep_blocks(together, executor=Here(), **options)
+    assert files(alone) == files(together) and len(files(alone)) == 2 * 8
+    for name, table in results.tables.items():
+        found = dataset.dataset(alone / name).to_table()
+        assert found.column_names == list(table.columns)
+        assert [[repr(value) for value in column.to_pylist()] for column in found.columns] == list(rows(table))
+
+
+def test_blocks_that_are_there_are_not_run_again(tmp_path):
+    folder = tmp_path / "grid"
+    calls = []
+    headstart.sweep_blocks(folder, executor=Here(lambda: calls.append(1)), **SMALL)
+    first = files(folder)
+    (folder / "points" / "0000002.parquet").unlink()
+    headstart.sweep_blocks(folder, executor=Here(lambda: calls.append(1)), **SMALL)
+    assert (len(calls), files(folder)) == (5, first)
+    with pytest.raises(ValueError, match="found blocks of another sweep, or of other input files .*--load=5%,25%"):
+        headstart.sweep_blocks(folder, **SMALL | {"repeats": 3})
+    with pytest.raises(ValueError, match="flows: found it with blocks"):
+        headstart.sweep_blocks(folder, flows="flows.csv", **SMALL)
+    assert files(folder) == first
+
+
+CALLER = """
+import os, pathlib, signal, sys, threading, time, headstart
+
+
+def main():
+    if sys.argv[2] == "processes":
+        from concurrent.futures import ProcessPoolExecutor
+        executor = ProcessPoolExecutor(2)
+    elif sys.argv[2] == "dask":
+        from dask.distributed import Client, LocalCluster
+        executor = Client(LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)).get_executor()
+    elif sys.argv[2] == "ray":
+        import ray
+        from headstart.ray import RayExecutor
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+        executor = RayExecutor()
+    else:
+        executor = None
+    folder, kills = pathlib.Path(sys.argv[1]), sys.argv[3] == "kills"
+
+    def kill():
+        while len(list(folder.glob("points/*.parquet"))) < 3:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if kills:
+        threading.Thread(target=kill, daemon=True).start()
+    grid = {"load": "5%..50%:5%", "rtt": ["20 ms", "60 ms"], "schemes": ["iw10", "halfback"], "duration": "20 s"}
+    headstart.sweep_blocks(folder, executor=executor, repeats=4, threads=1, **grid)
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize("executor", ["none", "processes", "dask", "ray"])
+def test_a_caller_that_is_killed_goes_on_from_its_blocks(executor, tmp_path):
+    modules = {"dask": "distributed", "ray": "ray"}
+    if executor in modules:
+        pytest.importorskip(modules[executor], reason=f"NOT RUN: {modules[executor]} is not installed")
+    script, folder, whole = tmp_path / "caller.py", tmp_path / "grid", tmp_path / "whole"
+    script.write_text(CALLER)
+
+    environment = os.environ | {
+        "PYTHONPATH": str(pathlib.Path(headstart.__file__).parents[1]),
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
+
+    def call(folder, executor, ends):
+        command = [sys.executable, str(script), str(folder), executor, ends]
+        return subprocess.run(command, env=environment, check=False).returncode
+
+    assert call(folder, executor, "kills") == -signal.SIGKILL
+    kept = {name: (folder / name).stat().st_mtime_ns for name in files(folder) if name.startswith("points")}
+    assert 3 <= len(kept) < 20
+    assert call(folder, executor, "ends") == 0
+    assert all((folder / name).stat().st_mtime_ns == at for name, at in kept.items()), "none was run again"
+    assert call(whole, "none", "ends") == 0
+    assert files(folder) == files(whole) and len(files(whole)) == 2 * 20
+
+
+def test_a_call_keeps_no_more_blocks_at_once_than_its_window():
+    waiting, most = set(), 0
+
+    def submit(number):
+        nonlocal most
+        future = concurrent.futures.Future()
+        waiting.add((number, future))
+        most = max(most, len(waiting))
+        if len(waiting) == 20 or number == 9_999:
+            for one, at in sorted(waiting, key=lambda pair: -pair[0]):
+                at.set_result(one)
+            waiting.clear()
+        return future
+
+    assert sorted(_blocks._each(submit, iter(range(10_000)), 20)) == list(range(10_000))
+    assert most == 20
 
 
 def test_an_exception_in_a_worker_ends_the_sweep():

@@ -505,7 +505,8 @@ mod tests {
             let (name, given) = matches.subcommand().expect(&line);
             if name == "sweep" {
                 let sweep = parser.find_subcommand(name).expect(&line);
-                sweep::parse_points(&words::given_options(sweep, given)).expect(&line);
+                let points = crate::sweep::expand(&words::given_options(sweep, given)).expect(&line);
+                sweep::parse_points(points).expect(&line);
             } else {
                 Cli::from_arg_matches(&matches).unwrap_or_else(|error| panic!("{line}: {error}"));
             }

@@ -206,8 +206,8 @@ impl Folder {
         Self::open(&self.place(name)?)
     }
 
-    /// Leaves the folder to the process that this one was forked from. A copy of its lock would last
-    /// after that process was killed.
+    /// Leaves the folder to the process that this one was forked from. A copy of its lock would
+    /// outlast that process.
     pub fn forget(&self) {
         self.lock.iter().for_each(|lock| drop(locked(&lock.file).take()));
     }

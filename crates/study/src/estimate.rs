@@ -127,6 +127,14 @@ impl Estimate {
         Self { runs: 1.0, flows: 1.0, packets, memory, seconds: packets * PACKET_SECONDS, ..Self::default() }
     }
 
+    /// So many times the runs, one after the other.
+    #[must_use]
+    pub fn times(self, times: f64) -> Self {
+        let [runs, flows, packets, seconds] =
+            [self.runs, self.flows, self.packets, self.seconds].map(|one| one * times);
+        Self { runs, flows, packets, seconds, ..self }
+    }
+
     /// The sum of both, run one after the other.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {

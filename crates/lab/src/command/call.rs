@@ -3,6 +3,7 @@
 
 use std::any::TypeId;
 use std::ffi::OsString;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::Result;
@@ -15,8 +16,8 @@ use headstart_report::rows::{Column, Kind, Table, TypedRows, Value};
 use headstart_study::dependencies::idle;
 use headstart_study::study::plain;
 use headstart_units::{Bytes, Rate, Ratio, Span};
-use serde_json::value::RawValue;
 
+use super::sweep::blocks::race_block;
 use super::{
     Cli, Command, Line, assess as assessing, format, parser, paths as listing, race as racing, read,
     reproduce as reproducing, schemes as describing, sweep as sweeping, terminal, trace as tracing, words,
@@ -28,10 +29,11 @@ use crate::estimate::Estimate;
 use crate::flows::Flows;
 use crate::options::{Buffer, Rtts, SchemeName, SchemeNames, SizeName};
 use crate::output::Folder;
-use crate::race;
-use crate::setup::Setup;
 use crate::show::flow::{COLUMNS, rows};
-use crate::sweep::Point;
+#[cfg(feature = "explore")]
+use crate::{setup::Setup, sweep::Point};
+
+pub use super::sweep::blocks::{Block, BlockFolder, Blocks, Keys};
 
 /// Results of a command.
 #[derive(Clone, Debug, Default)]
@@ -117,24 +119,28 @@ pub fn race(options: &[String], folder: &Path, keeps_flows: bool) -> Result<Answ
     Ok(Answer { tables, command, conditions, json: Some(json), notes, flows: kept })
 }
 
-/// Results of runs by their keys, as a store has them.
-pub type Stored = Vec<(String, String)>;
-
-/// `headstart sweep` with these options, as [`race()`]; runs with a result in `stored` are not run.
+/// `headstart sweep` with these options, as [`race()`]. The tables of its blocks, in their order as
+/// [`Block::rows`] writes them, are taken in place of runs, if there are any.
 ///
 /// # Errors
 /// If an option is refused, or a run fails.
-pub fn sweep(options: &[String], folder: &Path, stored: Stored) -> Result<Answer> {
+pub fn sweep(options: &[String], folder: &Path, blocks: &[Vec<u8>]) -> Result<Answer> {
     let (Line { given_options, .. }, command) = line("sweep", options)?;
     let sweeping::Prepared { points, flows, notes, .. } = sweeping::prepare(&given_options)?;
-    let store = JobStore::open(Folder::open(folder).or_refuse()?)?;
-    for (key, result) in stored {
-        store.insert(&key, &RawValue::from_string(result)?)?;
-    }
-    let mut flows = Flows::open(flows.as_ref(), &points[0].1, &store).or_refuse()?;
-    let sweeping::Tables { tables: [all, seeds], .. } =
-        sweeping::measure(points.iter(), &store, flows.as_mut(), |_, _| ())?;
-    flows.map(Flows::finish).transpose()?;
+    let [all, seeds] = if blocks.is_empty() {
+        let store = JobStore::open(Folder::open(folder).or_refuse()?)?;
+        let mut flows = Flows::open(flows.as_ref(), &points[0].1, &store).or_refuse()?;
+        let found = sweeping::measure(points.iter(), &store, flows.as_mut(), |_, _| ())?;
+        flows.map(Flows::finish).transpose()?;
+        found.tables
+    } else {
+        let mut tables = [Table::default(), Table::default()];
+        for block in blocks {
+            let found: [Table; 2] = serde_json::from_slice(block)?;
+            tables.iter_mut().zip(found).for_each(|(all, own)| all.append(own));
+        }
+        tables
+    };
     let json = format::document(&command, &all.header(), &all.rows)?;
     let (point, setup) = &points[0];
     let is_constant = |one: &conditions::Condition| {
@@ -145,49 +151,22 @@ pub fn sweep(options: &[String], folder: &Path, stored: Stored) -> Result<Answer
     Ok(Answer { tables, command, conditions: object(constant)?, json: Some(json), notes, flows: None })
 }
 
-/// A point of a sweep as a task for another process.
-#[derive(Clone, Debug)]
-pub struct PointTask {
-    /// Options of the point, for [`point`].
-    pub options: Vec<String>,
-    /// The keys of its runs.
-    pub keys: Vec<String>,
-    /// Estimated processor time in seconds.
-    pub seconds: f64,
-}
-
-/// The points of `headstart sweep` with these options; nothing is run. Each runs by one thread
-/// unless they say how many.
+/// The blocks of `headstart sweep` with these options, and its line; nothing is run.
 ///
 /// # Errors
 /// If an option is refused.
-pub fn points(options: &[String]) -> Result<Vec<PointTask>> {
-    let (Line { given_options, .. }, _) = line("sweep", options)?;
-    let sweeping::Prepared { points, .. } = sweeping::prepare(&given_options)?;
-    let task = |(point, setup): (Point, Setup)| {
-        let mut options = point.arguments;
-        if setup.run.threads.is_none() {
-            options.push("--threads=1".to_owned());
-        }
-        PointTask { options, keys: race::keys(&setup), seconds: race::estimate(&setup).seconds }
-    };
-    Ok(points.into_iter().map(task).collect())
+pub fn blocks(options: &[String]) -> Result<(Blocks, String)> {
+    let (Line { given_options, .. }, command) = line("sweep", options)?;
+    Ok((Blocks::new(&given_options)?, command))
 }
 
-/// Runs one of [`points`] and returns its results. Finished runs are kept in `folder` meanwhile.
+/// Races the points with these numbers of a sweep of [`Blocks::words`], by one thread unless they
+/// say how many. Finished runs are kept in `folder` meanwhile.
 ///
 /// # Errors
 /// If an option is refused, or a run fails.
-pub fn point(options: &[String], folder: &Path) -> Result<Stored> {
-    let sweeping::Prepared { points, .. } = sweeping::prepare_any_size(options)?;
-    let store = JobStore::open(Folder::open(folder).or_refuse()?)?;
-    sweeping::measure(points.iter(), &store, None, |_, _| ())?;
-    let keys = points.iter().flat_map(|(_, setup)| race::keys(setup));
-    let stored = |key: String| {
-        let result = store.get::<Box<RawValue>>(&key)?;
-        Some((key, String::from(Box::<str>::from(result))))
-    };
-    Ok(keys.filter_map(stored).collect())
+pub fn block(words: &[String], numbers: Range<u64>, folder: &Path) -> Result<Block> {
+    race_block(words, numbers, Some(1), Folder::open(folder).or_refuse()?)
 }
 
 /// `headstart trace` with these options, the first of which is the scheme: a table of events each.

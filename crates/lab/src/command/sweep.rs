@@ -1,5 +1,7 @@
 //! `headstart sweep`: a race at every combination of lists.
 
+pub(super) mod blocks;
+
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -21,6 +23,7 @@ use crate::race;
 use crate::setup::Setup;
 use crate::show::sweep::{MAX_CROSSINGS, Sweep};
 use crate::sweep::{self, Point};
+use blocks::Blocks;
 
 /// Options of `sweep`.
 #[derive(Args, Debug)]
@@ -30,7 +33,11 @@ pub struct SweepArgs {
     /// Write every flow as a row, as .csv or .parquet: docs/data.md has the columns
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub flows: Option<RowFile>,
-    /// Folder for report.html, sweep.csv, sweep.json and seeds.csv
+    /// Write points/*.parquet and seeds/*.parquet and no report: for up to 10 million points, see
+    /// docs/scale.md
+    #[arg(long, conflicts_with = "flows", help_heading = "Output")]
+    pub blocks: bool,
+    /// Folder for report.html, sweep.csv, sweep.json and seeds.csv, or for blocks
     #[arg(long, default_value = "headstart-sweep", value_name = "FOLDER", help_heading = "Output")]
     pub out: PathBuf,
     /// Output format
@@ -38,21 +45,22 @@ pub struct SweepArgs {
     pub format: Format,
 }
 
-/// The points of a sweep with these options, each parsed: a mistake is found before anything runs.
+/// The options of these points: a mistake is found before anything runs.
 ///
 /// # Errors
-/// If there are too many.
-pub fn parse_points(words: &[String]) -> Result<Vec<(Point, SweepArgs)>> {
-    let command = SweepArgs::augment_args(clap::Command::new("headstart sweep").max_term_width(100));
-    let parse = |point: Point| -> Result<_> {
+/// If one is refused.
+pub fn parse_points(points: impl IntoIterator<Item = Point>) -> Result<Vec<(Point, SweepArgs)>> {
+    let mut command = SweepArgs::augment_args(clap::Command::new("headstart sweep").max_term_width(100));
+    let mut parse = |point: Point| -> Result<_> {
         // Each point may be on a path of its own.
         let preset = plan::of_preset(&point.arguments);
         let words = preset.iter().chain(&point.arguments).map(String::as_str);
-        let matches = command.clone().try_get_matches_from(std::iter::once("headstart sweep").chain(words));
+        let words = std::iter::once("headstart sweep").chain(words);
+        let matches = command.try_get_matches_from_mut(words);
         let args = matches.and_then(|matches| SweepArgs::from_arg_matches(&matches));
         Ok((point, args?))
     };
-    sweep::expand(words).or_refuse()?.into_iter().map(parse).collect()
+    points.into_iter().map(&mut parse).collect()
 }
 
 /// A sweep before its first run.
@@ -66,8 +74,12 @@ pub struct Prepared {
     pub notes: Vec<String>,
     /// Folder of the results.
     pub out: PathBuf,
+    /// Rows are written in blocks.
+    in_blocks: bool,
     format: Format,
     estimate: Estimate,
+    /// Rows of the tables.
+    rows: f64,
 }
 
 /// Reads and checks every point of a sweep.
@@ -75,7 +87,8 @@ pub struct Prepared {
 /// # Errors
 /// If an option or the size of the sweep is refused.
 pub fn prepare(words: &[String]) -> Result<Prepared> {
-    let prepared = prepare_any_size(words)?;
+    let mut prepared = read(words, sweep::expand(words).or_refuse()?)?;
+    prepared.estimate.memory += prepared.rows * ROW_BYTES;
     let is_allowed = prepared.points.iter().any(|(_, setup)| setup.run.large);
     prepared.estimate.check(is_allowed).or_refuse()?;
     Ok(prepared)
@@ -85,25 +98,14 @@ pub fn prepare(words: &[String]) -> Result<Prepared> {
 /// scheme has a row, and each of its seeds.
 const ROW_BYTES: f64 = 8e3;
 
-/// Cost of a sweep over these points.
-fn estimate<'a>(setups: impl Iterator<Item = &'a Setup>) -> Estimate {
-    setups.fold(Estimate::default(), |all, setup| {
-        let rows = race::entries(setup).len() as f64 * f64::from(1 + setup.run.repeats);
-        let all = all.plus(race::estimate(setup));
-        Estimate { memory: all.memory + rows * ROW_BYTES, ..all }
-    })
-}
-
-/// Reads and checks every point of a sweep of any size: of runs that are there already.
-///
-/// # Errors
-/// If an option is refused.
-pub fn prepare_any_size(words: &[String]) -> Result<Prepared> {
+/// Reads these points of a sweep of any size.
+fn read(words: &[String], points: impl IntoIterator<Item = Point>) -> Result<Prepared> {
     let mut prepared = Prepared::default();
-    for (point, args) in parse_points(words)? {
+    for (point, args) in parse_points(points)? {
         prepared.out = args.out;
         prepared.flows = args.flows;
         prepared.format = args.format;
+        prepared.in_blocks = args.blocks;
         let setup = args.experiment.setup().or_refuse()?;
         prepared.points.push((point, setup));
     }
@@ -117,8 +119,10 @@ pub fn prepare_any_size(words: &[String]) -> Result<Prepared> {
         idle_at.fold(first, |notes: Vec<_>, at| notes.into_iter().filter(|note| at.contains(note)).collect());
     let setups = || points.iter().map(|(_, setup)| setup);
     setups().try_for_each(|setup| setup.carrier().check_available()).or_refuse()?;
-    let estimate = estimate(setups());
-    Ok(Prepared { notes, estimate, ..prepared })
+    let estimate = setups().fold(Estimate::default(), |all, setup| all.plus(race::estimate(setup)));
+    let rows = |setup: &Setup| race::entries(setup).len() as f64 * f64::from(1 + setup.run.repeats);
+    let rows = setups().map(rows).sum();
+    Ok(Prepared { notes, estimate, rows, ..prepared })
 }
 
 /// The tables of a sweep.
@@ -147,17 +151,19 @@ pub fn measure<'a>(
         begin(number, point);
         let result = race::race(setup, &race::untraced(setup), store, flows.as_deref_mut(), &progress)?;
         let around = ConditionColumns::new(setup, &point.varied);
-        for (table, mut own) in tables.tables.iter_mut().zip(result.tables().map(|it| around.around(it))) {
-            table.rows.append(&mut own.rows);
-            table.columns = own.columns;
+        for (table, own) in tables.tables.iter_mut().zip(result.tables()) {
+            table.append(around.around(own));
         }
         tables.swept.add(point, setup, &result);
     }
     Ok(tables)
 }
 
-/// Races every point and writes one table of all.
+/// Races every point and writes one table of all, or one of each block.
 pub fn run(words: &[String]) -> Result<()> {
+    if words.iter().any(|word| word == "--blocks") {
+        return blocks::run(Blocks::new(words)?);
+    }
     let prepared = prepare(words)?;
     for note in &prepared.notes {
         eprintln!("headstart: {note}");

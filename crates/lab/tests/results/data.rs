@@ -219,8 +219,12 @@ fn a_parquet_file_has_its_magic_numbers() {
 fn without_the_parquet_feature_the_message_names_it() {
     let folder = folder("data", "no parquet");
     let race = format!("{RACE} --flows flows.parquet");
-    let other = [format!("{RACE} --format parquet"), "sweep --format parquet".to_owned()];
-    for line in [race].into_iter().chain(other).chain(["schemes --format parquet".to_owned()]) {
+    let other = ["sweep --format parquet", "sweep --blocks"].map(str::to_owned);
+    for line in [race, format!("{RACE} --format parquet")]
+        .into_iter()
+        .chain(other)
+        .chain(["schemes --format parquet".to_owned()])
+    {
         let output = run(program(), &folder, &line);
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{line}: {message}");

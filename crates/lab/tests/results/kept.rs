@@ -93,6 +93,64 @@ fn damaged_lines_are_ignored_and_their_runs_repeated() {
     }
 }
 
+/// The blocks of a folder, by name.
+#[cfg(feature = "parquet")]
+fn blocks(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let files = ["points", "seeds"].into_iter().flat_map(|table| {
+        let files = fs::read_dir(folder.join(table)).into_iter().flatten();
+        let names = files.map(|file| Path::new(table).join(file.expect("a file").file_name()));
+        names.filter(|name| name.extension().is_some_and(|end| end == "parquet")).collect::<Vec<_>>()
+    });
+    let mut files: Vec<_> =
+        files.map(|name| (name.clone(), fs::read(folder.join(name)).expect("ours"))).collect();
+    files.sort();
+    files
+}
+
+#[cfg(all(feature = "parquet", unix))]
+#[test]
+fn a_sweep_in_blocks_that_was_killed_goes_on_from_them() {
+    let folder = folder("kept", "blocks");
+    let line = "sweep --blocks --schemes iw10 --load 1%..40%:1% --duration 20s --repeats 2";
+    let mut first = Command::new(program())
+        .args(format!("{line} --out out").split_whitespace())
+        .current_dir(&folder)
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("headstart starts");
+    while blocks(&folder.join("out")).len() < 6 {
+        assert!(first.try_wait().expect("ours").is_none(), "it ended");
+        std::thread::yield_now();
+    }
+    first.kill().expect("it runs");
+    first.wait().expect("it ends");
+    let kept = blocks(&folder.join("out"));
+    assert!(kept.len() < 80, "it was killed before its end");
+    let message = printed(headstart(&folder, &format!("{line} --out out")));
+    let begun = message.lines().filter(|line| line.contains(" of 40: points ")).count();
+    let finished = kept.iter().filter(|(name, _)| name.starts_with("points")).count();
+    assert_eq!(begun + finished, 40, "{message}");
+    headstart(&folder, &format!("{line} --out whole"));
+    assert_eq!(blocks(&folder.join("whole")).len(), 80);
+    assert!(blocks(&folder.join("out")) == blocks(&folder.join("whole")), "the same bytes");
+
+    for (options, expected) in [
+        (
+            "--seed 2",
+            "out: found blocks of another sweep, or of other input files (`headstart sweep --blocks",
+        ),
+        ("--ecn", "out: found blocks of another sweep"),
+    ] {
+        let output = run(program(), &folder, &format!("{line} {options} --out out"));
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && message.contains(expected), "{options}: {message}");
+    }
+    let output = run(program(), &folder, "sweep --load 5%,9% --schemes iw10 --duration 1s --out out");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("found results of `sweep --blocks`"), "{message}");
+}
+
 #[test]
 fn a_second_run_in_one_folder_is_refused_while_the_first_goes_on() {
     let folder = folder("kept", "two at once");

@@ -575,7 +575,7 @@ mod tests {
         assert!(command.contains("--rtt=10ms,40ms,160ms --size=25kB,100kB,400kB"), "{command}");
         let words: Vec<String> = command.split(' ').skip(2).map(str::to_owned).collect();
         let folder = tempfile::tempdir().expect("a folder");
-        let document = call::sweep(&words, folder.path(), vec![]).expect("it runs");
+        let document = call::sweep(&words, folder.path(), &[]).expect("it runs");
         let points = &document.tables[0].1;
         let at = points.header().iter().position(|name| *name == "mean_ms").expect("there");
         let means: Vec<f64> = points.rows.iter().map(|row| row[at].parse().expect("a number")).collect();
