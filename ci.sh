@@ -125,7 +125,7 @@ compute() {
 }
 foreign() {
     step "foreign QUIC stacks and a browser: installing and building"
-    have_packages chromium chromium-driver
+    have_packages chromium chromium-driver firefox-esr
     ./interop/run.sh --prepare
     touch "$out/foreign"
     step "s2n-quic beside noq: the same decisions"

@@ -179,9 +179,9 @@ enum Command {
     /// A page in a real browser, by scheme
     ///
     /// A page of a HAR file, or of one of four shapes, as a site over HTTP/3 behind an emulated
-    /// path. Headless Chromium visits it, first where the server does not know its client, then
-    /// where it does. Measured are paints, load event, the part above the fold and the last object,
-    /// with the simulator's time for the same page.
+    /// path. Headless Chromium or Firefox visits it, first where the server does not know its
+    /// client, then where it does. Measured are paints, load event, the part above the fold and the
+    /// last object, with the simulator's time for the same page.
     #[command(after_long_help = examples::PAGE)]
     Page(Box<PageArgs>),
     /// Serve a folder over HTTP/3, with fast starts

@@ -1217,29 +1217,47 @@ fn a_page_loads_in_a_browser_and_its_numbers_are_written() {
 /// Over the kernel's TCP every object arrives whole too, by the version of HTTP that was asked for.
 #[test]
 fn a_page_loads_over_tcp_from_a_namespace() {
-    if !headstart_emu::namespace::is_privileged() {
-        return not_run("it needs root");
-    }
     if headstart::page::browser::find_browser().is_none() {
         return not_run("there is no Chromium (Debian: chromium)");
+    }
+    loads_over_each_version("chromium");
+}
+
+/// In Firefox every object arrives whole over each version of HTTP.
+#[test]
+fn a_page_loads_in_firefox() {
+    if Command::new("firefox-esr").arg("--version").output().is_err() {
+        return not_run("there is no Firefox (Debian: firefox-esr)");
+    }
+    loads_over_each_version("firefox-esr");
+}
+
+fn loads_over_each_version(browser: &str) {
+    if !headstart_emu::namespace::is_privileged() {
+        return not_run("it needs root");
     }
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("page");
     let options = ["--rate", "50 Mbit/s", "--up-rate", "50 Mbit/s", "--rtt", "10 ms", "--repeats", "1"];
-    let line = ["page", "--http", "h2,h1", "--out", out.to_str().expect("text")];
-    let shown = headstart(&[&line[..], &options].concat());
+    let browser = ["page", "--browser", browser, "--schemes", "iw10"];
+    let line = ["--http", "h3,h2,h1", "--out", out.to_str().expect("text")];
+    let shown = headstart(&[&browser[..], &line, &options].concat());
     assert!(shown.status.success(), "{}", words(&shown.stderr));
     let visits = std::fs::read_to_string(out.join("visits.json")).expect("visits.json");
     let samples: Vec<serde_json::Value> = serde_json::from_str(&visits).expect("samples");
     let protocols = samples.iter().map(|sample| sample["visits"][0]["arrivals"][5]["protocol"].clone());
-    assert_eq!(protocols.collect::<Vec<_>>(), ["h2", "h2", "http/1.1", "http/1.1"]);
+    assert_eq!(protocols.collect::<Vec<_>>(), ["h3", "h3", "h2", "h2", "http/1.1", "http/1.1"]);
     for sample in samples {
+        let is_quic = sample["scheme"] == "iw10";
         let visit = &sample["visits"][0];
         assert!(
             visit["connections"].as_u64() >= Some(3) && visit["carried"].as_u64() > Some(366_000),
             "{visit}"
         );
-        assert!(visit["carried"].as_u64() < Some(450_000) && sample["simulated_ms"].is_null(), "{visit}");
+        assert!(visit["carried"].as_u64() < Some(450_000), "{visit}");
+        assert_eq!(sample["simulated_ms"].is_null(), !is_quic);
+        assert!(!is_quic || visit["connections"] == 3, "one of each host: {visit}");
+        assert!(visit["first_paint_ms"].as_f64() > Some(0.0), "{visit}");
     }
 }
 
@@ -1321,4 +1339,18 @@ fn a_page_without_its_browser_is_refused_or_not_run() {
     assert!(!end.exists(), "it was ended");
     stop("-KILL");
     await_file(&end);
+    // Firefox has no commands: the shell that began it sees their end.
+    std::fs::write(
+        &script,
+        "#!/bin/sh\ncase $1 in --version) echo Mozilla Firefox 0; exit ;; esac\necho $$ >number\nmv number begun\nexec sleep 60\n",
+    )
+    .expect("a file");
+    stop("-KILL");
+    let number = std::fs::read_to_string(&begun).expect("a process");
+    let words_of = || std::fs::read(format!("/proc/{}/cmdline", number.trim())).unwrap_or_default();
+    let since = Instant::now();
+    while !words_of().is_empty() {
+        assert!(since.elapsed() < Duration::from_secs(20), "process {number} goes on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

@@ -140,17 +140,29 @@ impl Identity {
     /// If the key cannot be used.
     pub fn key_hash(&self) -> Result<Vec<u8>, rustls::Error> {
         let certified = self.certified_key()?;
-        let suite = cipher_suite::TLS13_AES_128_GCM_SHA256.tls13();
-        let hash =
-            suite.zip(certified.key.public_key()).map(|(suite, key)| suite.common.hash_provider.hash(&key));
-        let hash = hash.ok_or_else(|| rustls::Error::General("the key has no public part".into()))?;
-        Ok(hash.as_ref().to_vec())
+        let hash = certified.key.public_key().and_then(|key| sha256(&key));
+        hash.ok_or_else(|| rustls::Error::General("the key has no public part".into()))
+    }
+
+    /// SHA-256 of the server's own certificate.
+    ///
+    /// # Errors
+    ///
+    /// If there is no certificate.
+    pub fn certificate_hash(&self) -> Result<Vec<u8>, rustls::Error> {
+        let hash = self.chain.first().and_then(|certificate| sha256(certificate));
+        hash.ok_or(rustls::Error::NoCertificatesPresented)
     }
 
     fn certified_key(&self) -> Result<Arc<CertifiedKey>, rustls::Error> {
         let key = self.key.clone_key();
         CertifiedKey::from_der(self.chain.clone(), key, &crate::provider()).map(Arc::new)
     }
+}
+
+fn sha256(bytes: &[u8]) -> Option<Vec<u8>> {
+    let suite = cipher_suite::TLS13_AES_128_GCM_SHA256.tls13()?;
+    Some(suite.common.hash_provider.hash(bytes).as_ref().to_vec())
 }
 
 /// The identity of a server's handshakes. Connections that are open do not notice its replacement.

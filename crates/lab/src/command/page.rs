@@ -75,7 +75,7 @@ pub struct PageArgs {
     /// Visits of each kind with each scheme
     #[arg(long, default_value_t = 4, value_name = "COUNT", value_parser = whole(1..=1000_u32))]
     pub repeats: u32,
-    /// The browser, Chromium or one that takes its options [default: chromium in $PATH]
+    /// The browser, Firefox or one with Chromium's options [default: chromium in $PATH]
     #[arg(long, value_name = "PROGRAM")]
     pub browser: Option<PathBuf>,
     /// Time limit of a visit
@@ -107,7 +107,9 @@ pub fn run(args: &PageArgs) -> Result<()> {
     let version = runtime.block_on(version(&browser)).or_refuse()?;
     let carriers = carriers(args).or_refuse()?;
     let link = link_words(args);
-    let testbed = Testbed::new(replay, path, link, browser, Duration::from_nanos(args.timeout.as_nanos()))?;
+    let timeout = Duration::from_nanos(args.timeout.as_nanos());
+    let testbed = Testbed::new(replay, path, link, (browser, version), timeout)?;
+    let version = &testbed.version;
     let on = format!(
         "through a link of {} down and {} up, {} round trip, {} of buffer",
         args.rate,
@@ -115,7 +117,7 @@ pub fn run(args: &PageArgs) -> Result<()> {
         args.rtt,
         buffer_words(args.buffer, args.rate, args.rtt)
     );
-    let count = 2 * (args.repeats as usize + 1) * carriers.len();
+    let count = 2 * rounds(args, &testbed) * carriers.len() as u64;
     eprintln!(
         "headstart: {} of {}, {:.0} kB, {on}: {count} visits by {version}",
         counted(testbed.replay.nodes.len() as u64, "object"),
@@ -142,7 +144,7 @@ pub fn run(args: &PageArgs) -> Result<()> {
     })?;
     let table = show::table(&samples);
     args.format.print_table(&table)?;
-    let report = show::report(&samples, &testbed.replay, &on, &version, &command_line());
+    let report = show::report(&samples, &testbed.replay, &on, version, &command_line());
     let written = folder.write("report.html", report.html().as_bytes());
     if let (Format::Table, Ok(file)) = (args.format, &written) {
         print(&format!("\nReport: {}\n", file.display()))?;
@@ -199,9 +201,10 @@ async fn version(browser: &Path) -> Result<String> {
         answer.with_context(|| format!("--browser {}: no answer to --version in 20 s", browser.display()))?;
     let answer = answer.with_context(|| format!("--browser {}: cannot start it", browser.display()))?;
     let text = String::from_utf8_lossy(&answer.stdout);
-    let line = text.lines().find(|line| line.contains("Chrom"));
-    let line =
-        line.with_context(|| format!("--browser {}: found no Chromium, expected one", browser.display()))?;
+    let line = text.lines().find(|line| line.contains("Chrom") || line.contains("Firefox"));
+    let line = line.with_context(|| {
+        format!("--browser {}: found no Chromium and no Firefox, expected one", browser.display())
+    })?;
     Ok(line.split(" built on").next().unwrap_or(line).trim().to_owned())
 }
 
@@ -273,15 +276,19 @@ const KINDS: [&str; 2] = ["cold", "returning"];
 /// Peers of a server's history: there is one.
 const PEERS: usize = 64;
 
-/// Loads the page in rounds, so that what else the machine does meets all schemes alike. A last
-/// round is filmed.
+/// Rounds of visits. The last one is filmed, but not with Firefox.
+fn rounds(args: &PageArgs, testbed: &Testbed) -> u64 {
+    u64::from(args.repeats) + u64::from(!testbed.is_firefox())
+}
+
+/// Loads the page in rounds, so that what else the machine does meets all schemes alike.
 async fn load(
     args: &PageArgs,
     carriers: &[Carrier],
     testbed: &Testbed,
     samples: &mut [Sample],
 ) -> Result<()> {
-    for round in 1..=u64::from(args.repeats) + 1 {
+    for round in 1..=rounds(args, testbed) {
         let is_filmed = round > u64::from(args.repeats);
         let name = if is_filmed { "film".into() } else { format!("round {round} of {}", args.repeats) };
         let kinds = samples.chunks_mut(KINDS.len());

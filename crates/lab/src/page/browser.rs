@@ -1,9 +1,10 @@
-//! A headless Chromium, driven through a pair of pipes (the DevTools protocol).
+//! A headless browser: Chromium through a pair of pipes (the DevTools protocol), or Firefox, which
+//! has all it needs in its profile.
 //!
 //! It ends when the pipes do, and so with this program, however that ends.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -76,47 +77,32 @@ impl Browser {
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let profile = std::env::temp_dir().join(format!("headstart-page-{}-{number}", std::process::id()));
         std::fs::create_dir(&profile).with_context(|| format!("cannot create {}", profile.display()))?;
-        let (mut command, server, protocol): (_, _, &[&str]) = match way {
-            Way::Relay(relay) => (Command::new("sh"), relay.to_string(), &["--origin-to-force-quic-on=*"]),
-            Way::Link(http, port) => {
+        let (mut command, port) = match way {
+            Way::Relay(relay) => {
+                let mut shell = Command::new("sh");
+                shell.env(namespace::OUTSIDE, relay.ip().to_string());
+                (shell, relay.port())
+            }
+            Way::Link(_, port) => {
                 let mut link = Command::new(std::env::current_exe().context("this program")?);
                 link.arg("link").args(&testbed.link).arg("--strict");
                 link.arg("--log").arg(profile.join(LOG)).args(["--", "sh"]);
-                let protocol: &[&str] = if http == Http::H1 {
-                    &["--disable-quic", "--disable-http2"]
-                } else {
-                    &["--disable-quic"]
-                };
-                (link, format!("${}:{port}", namespace::OUTSIDE), protocol)
+                (link, port)
             }
         };
-        // Descriptors 3 and 4 are the browser's ends of the pipes; no safe code sets them but a
-        // shell's. The browser's own requests find no host.
-        let shell = format!(
-            "exec \"$0\" \"$@\" \"--host-resolver-rules=MAP {}:{HTTPS} {server},MAP * ~NOTFOUND\" 3<&0 4>&1 </dev/null >/dev/null",
-            host("*")
-        );
-        // The first navigation of a browser waits for its own beginning: it is to an empty page.
-        let first = format!("<script>setTimeout(()=>location='{}',700)</script>", testbed.replay.address(0));
+        let http = match way {
+            Way::Relay(_) => Http::H3,
+            Way::Link(http, _) => http,
+        };
+        if testbed.is_firefox() {
+            firefox(&mut command, testbed, &profile, http, port)?;
+        } else {
+            chromium(&mut command, testbed, &profile, http, port);
+        }
         let child = command
-            .args(["-c", &shell])
-            .arg(&testbed.browser)
-            .args(["--headless=new", "--disable-gpu", "--no-first-run", "--disable-background-networking"])
-            .args([
-                "--disable-component-update",
-                "--disable-default-apps",
-                "--disable-sync",
-                "--disable-extensions",
-            ])
-            .args(["--window-size=1280,720", "--hide-scrollbars", "--mute-audio", "--disable-dev-shm-usage"])
-            // Pages are this program's own; root may not use the sandbox.
-            .args(["--no-sandbox", "--remote-debugging-pipe"])
-            .args(protocol)
-            .arg(format!("--user-data-dir={}", profile.display()))
-            .arg(format!("--ignore-certificate-errors-spki-list={}", testbed.key_hash))
-            .arg(format!("data:text/html,{first}"))
-            // Chromium's other folders are removed with the profile.
+            // The browser's other folders are removed with the profile.
             .env("TMPDIR", &profile)
+            .env("HOME", &profile)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(std::fs::File::create(profile.join(WORDS))?)
@@ -167,6 +153,90 @@ impl Browser {
         }
         Ended { frames, log, is_valid }
     }
+}
+
+/// The words of a shell that becomes Chromium.
+fn chromium(command: &mut Command, testbed: &Testbed, profile: &Path, http: Http, port: u16) {
+    // Descriptors 3 and 4 are the browser's ends of the pipes; no safe code sets them but a
+    // shell's. The browser's own requests find no host.
+    let shell = format!(
+        "exec \"$0\" \"$@\" \"--host-resolver-rules=MAP {}:{HTTPS} ${}:{port},MAP * ~NOTFOUND\" 3<&0 4>&1 </dev/null >/dev/null",
+        host("*"),
+        namespace::OUTSIDE
+    );
+    let protocol: &[&str] = match http {
+        Http::H3 => &["--origin-to-force-quic-on=*"],
+        Http::H2 => &["--disable-quic"],
+        Http::H1 => &["--disable-quic", "--disable-http2"],
+    };
+    command
+        .args(["-c", &shell])
+        .arg(&testbed.browser)
+        .args(["--headless=new", "--disable-gpu", "--no-first-run", "--disable-background-networking"])
+        .args([
+            "--disable-component-update",
+            "--disable-default-apps",
+            "--disable-sync",
+            "--disable-extensions",
+        ])
+        .args(["--window-size=1280,720", "--hide-scrollbars", "--mute-audio", "--disable-dev-shm-usage"])
+        // Pages are this program's own; root may not use the sandbox.
+        .args(["--no-sandbox", "--remote-debugging-pipe"])
+        .args(protocol)
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("--ignore-certificate-errors-spki-list={}", testbed.key_hash))
+        .arg(format!("data:text/html,{}", first(testbed)));
+}
+
+/// The words of a shell that becomes Firefox, and the profile.
+fn firefox(command: &mut Command, testbed: &Testbed, profile: &Path, http: Http, port: u16) -> Result<()> {
+    let hosts = || (0..testbed.replay.origins).map(host);
+    let is_h3 = http == Http::H3;
+    let (named, forced) = if is_h3 { (HTTPS, 1) } else { (port, port) };
+    let trusted = |host: String| {
+        format!("{host}:{named}:\tOID.2.16.840.1.101.3.4.2.1\t{}\t\n", testbed.certificate_hash)
+    };
+    std::fs::write(profile.join("cert_override.txt"), hosts().map(trusted).collect::<String>())?;
+    let services: Vec<String> = hosts().map(|host| format!("{host};h3=:{port}")).collect();
+    // Of the browser's own requests, none leaves this host: no program listens at port 1.
+    let preferences = [
+        ("network.http.http3.enable", json!(is_h3)),
+        ("network.http.http3.alt-svc-mapping-for-testing", json!(services.join(","))),
+        ("network.http.http3.force-use-alt-svc-mapping-for-testing", json!(is_h3)),
+        ("network.http.http3.disable_when_third_party_roots_found", json!(false)),
+        ("network.http.http2.enabled", json!(http != Http::H1)),
+        ("network.socket.forcePort", json!(format!("{HTTPS}={forced}"))),
+        ("network.proxy.type", json!(1)),
+        ("network.proxy.ssl", json!("127.0.0.1")),
+        ("network.proxy.ssl_port", json!(1)),
+        ("network.proxy.http", json!("127.0.0.1")),
+        ("network.proxy.http_port", json!(1)),
+        ("network.proxy.no_proxies_on", json!(host("*").trim_start_matches("h*"))),
+        ("browser.chrome.site_icons", json!(false)),
+        ("privacy.reduceTimerPrecision", json!(false)),
+    ];
+    let line = |(name, value): (&str, Value)| format!("user_pref(\"{name}\", {value});\n");
+    let preferences: String = preferences.into_iter().map(line).collect();
+    std::fs::write(profile.join("user.js"), preferences)?;
+    let page = profile.join("first.html");
+    std::fs::write(&page, first(testbed))?;
+    // Only the shell knows the server's address. The end of the first pipe ends the browser.
+    let shell = format!(
+        "echo \"user_pref('network.dns.forceResolve', '${}');\" >>\"$1/user.js\"; exec 3<&0
+         {{ cat; kill -9 $$; }} <&3 & exec \"$0\" --profile \"$@\" 3<&- </dev/null >/dev/null",
+        namespace::OUTSIDE
+    );
+    command.args(["-c", &shell]).arg(&testbed.browser).arg(profile);
+    command.args(["--headless", "--no-remote"]).arg(page);
+    command.env("MOZ_HEADLESS_WIDTH", "1280").env("MOZ_HEADLESS_HEIGHT", "720");
+    Ok(())
+}
+
+/// The first navigation of a browser waits for its own beginning: it is to an empty page. Firefox
+/// begins for longer.
+fn first(testbed: &Testbed) -> String {
+    let pause_ms = if testbed.is_firefox() { 2000 } else { 700 };
+    format!("<script>setTimeout(()=>location='{}',{pause_ms})</script>", testbed.replay.address(0))
 }
 
 /// Holds the pipes until they are closed or the browser ends. Keeps the pictures if it is filmed.

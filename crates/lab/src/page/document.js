@@ -10,7 +10,8 @@ for(const node of tree)(waiting[node[1]]??=[]).push(node);
 function ask(node){
   const end=()=>{ended[node[0]]=performance.now();left--;arrived(node[0])};
   const insert=(name,set,place)=>{
-    const element=Object.assign(document.createElement(name),set);
+    // Firefox tells no sizes of other hosts' objects without it.
+    const element=Object.assign(document.createElement(name),{crossOrigin:'use-credentials'},set);
     element.onload=element.onerror=end;
     place.append(element);
   };

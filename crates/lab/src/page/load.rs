@@ -124,6 +124,8 @@ pub struct Testbed {
     pub path: PathPlan,
     /// The browser.
     pub browser: PathBuf,
+    /// The browser's name and version.
+    pub version: String,
     /// The path as options of `headstart link`.
     pub link: Vec<String>,
     /// Time limit of a visit.
@@ -132,6 +134,8 @@ pub struct Testbed {
     pub stop: CancellationToken,
     /// Hash of the server's key, by which the browser knows it.
     pub(super) key_hash: String,
+    /// Hash of the server's certificate in Firefox's words.
+    pub(super) certificate_hash: String,
     identity: Identity,
 }
 
@@ -144,14 +148,22 @@ impl Testbed {
         replay: Replay,
         path: PathPlan,
         link: Vec<String>,
-        browser: PathBuf,
+        (browser, version): (PathBuf, String),
         timeout: Duration,
     ) -> Result<Self> {
         // It names no host of the page: a browser shares connections among hosts that it names.
         let identity = Identity::temporary()?;
         let key_hash = BASE64_STANDARD.encode(identity.key_hash()?);
-        let stop = CancellationToken::new();
-        Ok(Self { replay: Arc::new(replay), path, link, browser, timeout, stop, identity, key_hash })
+        let bytes = identity.certificate_hash()?;
+        let certificate_hash = bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":");
+        let (replay, stop) = (Arc::new(replay), CancellationToken::new());
+        Ok(Self { replay, path, link, browser, version, timeout, stop, identity, key_hash, certificate_hash })
+    }
+
+    /// Firefox is driven in another way than Chromium, and has no film.
+    #[must_use]
+    pub fn is_firefox(&self) -> bool {
+        self.version.contains("Firefox")
     }
 
     /// One visit by a browser without anything in its cache. To film it takes time of the browser.
