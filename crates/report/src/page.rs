@@ -243,8 +243,11 @@ fn write_figure(out: &mut String, svg: &Svg, caption: &str) {
 }
 
 fn film(out: &mut String, times: &[String], rows: &[(String, Vec<Shot>)]) {
-    // Without a head, so that no script sorts it.
-    out.push_str("<div class=\"wide film\" tabindex=\"0\"><table>\n<tbody><tr><th></th>");
+    // Without a head, so that no script sorts it. On a narrow screen time goes down, and a cell's
+    // height is its share of all columns.
+    let _ =
+        writeln!(out, "<div class=\"wide film\" tabindex=\"0\"><table style=\"--columns:{}\">", times.len());
+    out.push_str("<tbody><tr><th></th>");
     for time in times {
         let _ = write!(out, "<td>{}</td>", escape(time));
     }
@@ -252,7 +255,7 @@ fn film(out: &mut String, times: &[String], rows: &[(String, Vec<Shot>)]) {
     for (name, shots) in rows {
         let _ = write!(out, "<tr><th>{}</th>", escape(name));
         for Shot { columns, jpeg, says } in shots {
-            let _ = write!(out, "<td colspan=\"{columns}\">");
+            let _ = write!(out, "<td colspan=\"{columns}\" style=\"--columns:{columns}\">");
             if let Some(jpeg) = jpeg {
                 let (jpeg, says) = (escape(jpeg), escape(says));
                 let _ = write!(out, "<img src=\"data:image/jpeg;base64,{jpeg}\" alt=\"{says}\">");
@@ -362,7 +365,8 @@ mod tests {
         let rows = vec![("b&".into(), vec![shot(1, None), shot(2, Some("QUJD"))])];
         let mut out = String::new();
         write_section(&mut out, &Section::Film { times: vec!["0 ms".into(); 3], rows }, 3);
-        let row = "<tr><th>b&amp;</th><td colspan=\"1\"></td><td colspan=\"2\">\
+        assert!(out.contains("<table style=\"--columns:3\">"), "{out}");
+        let row = "<tr><th>b&amp;</th><td colspan=\"1\" style=\"--columns:1\"></td><td colspan=\"2\" style=\"--columns:2\">\
                    <img src=\"data:image/jpeg;base64,QUJD\" alt=\"&lt;a\"></td></tr>";
         assert!(out.contains(row) && out.matches("<td>0 ms</td>").count() == 3, "{out}");
     }
