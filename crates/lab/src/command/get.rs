@@ -243,6 +243,8 @@ impl FetchConfig {
         let mut transport = noq::TransportConfig::default();
         let window = VarInt::from_u64(args.receive_window.get()).unwrap_or(VarInt::MAX);
         transport.stream_receive_window(window).receive_window(window);
+        // Requests are short: a probe for longer packets would only delay the first one.
+        transport.mtu_discovery_config(None);
         // The time limit is ours: the stack's own must not end a fetch before it.
         transport.max_idle_timeout(Some((timeout(args) * 2).try_into()?));
         let setup = ClientSetup::new(Arc::new(tls))?.transport(transport);

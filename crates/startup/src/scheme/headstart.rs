@@ -22,8 +22,10 @@
 //!    m/(m + 8 q) if the handshake took q longer than m, the RTT on record, and the time in which
 //!    both ends process it, which is on record too.
 //! 3. Two segments leave at once, and the rest at the flight's limit over one RTT, also where the
-//!    flow is shorter. A pace above the flow over one RTT is at most twice that, and at most the
-//!    recorded rate. Ten segments or less leave at once (RFC 6928), and so below 10 ms.
+//!    flow is shorter. That is the handshake's, less the time on record in which both ends process
+//!    it, and no less than the RTT on record. A pace above the flow over one RTT is at most twice
+//!    that, and at most the recorded rate. Ten segments or less leave at once (RFC 6928), and so
+//!    below 10 ms.
 //! 4. Credit + 1/16 of the delivered bytes - 2 times the lost ones (p = 32): not above twice the
 //!    bytes in flight, not below ten segments. A mark counts as an eighth of the flight lost.
 //! 5. The recorded rate is that of the flight's arrival ([`FlightTrain`]), and twice that where the
@@ -195,14 +197,18 @@ impl Headstart {
         let of_record = clean.and_then(|record| record.bdp()).unwrap_or_default();
         let credit = credit.max(of_record * FLOOR);
         let least_rtt = self.record.map_or(prior.handshake_rtt, |record| record.rt_prop);
-        let excess = self.record.map_or(Span::ZERO, |record| record.handshake_excess.min(LARGEST_EXCESS));
-        let queue =
-            prior.handshake_rtt.saturating_sub(least_rtt).saturating_sub(excess).saturating_sub(NOISE);
+        let beyond = prior.handshake_rtt.saturating_sub(least_rtt);
+        let queue = beyond.saturating_sub(self.excess()).saturating_sub(NOISE);
         let weighed = least_rtt + queue * self.params.queue_weight;
         let less_queue = if queue.is_zero() { credit } else { (credit / weighed) * least_rtt };
         less_queue
             .min(credit.saturating_sub(self.reserved_by_others))
             .clamp(self.initial_bytes(), LARGEST_WINDOW)
+    }
+
+    /// Time of the handshake that processing took on earlier visits.
+    fn excess(&self) -> Span {
+        self.record.map_or(Span::ZERO, |record| record.handshake_excess.min(LARGEST_EXCESS))
     }
 
     /// Revision of the credit by the first `known` bytes of the flight, of which some were lost.
@@ -274,7 +280,8 @@ impl Startup for Headstart {
             // All of the limit may leave in one RTT, so shorter flights may have more than their
             // own rate. A false record must not send them all at once, and above the path's rate
             // they would only queue.
-            let most = self.limit.min(flight * MOST_PACE) / prior.handshake_rtt;
+            let rtt = prior.handshake_rtt.saturating_sub(self.excess()).max(least_rtt);
+            let most = self.limit.min(flight * MOST_PACE) / rtt;
             let pace = self.record.map_or(most, |record| most.min(record.btl_bw)).max(least);
             FlightPlan { flight, ..FlightPlan::paced(burst, window, pace) }
         };

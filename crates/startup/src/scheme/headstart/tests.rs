@@ -393,6 +393,15 @@ fn processing_of_the_handshake_is_learnt_and_is_not_a_queue() {
     assert!(planned(&known(104, 0)) < 80, "without the record that is a queue");
     assert_eq!(planned(&known(113, 3)), planned(&known(110, 0)), "the queue is the rest");
     assert_eq!(planned(&known(130, 1_000)), planned(&known(110, 0)), "no record hides a longer queue");
+
+    let pace = |rtt, excess| {
+        let mut prior = known(rtt, excess);
+        prior.history.as_mut().expect("a record").record.btl_bw = Rate::from_mbit_per_sec(1_000);
+        Headstart::new(Params::default()).establish(&prior).allowance.pace
+    };
+    assert_eq!(pace(104, 4), pace(100, 0), "the path does not need the time of the ends");
+    assert_eq!(pace(104, 9), pace(100, 0), "but the RTT on record");
+    assert!(pace(104, 4) > pace(104, 3) && pace(99, 9) > pace(100, 0));
 }
 
 #[test]
