@@ -68,6 +68,20 @@ crate::words!(Exit {
     SearchUndrained = "search-undrained",
 });
 
+/// The ack that begins a round of HyStart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RoundStart {
+    /// The first of what was sent since the round before began.
+    #[default]
+    Flight,
+    /// The last of what had been sent when the round before began, as in s2n-quic.
+    Early,
+    /// The one after the first, as in Google QUIC and quic-go.
+    Late,
+}
+
+crate::words!(RoundStart { Flight = "flight", Early = "early", Late = "late" });
+
 /// The phase of a scheme that doubles its window each round trip.
 pub const SLOW_START: &str = "slow start";
 
@@ -114,10 +128,16 @@ impl Growth {
     }
 
     /// Doubles every round trip, until congestion or until HyStart detects delay, without
-    /// HyStart++'s second check. Its rounds begin with flights, or one ack `is_late`.
+    /// HyStart++'s second check.
     #[must_use]
-    pub fn until_delay(is_late: bool) -> Self {
-        Self { delay: DelayResponse::HyStart(HyStart { is_late, ..HyStart::default() }) }
+    pub fn until_delay(mss: Bytes, rounds: RoundStart) -> Self {
+        Self {
+            delay: DelayResponse::HyStart(HyStart {
+                rounds,
+                low_window: mss * LOW_WINDOW,
+                ..HyStart::default()
+            }),
+        }
     }
 
     /// Doubles every round trip, until congestion or until Linux's HyStart ends it.
@@ -136,9 +156,7 @@ impl Growth {
                 let divisor = hystart.on_ack(ack);
                 (if pause.on_ack(ack) { u64::MAX } else { divisor }, hystart.is_done())
             }
-            DelayResponse::HyStart(hystart) => {
-                (1, hystart.on_ack(ack) && *window >= ack.newly_acked * LOW_WINDOW)
-            }
+            DelayResponse::HyStart(hystart) => (1, hystart.on_ack(ack) && *window >= hystart.low_window),
             DelayResponse::Linux(linux) => (1, linux.on_ack(*window, ack)),
             DelayResponse::Search(search) => match search.on_ack(*window, ack) {
                 search::Step::Grow => (1, false),
@@ -318,37 +336,50 @@ fn threshold(of: Span) -> Span {
 #[derive(Clone, Copy, Debug)]
 struct HyStart {
     round: Round,
-    /// The ack that ends a round belongs to it, as in Google QUIC: rounds begin behind flights.
-    is_late: bool,
-    /// Then: the next ack begins a round.
+    rounds: RoundStart,
+    /// Late ones: the next ack begins a round.
     is_over: bool,
+    /// Early ones: the round ends when so much is delivered.
+    ends_at: Bytes,
     /// The smallest of the round's first samples.
     current_round_min: Span,
     samples: u32,
+    /// HyStart is inactive below.
+    low_window: Bytes,
 }
 
 impl Default for HyStart {
     fn default() -> Self {
-        let round = Round::default();
-        Self { round, is_late: false, is_over: false, current_round_min: Span::MAX, samples: 0 }
+        Self {
+            round: Round::default(),
+            rounds: RoundStart::Flight,
+            is_over: false,
+            ends_at: Bytes::ZERO,
+            current_round_min: Span::MAX,
+            samples: 0,
+            low_window: Bytes::ZERO,
+        }
     }
 }
 
 impl HyStart {
     /// Returns true if delay has grown. Each round is judged once, at its eighth sample.
     fn on_ack(&mut self, ack: &Ack) -> bool {
-        let begins = if self.is_late {
-            let begins = self.is_over;
-            if begins {
-                self.round.restart(ack);
+        let begins = match self.rounds {
+            RoundStart::Flight => self.round.on_ack(ack),
+            RoundStart::Early => ack.delivered >= self.ends_at,
+            RoundStart::Late => {
+                let begins = self.is_over;
+                if begins {
+                    self.round.restart(ack);
+                }
+                self.is_over = self.round.on_ack(ack);
+                begins
             }
-            self.is_over = self.round.on_ack(ack);
-            begins
-        } else {
-            self.round.on_ack(ack)
         };
         if begins {
             (self.current_round_min, self.samples) = (Span::MAX, 0);
+            self.ends_at = ack.delivered + ack.in_flight;
         }
         let Some(rtt) = ack.rtt_sample else { return false };
         self.samples = self.samples.saturating_add(1);
@@ -359,8 +390,7 @@ impl HyStart {
     }
 }
 
-/// HyStart is inactive below this many segments (Ha and Rhee 2008, §4). An ack's own bytes stand
-/// for a segment.
+/// HyStart is inactive below this many segments (Ha and Rhee 2008, §4).
 const LOW_WINDOW: u64 = 16;
 
 #[cfg(test)]
@@ -452,11 +482,11 @@ mod tests {
             (&[10, 15][..], (MSS * 33, Decision::Exit)),
             (&[400, 417][..], (MSS * 33, Decision::Exit)),
         ] {
-            let mut growth = Growth::until_delay(false);
+            let mut growth = Growth::until_delay(MSS, RoundStart::Flight);
             assert_eq!(play_with_minimum(&mut growth, 16, rounds, 10), expected, "{rounds:?}");
         }
         // One ack later in the first round, and one more in the second.
-        let mut late = Growth::until_delay(true);
+        let mut late = Growth::until_delay(MSS, RoundStart::Late);
         let found = play_with_minimum(&mut late, 16, &[64, 73], 10);
         assert_eq!(found, (MSS * (16 + 10 + 8), Decision::Exit));
     }
@@ -504,16 +534,56 @@ mod tests {
 
     #[test]
     fn hystart_ignores_rounds_of_seven_samples_and_windows_of_fifteen_segments() {
-        let mut growth = Growth::until_delay(false);
+        let mut growth = Growth::until_delay(MSS, RoundStart::Flight);
         assert_eq!(play_with_minimum(&mut growth, 16, &[64, 99, 99], 7).1, Decision::Continue);
-        let mut growth = Growth::until_delay(false);
+        let mut growth = Growth::until_delay(MSS, RoundStart::Flight);
         assert_eq!(
             play_with_minimum(&mut growth, 0, &[64, 99], 8).1,
             Decision::Continue,
             "15 segments at the eighth"
         );
-        let mut growth = Growth::until_delay(false);
+        let mut growth = Growth::until_delay(MSS, RoundStart::Flight);
         assert_eq!(play_with_minimum(&mut growth, 1, &[64, 99], 8).1, Decision::Exit);
+    }
+
+    #[test]
+    fn a_round_of_hystart_begins_with_a_flight_or_an_ack_before_or_after() {
+        let exit = |rounds| {
+            let (mut growth, mut window) = (Growth::until_delay(MSS, rounds), MSS * 16);
+            (1..40).find(|&number| {
+                let rtt = Span::from_millis(if number < 11 { 64 } else { 73 });
+                let ack = Ack {
+                    rtt_sample: Some(rtt),
+                    rtt: Rtt { min: Span::from_millis(64), ..Rtt::default() },
+                    in_flight: MSS * 10,
+                    delivered: MSS * number,
+                    // Ten are in flight when it leaves.
+                    rate: RateSample {
+                        prior_delivered: MSS * number.saturating_sub(11),
+                        ..RateSample::default()
+                    },
+                    ..acked(Time::ZERO, MSS)
+                };
+                growth.on_ack(&mut window, &ack) == Decision::Exit
+            })
+        };
+        assert_eq!(exit(RoundStart::Early), Some(11 + 7));
+        assert_eq!(exit(RoundStart::Flight), Some(12 + 7));
+        // Each begins behind the one before.
+        assert_eq!(exit(RoundStart::Late), Some(12 + 2 + 7));
+    }
+
+    /// s2n-quic's receiver acknowledges every tenth packet.
+    #[test]
+    fn hystart_counts_segments_of_the_window_however_many_an_ack_covers() {
+        let (mut growth, mut window) = (Growth::until_delay(MSS, RoundStart::Flight), MSS * 16);
+        let mut ack = acked(Time::ZERO, MSS * 10);
+        ack.rtt.min = Span::from_millis(80);
+        ack.delivered = MSS;
+        let mut decide = || growth.on_ack(&mut window, &ack);
+        assert_eq!([(); 7].map(|()| decide()), [Decision::Continue; 7]);
+        assert_eq!(decide(), Decision::Exit, "100 ms is more than 80 + 10");
+        assert_eq!(window, MSS * (16 + 70));
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub type Side = (Setup, &'static str);
 /// Our QUIC set up as quic-go is: its packets, window, pacing, exit from slow start and cut.
 pub fn like_quic_go(case: &Case, seed: u64) -> Result<Side, String> {
     let line = format!("--transport quic --mtu 1308B --base reno-google --receive-window 4MB --seed {seed}");
-    Ok((setup(case, &line, headstart::CARRIERS)?, "google-quic(avoidance=80%,late-rounds=on)"))
+    Ok((setup(case, &line, headstart::CARRIERS)?, "google-quic(avoidance=80%,rounds=late)"))
 }
 
 /// Our TCP set up as gVisor's: its packets, HyStart as in Linux, no pacing, and the window alone

@@ -20,7 +20,7 @@ use super::{Requirements, Startup};
 use crate::about::{About, Needs};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::event::{Ack, Congestion, Timeout};
-use crate::growth::{Decision, Exit, Growth};
+use crate::growth::{Decision, Exit, Growth, RoundStart};
 use crate::prior::Prior;
 
 /// The scheme's row of the catalogue.
@@ -46,8 +46,9 @@ crate::parameters! {
         avoidance: Ratio = Ratio::new(3, 4), in Ratio::percent(1)..=Ratio::percent(1000), from "Blitzstart §4";
         /// Leave slow start as soon as delay grows.
         leaves_on_delay: bool = true, from "Google QUIC's sources of 2018";
-        /// Begin HyStart's rounds one ack behind flights, as quic-go does.
-        late_rounds: bool = false, from "the experiments on record; quic-go has it on";
+        /// The ack that begins a round of HyStart: the first of a flight, the last of the one
+        /// before (s2n-quic), or the one after the first (quic-go).
+        rounds: RoundStart = RoundStart::Flight, from "the experiments on record";
     }
 }
 
@@ -64,12 +65,7 @@ impl GoogleQuic {
     /// [`GoogleQuic`] with `params`, before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
-        let growth = if params.leaves_on_delay {
-            Growth::until_delay(params.late_rounds)
-        } else {
-            Growth::new(Exit::Loss)
-        };
-        Self { params, growth, window: Bytes::ZERO, srtt: Span::ZERO }
+        Self { params, growth: Growth::new(Exit::Loss), window: Bytes::ZERO, srtt: Span::ZERO }
     }
 
     const fn hand_over(&self, mut how: HandOver) -> Next {
@@ -80,6 +76,9 @@ impl GoogleQuic {
 
 impl Startup for GoogleQuic {
     fn establish(&mut self, prior: &Prior) -> FlightPlan {
+        if self.params.leaves_on_delay {
+            self.growth = Growth::until_delay(prior.mss, self.params.rounds);
+        }
         self.window = prior.mss * self.params.initial_window;
         self.srtt = prior.handshake_rtt;
         FlightPlan { burst: prior.mss * self.params.burst, flight: self.window, allowance: self.allowance() }
