@@ -261,7 +261,7 @@ class SharedOptions(TypedDict, total=False):
     (one of none, tlp, quic)"""
     acks: str | None
     """When the receiver acknowledges [default: immediate] (one of immediate, delayed,
-    linux, timer, quic, quic-gap, google, ngtcp2, linux-growing)"""
+    linux, timer, quic, quic-gap, google, ngtcp2, tenth, linux-growing)"""
     min_rto: str | None
     """Smallest retransmission timeout [default: 200 ms]"""
     min_rto_s: float | None
@@ -626,7 +626,7 @@ class SweepOptions(TypedDict, total=False):
     (one of none, tlp, quic)"""
     acks: str | Iterable[str] | None
     """When the receiver acknowledges [default: immediate] (one of immediate, delayed,
-    linux, timer, quic, quic-gap, google, ngtcp2, linux-growing)"""
+    linux, timer, quic, quic-gap, google, ngtcp2, tenth, linux-growing)"""
     min_rto: str | Iterable[str] | None
     """Smallest retransmission timeout [default: 200 ms]"""
     min_rto_s: float | Iterable[float] | None

@@ -49,8 +49,8 @@ impl Carrier for VirtualQuic {
 
     fn note(&self) -> Option<&'static str> {
         Some(
-            "over QUIC the receiver dials, whatever --opener says, and acknowledgements, loss detection and timers are the \
-             stack's own",
+            "over QUIC the receiver dials, whatever --opener says, and acknowledgements (but --acks tenth), loss detection \
+             and timers are the stack's own",
         )
     }
 

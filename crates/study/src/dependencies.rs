@@ -4,7 +4,7 @@ use headstart_net::QueueDiscipline;
 use headstart_sim::tcp::Pacing;
 use headstart_startup::catalogue::{Entry, Needs};
 
-use crate::options::{AttackName, Environment, RouterName, SizeName, TransportName};
+use crate::options::{AckName, AttackName, Environment, RouterName, SizeName, TransportName};
 use crate::setup::Setup;
 
 /// An option, and the runs in which it takes effect.
@@ -68,7 +68,7 @@ pub static DEPENDENCIES: &[Dependency] = &[
     row("handshakes", MODEL, is_model, "--handshakes 2", ["--transport quic", ""]),
     row("receive-growth", MODEL, is_model, "--receive-growth chromium", ["--transport quic", "--receive-window 20kB --schemes iw10"]),
     row("probe", MODEL, is_model, "--probe none", ["--transport quic", "--schemes iw10"]),
-    row("acks", MODEL, is_model, "--acks linux", ["--transport quic", ""]),
+    row("acks", MODEL, |setup| is_model(setup) || setup.transport.acks == AckName::Tenth, "--acks linux", ["--transport quic", ""]),
     row("min-rto", MODEL, is_model, "--min-rto 900ms", ["--transport quic", ""]),
     row("initial-rto", MODEL, is_model, "--initial-rto 3s", ["--transport quic", "--loss 20%"]),
     row("pacing", MODEL, is_model, "--pacing linux", ["--transport quic", "--schemes iw10"]),

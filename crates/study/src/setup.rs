@@ -415,6 +415,7 @@ impl Setup {
                 let timeout = (self.rtt() / 8).min(Span::from_millis(25));
                 DelayedAck { timeout, immediate: ImmediateAck::NewGap(1), ..second(25) }
             }
+            AckName::Tenth => DelayedAck { every: 10, ..second(25) },
             AckName::Linux => DelayedAck { quick: 16, ..second(40) },
             AckName::Timer => DelayedAck {
                 every: u32::MAX,

@@ -1,6 +1,7 @@
 //! The senders and receivers of a group, as the scenario has them.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use headstart_host::locked;
 use headstart_quic::server::SetupError;
@@ -9,7 +10,7 @@ use headstart_sim::Group;
 use headstart_startup::history::{FixedHash, MemoryStore};
 use headstart_units::{Bytes, Rate};
 use noq_proto::crypto::rustls::QuicServerConfig;
-use noq_proto::{IdleTimeout, TransportConfig, ValidationTokenConfig, VarInt};
+use noq_proto::{AckFrequencyConfig, IdleTimeout, TransportConfig, ValidationTokenConfig, VarInt};
 
 use super::{Crypto, RunOptions};
 use crate::datagram::HEADERS;
@@ -160,5 +161,12 @@ pub fn transport(group: &Group) -> TransportConfig {
         .max_concurrent_bidi_streams(STREAMS)
         .max_concurrent_uni_streams(STREAMS)
         .send_fairness(false);
+    let acks = group.tcp.delayed_ack;
+    if (3..u32::MAX).contains(&acks.every) {
+        let mut asked = AckFrequencyConfig::default();
+        asked.ack_eliciting_threshold((acks.every - 1).into()).reordering_threshold(VarInt::from_u32(1));
+        asked.max_ack_delay(Some(Duration::from_nanos(acks.timeout.as_nanos())));
+        transport.ack_frequency_config(Some(asked));
+    }
     transport
 }

@@ -4,6 +4,7 @@
 use headstart_net::{ElementPlan, Limit, PathPlan};
 use headstart_quic::Choice;
 use headstart_sim::record::{ElementEvent, SenderEvent, SenderTrace};
+use headstart_sim::tcp::DelayedAck;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::replay::{From, Message, Replay};
@@ -174,6 +175,21 @@ fn an_empty_path_matches_the_tcp_model() {
         assert_eq!(quic.read, Bytes::new(bytes));
         assert!(quic.min_rtt >= RTT && quic.min_rtt < RTT + Span::from_millis(2), "{:?}", quic.min_rtt);
     }
+}
+
+#[test]
+fn a_receiver_acknowledges_as_rarely_as_it_is_asked() {
+    let acks = |every| {
+        let mut scenario = scenario("iw10", alone(300_000), None, 60_000);
+        let timeout = Span::from_millis(25);
+        scenario.groups[0].tcp.delayed_ack = DelayedAck { every, timeout, ..DelayedAck::SECOND };
+        let run = Simulation::new(scenario, &options("iw10", Crypto::Null, 1), Tape::default());
+        let traces = run.expect("can be set up").run().recorder.traces;
+        traces.iter().filter(|(_, trace)| matches!(trace.event, SenderEvent::Acked { .. })).count()
+    };
+    // Some 207 packets.
+    let (second, tenth) = (acks(2), acks(10));
+    assert!((100..=115).contains(&second) && (20..=30).contains(&tenth), "{second}, {tenth}");
 }
 
 /// The stack paces what the model sends at once: window and pacer count together.

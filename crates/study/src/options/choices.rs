@@ -186,6 +186,8 @@ pub enum AckName {
     Google,
     /// As ngtcp2: as quic-gap, but after an eighth of the path's RTT, 25 ms at most.
     Ngtcp2,
+    /// As s2n-quic: every tenth packet, or after 25 ms. The QUIC stack does so, too.
+    Tenth,
     /// As Linux whose receive window grows: the first 370 at once (measured with the emulator), and
     /// always what a sender as Linux (--as-linux) marks as the end of a buffer.
     LinuxGrowing,
