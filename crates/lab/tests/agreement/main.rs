@@ -1,6 +1,6 @@
 //! Our TCP model against the kernel's TCP in the emulator and gVisor's in virtual time, on the same
-//! paths, and against a published capture. Our QUIC in virtual time against quic-go in its
-//! simulated network.
+//! paths, and against a published capture. Our QUIC in virtual time against quic-go and s2n-quic in
+//! theirs.
 //!
 //! | words | action |
 //! |---|---|
@@ -8,10 +8,11 @@
 //! | `--full RUNS TABLE [WORDS]` | cases with these words: kernel's runs and comparison |
 //! | `--table RUNS TABLE` | only the comparison, with the present model: seconds |
 //! | `--quic-go TABLE FIGURE` | quic-go's runs and comparison |
+//! | `--s2n-quic TABLE FIGURE` | s2n-quic's |
 //! | `--gvisor TABLE FIGURE` | gVisor's, with its faults mended and as it is |
 //!
-//! The kernel needs root or user namespaces, quic-go and gVisor need Go; without them it reports
-//! that they were not run.
+//! The kernel needs root or user namespaces, quic-go and gVisor need Go, s2n-quic its crates;
+//! without them it reports that they were not run.
 //!
 //! Measures are the same on both sides. Completion is from the client's SYN to the last payload
 //! byte leaving the path towards it. Drops are counted at the bottleneck's buffer. The peak queue
@@ -20,7 +21,7 @@
 //! ends.
 
 mod compare;
-mod go;
+mod judge;
 mod kernel;
 mod model;
 mod record;
@@ -28,7 +29,7 @@ mod record;
 use std::process::ExitCode;
 
 use compare::{Case, Found, PATHS, Verdict, middle};
-use go::{Failure, Judge};
+use judge::{Failure, Judge};
 use model::Rounds;
 use record::{Run, Table};
 
@@ -43,10 +44,12 @@ fn main() -> ExitCode {
             return exit_code(full(runs, words).and_then(|()| tabulate(runs, table)));
         }
         ["--table", runs, table] => return exit_code(tabulate(runs, table)),
-        ["--quic-go", table, figure] => return exit_code(tabulate_other(&[go::QUIC_GO], table, figure)),
-        ["--gvisor", table, figure] => return exit_code(tabulate_other(&go::GVISOR, table, figure)),
+        ["--quic-go", table, figure] => return exit_code(tabulate_other(&[judge::QUIC_GO], table, figure)),
+        ["--s2n-quic", table, figure] => return exit_code(tabulate_other(&[judge::S2N_QUIC], table, figure)),
+        ["--gvisor", table, figure] => return exit_code(tabulate_other(&judge::GVISOR, table, figure)),
         _ => {
-            let others = std::iter::once(&go::QUIC_GO).chain(&go::GVISOR).map(short_other).sum::<usize>();
+            let quic = [&judge::QUIC_GO, &judge::S2N_QUIC];
+            let others = quic.into_iter().chain(&judge::GVISOR).map(short_other).sum::<usize>();
             return if short() + usize::from(!published()) + others > 0 {
                 ExitCode::FAILURE
             } else {
@@ -144,7 +147,7 @@ fn judged(judge: &Judge, largest: u64, draws: u64) -> Result<Vec<Judged>, Failur
             transfers.push((case, setup));
         }
     }
-    let judge = go::run(judge, &program, &transfers)?;
+    let judge = judge::run(judge, program, &transfers)?;
     let mut all = vec![];
     let (mut transfers, mut judge, mut model) = (&transfers[..], &judge[..], &model[..]);
     while let Some((case, ..)) = transfers.first() {

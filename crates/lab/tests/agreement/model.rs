@@ -46,6 +46,14 @@ pub fn like_quic_go(case: &Case, seed: u64) -> Result<Side, String> {
     Ok((setup(case, &line, headstart::CARRIERS)?, "google-quic(avoidance=80%,rounds=late)"))
 }
 
+/// Our QUIC set up as s2n-quic is: its window, acks, bursts and exit from slow start.
+pub fn like_s2n_quic(case: &Case, seed: u64) -> Result<Side, String> {
+    let line =
+        format!("--transport quic --mtu 1228B --base cubic --acks tenth --receive-window 4MB --seed {seed}");
+    let scheme = "google-quic(initial-window=10,slow-start=10%,avoidance=80%,rounds=early)";
+    Ok((setup(case, &line, headstart::CARRIERS)?, scheme))
+}
+
 /// Our TCP set up as gVisor's: its packets, HyStart as in Linux, no pacing, and the window alone
 /// limits recovery.
 pub fn like_gvisor(case: &Case, seed: u64) -> Result<Side, String> {

@@ -31,7 +31,7 @@ const S2N_QUIC: Stack = Stack {
     // A packet may leave a millisecond early, in which two or three leave at 25 Mbit/s.
     ahead: 6,
     behind: 6,
-    // Its clients acknowledge every second packet, and a single one after 25 ms.
+    // Its clients acknowledge every tenth packet, and fewer after 25 ms.
     acknowledges_alike: false,
     slowest: 1.25,
     program: "interop/s2n-quic/tests/suite/main.rs",

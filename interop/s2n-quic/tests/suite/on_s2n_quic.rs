@@ -20,16 +20,16 @@ use s2n_quic::{Client, Server};
 
 use crate::scenario::{CLIENT, FULL, Outcome, PACKET, Scenario};
 
-const NAME: &str = "localhost";
+pub const NAME: &str = "localhost";
 /// IPv4 and UDP headers.
-const HEADERS: u64 = 28;
+pub const HEADERS: u64 = 28;
 /// Lowest size of a data packet whose loss can be forced, as in `headstart-stack`.
 const DATA: usize = 300;
 
 const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(1, 0, 9, 9));
 
 /// Signatures of the certificate all have one length, so that handshakes do.
-static CERTIFICATE: LazyLock<(String, String)> = LazyLock::new(|| {
+pub static CERTIFICATE: LazyLock<(String, String)> = LazyLock::new(|| {
     let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).expect("a key");
     let mut params = rcgen::CertificateParams::new([NAME.to_owned()]).expect("a name");
     params.serial_number = Some(1_u64.into());
@@ -37,10 +37,10 @@ static CERTIFICATE: LazyLock<(String, String)> = LazyLock::new(|| {
 });
 
 /// Equal numbers in each run: identifiers of connections, and packet numbers that are skipped.
-struct Repeatable(Random);
+pub struct Repeatable(Random);
 
 impl Repeatable {
-    fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self(Random::new(Seed(seed)))
     }
 }
@@ -207,7 +207,7 @@ fn simulate(scenario: &Scenario, setup: Option<ServerSetup>) -> Outcome {
     outcome
 }
 
-type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
+pub type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 fn build(
     world: &World,

@@ -1,5 +1,5 @@
-//! Judges in Go, in virtual time: `interop/quic-go/transfer_test.go` and
-//! `interop/gvisor/transfer_test.go`.
+//! Judges in virtual time: `interop/quic-go/transfer_test.go`, `interop/gvisor/transfer_test.go`
+//! and `interop/s2n-quic/examples/transfers.rs`.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -25,8 +25,15 @@ pub struct Judge {
     pub agrees: fn(&Case, &Verdict) -> Option<bool>,
     /// Equal runs may differ: it draws from the system's randomness.
     is_random: bool,
-    /// In which of its sources other text is compiled.
-    changes: &'static [Change],
+    language: Language,
+}
+
+enum Language {
+    /// In which sources other text is compiled.
+    Go {
+        changes: &'static [Change],
+    },
+    Rust,
 }
 
 /// File of a module, text that is there once, and the text in its place.
@@ -44,7 +51,24 @@ pub const QUIC_GO: Judge = Judge {
         Some((completion || case.path == PATHS[4]) && others == [true; 3])
     },
     is_random: true,
-    changes: &[],
+    language: Language::Go { changes: &[] },
+};
+
+pub const S2N_QUIC: Judge = Judge {
+    name: "s2n-quic",
+    folder: "s2n-quic",
+    controllers: &["cubic"],
+    model: model::like_s2n_quic,
+    agrees: |case, verdict| {
+        let [completion, others @ ..] = verdict.agrees();
+        // Elsewhere a packet decides on the round in which slow start ends, and at 100 Mbit/s on
+        // all that follows: docs/records/s2n-quic.md.
+        let is_whole = [PATHS[0], PATHS[4], PATHS[6]].contains(&case.path);
+        let is_judged = !case.is_random() && case.path != PATHS[5];
+        is_judged.then_some(completion && (others == [true; 3] || !is_whole))
+    },
+    is_random: false,
+    language: Language::Rust,
 };
 
 /// With its faults mended, and as it is.
@@ -61,7 +85,7 @@ pub const GVISOR: [Judge; 2] = [
             Some(completion && drops && (queue && exit || is_tie))
         },
         is_random: false,
-        changes: &MENDED,
+        language: Language::Go { changes: &MENDED },
     },
     Judge {
         name: "gVisor",
@@ -73,7 +97,7 @@ pub const GVISOR: [Judge; 2] = [
             (!case.is_random() && verdict.drops.judge == 0.0).then_some(verdict.completion.agrees)
         },
         is_random: false,
-        changes: &[],
+        language: Language::Go { changes: &[] },
     },
 ];
 
@@ -127,7 +151,7 @@ const MENDED: [Change; 8] = [
 
 /// Reason for which a judge gave no answer.
 pub enum Failure {
-    /// Go or its modules are not to be had here.
+    /// Go, its modules or crates are not to be had here.
     Missing(String),
     /// The program does not compile, or ended with an error.
     Broken(String),
@@ -142,7 +166,7 @@ impl std::fmt::Display for Failure {
 
 fn ran(command: &mut Command, or: fn(String) -> Failure) -> Result<Output, Failure> {
     let output = command.output().map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Failure::Missing("go is not installed".to_owned()),
+        ErrorKind::NotFound => Failure::Missing(format!("{:?} is not installed", command.get_program())),
         _ => Failure::Broken(error.to_string()),
     })?;
     if output.status.success() {
@@ -158,27 +182,40 @@ impl Judge {
     }
 
     /// The program, compiled.
-    pub fn build(&self) -> Result<PathBuf, Failure> {
+    pub fn build(&self) -> Result<Command, Failure> {
         let mut source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interop").join(self.folder);
-        ran(&mut go(&source, &["mod", "download"]), Failure::Missing)?;
-        if !self.changes.is_empty() {
-            source = self.changed(&source)?;
+        let built = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let Language::Go { changes } = self.language else {
+            // ci.sh has its crates compiled there, in this profile.
+            let built = built.with_file_name("interop").join(self.folder);
+            ran(&mut tool(env!("CARGO"), &source, &["fetch", "--locked"]), Failure::Missing)?;
+            let words = ["build", "--locked", "--example", "transfers", "--target-dir"];
+            ran(tool(env!("CARGO"), &source, &words).arg(&built), Failure::Broken)?;
+            return Ok(Command::new(built.join("debug/examples/transfers")));
+        };
+        ran(&mut tool("go", &source, &["mod", "download"]), Failure::Missing)?;
+        if !changes.is_empty() {
+            source = self.changed(&source, changes)?;
         }
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-transfers", self.folder));
-        ran(go(&source, &["test", "-c", "-o"]).arg(&program), Failure::Broken)?;
-        Ok(program)
+        let program = built.join(format!("{}-transfers", self.folder));
+        ran(tool("go", &source, &["test", "-c", "-o"]).arg(&program), Failure::Broken)?;
+        let mut command = Command::new(program);
+        command.args(["-test.run=^TestTransfers$", "-test.timeout=20m"]);
+        // One thread: goroutines that are ready at the same instant run in the same order.
+        command.env("GOMAXPROCS", "1");
+        Ok(command)
     }
 
     /// A copy of the program with its modules, which are changed.
-    fn changed(&self, source: &Path) -> Result<PathBuf, Failure> {
+    fn changed(&self, source: &Path, changes: &[Change]) -> Result<PathBuf, Failure> {
         let broken = |error: std::io::Error| Failure::Broken(error.to_string());
         let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(self.folder);
         std::fs::create_dir_all(&copy).map_err(broken)?;
         for file in ["go.mod", "go.sum", "transfer_test.go"] {
             std::fs::copy(source.join(file), copy.join(file)).map_err(broken)?;
         }
-        ran(&mut go(&copy, &["mod", "vendor"]), Failure::Broken)?;
-        for (file, from, to) in self.changes {
+        ran(&mut tool("go", &copy, &["mod", "vendor"]), Failure::Broken)?;
+        for (file, from, to) in changes {
             let file = copy.join("vendor").join(file);
             let text = std::fs::read_to_string(&file).map_err(broken)?;
             if text.matches(from).count() != 1 {
@@ -191,9 +228,15 @@ impl Judge {
     }
 }
 
-fn go(folder: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new("go");
+fn tool(name: &str, folder: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(name);
     command.args(words).current_dir(folder);
+    // Build scripts depend on these of their own package: with the test's they would run again.
+    for (name, _) in std::env::vars() {
+        if name == "OUT_DIR" || name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
@@ -246,7 +289,7 @@ fn line(case: &Case, setup: &Setup) -> Option<String> {
 /// out, from the system's randomness. So of several runs it is the one of the middle completion.
 pub fn run(
     judge: &Judge,
-    program: &Path,
+    mut command: Command,
     transfers: &[(Case, Setup)],
 ) -> Result<Vec<(Found, Rounds)>, Failure> {
     let folder = tempfile::tempdir().map_err(|error| Failure::Broken(error.to_string()))?;
@@ -257,10 +300,7 @@ pub fn run(
         lines += &format!("{line}\n").repeat(judge.repeats(case));
     }
     std::fs::write(&orders, lines).map_err(|error| Failure::Broken(error.to_string()))?;
-    // One thread: goroutines that are ready at the same instant run in the same order.
-    let mut command = Command::new(program);
-    command.args(["-test.run=^TestTransfers$", "-test.timeout=20m"]).current_dir(folder.path());
-    command.env("GOMAXPROCS", "1").env("TRANSFERS", &orders).env("FOUND", &found);
+    command.current_dir(folder.path()).env("TRANSFERS", &orders).env("FOUND", &found);
     ran(&mut command, Failure::Broken)?;
     let text = std::fs::read_to_string(&found).map_err(|error| Failure::Broken(error.to_string()))?;
     let mut runs = text.lines().map(read);
