@@ -39,7 +39,8 @@ return [...document.querySelectorAll('figure>svg text')].filter(text => {
 
 SMALL_TEXT = """
 return [...document.querySelectorAll('svg.heat text')].filter(text => text.textContent && text.checkVisibility())
-  .map(text => [text.textContent, text.getBoundingClientRect().height]).filter(([, height]) => height < 11)
+  .map(text => [text.textContent, Math.round(100 * text.getBoundingClientRect().height) / 100])
+  .filter(([, height]) => height < 11)
 """
 
 
