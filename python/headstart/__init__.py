@@ -78,6 +78,8 @@ __all__ = [
     "trace",
 ]
 
+_native.library(_native.__file__)
+
 # Options whose values contain commas: a list of them is separated by semicolons in a sweep.
 _WITH_COMMAS = {"schemes", "burst_loss", "policer", "flows", "plan"}
 # Steps of units: a double is taken for the nearest multiple of one.
@@ -309,7 +311,7 @@ def sweep_blocks(
     that was interrupted, even killed, goes on when it is repeated. `executor` and `progress` are
     those of `sweep`.
 
-    >>> headstart.sweep_blocks("grid", load="1%..50%:1%", rtt="1 ms..200 ms:1 ms", seed="1..100:1")
+    >>> headstart.sweep_blocks("grid", load="1%..50%:1%", rtt="1 ms..200 ms:1 ms", large=True)
     """
     given = _listed(options)
     if given.get("flows") is not None:

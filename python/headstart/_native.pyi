@@ -23,6 +23,7 @@ __all__ = [
     "check_bounds",
     "check_case",
     "command",
+    "library",
     "replay",
     "run",
     "table_of",
@@ -407,6 +408,9 @@ def check_case(scheme: type[Scheme], seed: int) -> tuple[str, str] | None:
 
 def command(words: Sequence[str], library: str) -> int:
     """Runs the command with words, the program's first; `library` is this file. Returns its exit code."""
+
+def library(path: str) -> None:
+    """Takes this library's file for the program, by which results of another build are told apart."""
 
 def replay(scheme: type[Scheme], vectors: str) -> tuple[int, str | None]:
     """Plays conformance vectors; returns the number of answers compared, or the line that differs."""

@@ -519,6 +519,12 @@ fn command(py: Python<'_>, words: Vec<OsString>, library: PathBuf) -> u8 {
     py.detach(headstart::command::main)
 }
 
+/// Takes this library's file for the program, by which results of another build are told apart.
+#[pyfunction]
+fn library(path: PathBuf) {
+    headstart_report::jobs::host(path);
+}
+
 /// The simulator: all but the interface is in the package's Python files.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -538,6 +544,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_bounds, module)?)?;
     module.add_function(wrap_pyfunction!(check_case, module)?)?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
+    module.add_function(wrap_pyfunction!(library, module)?)?;
     module.add_function(wrap_pyfunction!(replay, module)?)?;
     module.add_function(wrap_pyfunction!(table_of, module)?)?;
     module.add_function(wrap_pyfunction!(scheme::told, module)?)?;

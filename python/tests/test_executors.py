@@ -203,6 +203,19 @@ def test_blocks_that_are_there_are_not_run_again(tmp_path):
     assert files(folder) == first
 
 
+def test_a_command_and_a_call_take_turns(tmp_path):
+    folder = tmp_path / "grid"
+    line = "sweep --blocks --load 5%,25% --rtt 20ms,60ms --schemes iw10,halfback --duration 5s --repeats 2 --out"
+    environment = os.environ | {"PYTHONPATH": str(pathlib.Path(headstart.__file__).parents[1])}
+    command = [sys.executable, "-m", "headstart", *line.split(), str(folder)]
+    subprocess.run(command, env=environment, check=True)
+    first = files(folder)
+    (folder / "points" / "0000001.parquet").unlink()
+    calls = []
+    headstart.sweep_blocks(folder, executor=Here(lambda: calls.append(1)), **SMALL)
+    assert (len(calls), files(folder)) == (1, first)
+
+
 CALLER = """
 import os, pathlib, signal, sys, threading, time, headstart
 

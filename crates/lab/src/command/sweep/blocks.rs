@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::{Prepared, ROW_BYTES, Tables, measure, read};
 use crate::command::format::Format;
 use crate::command::terminal::{self, print};
+use crate::conditions::ConditionColumns;
 use crate::errors::Refuse as _;
 use crate::estimate::Estimate;
 use crate::output::Folder;
@@ -90,9 +91,10 @@ impl Block {
     }
 }
 
-/// The key of a point.
+/// The key of a point: of its columns as of its runs, however its values were typed.
 fn key_of(point: &Point, setup: &Setup) -> String {
-    let varied = point.varied.iter().flat_map(|(name, value)| [name.clone(), value.clone()]);
+    let varied = ConditionColumns::new(setup, &point.varied).before;
+    let varied = varied.into_iter().flat_map(|(name, value)| [name, value.to_string()]);
     let texts: Vec<String> = varied.chain(race::keys(setup)).collect();
     key(texts.iter().map(String::as_str))
 }
