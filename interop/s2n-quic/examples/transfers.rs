@@ -25,7 +25,7 @@ mod on_s2n_quic;
 #[path = "../../../crates/quinn/tests/suite/scenario.rs"]
 mod scenario;
 
-use on_s2n_quic::{CERTIFICATE, HEADERS, NAME, Repeatable, Result};
+use on_s2n_quic::{CERTIFICATE, HEADERS, NAME, Repeatable, Result, transmit};
 use scenario::PACKET;
 
 /// Initial window in bytes: ten full packets beside the end of the handshake.
@@ -155,23 +155,11 @@ struct Path(Arc<Mutex<State>>);
 impl Network for Path {
     fn execute(&mut self, buffers: &Buffers) -> usize {
         let now = time::now();
-        let mut count = 0;
-        buffers.drain_pending_transmissions(|mut packet| {
-            count += 1;
+        transmit(buffers, |packet| {
             let state = &mut *self.0.lock().expect("one thread");
             let from: SocketAddr = packet.path.local_address.0.into();
-            let Some(arrival) = state.carry(now, Some(from) != state.client, packet.payload.len()) else {
-                return Ok(());
-            };
-            packet.switch();
-            let buffers = buffers.clone();
-            spawn(async move {
-                time::delay_until(arrival).await;
-                buffers.rx(*packet.path.local_address, |queue| queue.enqueue(packet));
-            });
-            Ok(())
-        });
-        count
+            state.carry(now, Some(from) != state.client, packet.payload.len())
+        })
     }
 }
 

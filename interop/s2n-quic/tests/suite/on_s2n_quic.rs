@@ -12,7 +12,7 @@ use headstart_sim::{Random, Seed};
 use headstart_units::{Rate, Span, Time};
 use s2n_quic::client::Connect;
 use s2n_quic::provider::congestion_controller::{Cubic, Timestamp};
-use s2n_quic::provider::io::testing::network::{Buffers, Network};
+use s2n_quic::provider::io::testing::network::{Buffers, Network, Packet};
 use s2n_quic::provider::io::testing::{self as virtual_time, Handle as World, primary, spawn, time};
 use s2n_quic::provider::random;
 use s2n_quic::provider::tls::rustls;
@@ -135,16 +135,31 @@ fn elapsed(begun: Timestamp, at: Timestamp) -> Span {
     Span::from_nanos(at.saturating_duration_since(begun).as_nanos() as u64)
 }
 
+/// Sends what waits, each packet to its `arrival` unless it is lost. Returns the number of packets.
+pub fn transmit(buffers: &Buffers, mut arrival: impl FnMut(&mut Packet) -> Option<Timestamp>) -> usize {
+    let mut count = 0;
+    buffers.drain_pending_transmissions(|mut packet| {
+        count += 1;
+        let Some(arrival) = arrival(&mut packet) else { return Ok(()) };
+        packet.switch();
+        let buffers = buffers.clone();
+        spawn(async move {
+            time::delay_until(arrival).await;
+            buffers.rx(*packet.path.local_address, |queue| queue.enqueue(packet));
+        });
+        Ok(())
+    });
+    count
+}
+
 impl Network for Path {
     fn execute(&mut self, buffers: &Buffers) -> usize {
         let now = time::now();
-        let mut count = 0;
-        buffers.drain_pending_transmissions(|mut packet| {
-            count += 1;
+        transmit(buffers, |packet| {
             let state = &mut *self.0.lock().expect("one thread");
             let client = state.client.expect("it began");
             let from: SocketAddr = packet.path.local_address.0.into();
-            let arrival = if from == client {
+            if from == client {
                 if let Some(address) = state.moved(now) {
                     packet.path.local_address = s2n_quic_core::inet::SocketAddress::from(address).into();
                 }
@@ -152,17 +167,8 @@ impl Network for Path {
             } else {
                 packet.path.remote_address = s2n_quic_core::inet::SocketAddress::from(client).into();
                 state.forward(now, &packet.payload)
-            };
-            let Some(arrival) = arrival else { return Ok(()) };
-            packet.switch();
-            let buffers = buffers.clone();
-            spawn(async move {
-                time::delay_until(arrival).await;
-                buffers.rx(*packet.path.local_address, |queue| queue.enqueue(packet));
-            });
-            Ok(())
-        });
-        count
+            }
+        })
     }
 }
 
