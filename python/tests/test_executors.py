@@ -1,5 +1,6 @@
 """Sweeps by other processes: the bytes of one process, also where a worker is killed."""
 
+import collections
 import concurrent.futures
 import multiprocessing
 import os
@@ -278,22 +279,29 @@ def test_a_caller_that_is_killed_goes_on_from_its_blocks(executor, tmp_path):
     assert files(folder) == files(whole) and len(files(whole)) == 2 * 20
 
 
-def test_a_call_keeps_no_more_blocks_at_once_than_its_window():
-    waiting, most = set(), 0
+def test_a_call_keeps_no_more_blocks_at_once_than_its_window(monkeypatch):
+    waiting, at_once = [], []
+
+    class Ended(collections.deque):
+        """Ends all calls, the last one first, as soon as somebody waits for one."""
+
+        put = collections.deque.append
+
+        def get(self):
+            if waiting:
+                at_once.append(len(self) + len(waiting))
+            while waiting:
+                number, future = waiting.pop()
+                future.set_result(number)
+            return self.popleft()
 
     def submit(number):
-        nonlocal most
-        future = concurrent.futures.Future()
-        waiting.add((number, future))
-        most = max(most, len(waiting))
-        if len(waiting) == 20 or number == 9_999:
-            for one, at in sorted(waiting, key=lambda pair: -pair[0]):
-                at.set_result(one)
-            waiting.clear()
-        return future
+        waiting.append((number, concurrent.futures.Future()))
+        return waiting[-1][1]
 
-    assert sorted(_blocks._each(submit, iter(range(10_000)), 20)) == list(range(10_000))
-    assert most == 20
+    monkeypatch.setattr(_blocks.queue, "SimpleQueue", Ended)
+    assert sorted(_blocks._each(submit, iter(range(1_000)), 20)) == list(range(1_000))
+    assert max(at_once) == 20
 
 
 def test_an_exception_in_a_worker_ends_the_sweep():
