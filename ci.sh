@@ -42,6 +42,14 @@ finish() { # FUNCTION: waits for it, and shows its output
     [ $result = 0 ] || { echo "ci.sh: the last check above failed" >&2; exit 1; }
 }
 
+alone() { # NAME COMMAND...: is run at the end, with nothing beside it
+    echo "ci.sh: FAILED beside other work, and is run again at the end: $1"
+    echo "${@@Q}" >>"$out/alone"
+}
+measured() { # COMMAND...: a check that measures time, which other work can disturb
+    "$@" || alone "$*" "$@"
+}
+
 if ! command -v cargo >/dev/null; then
     echo "ci.sh: cargo is missing: install Rust 1.89 or newer with rustfmt and clippy" >&2
     exit 1
@@ -132,12 +140,18 @@ foreign() {
     cargo test --quiet --test suite --examples --manifest-path interop/s2n-quic/Cargo.toml --target-dir target/interop/s2n-quic
     await_tests
     step "the Python package"
-    cargo test --quiet --workspace --features "$features" --test package
+    measured cargo test --quiet --workspace --features "$features" --test package
     step "explore, and reports of a race, a trace, a sweep and a paper, in a browser"
-    ./tools/explore-browser.py "$everything"
+    measured ./tools/explore-browser.py "$everything"
     await reports
-    ./tools/report-browser.py "$out/race/report.html" "$out/trace/report.html" "$out/sweep/report.html" \
+    measured ./tools/report-browser.py "$out/race/report.html" "$out/trace/report.html" "$out/sweep/report.html" \
         "$out/reproduce/headstart/report.html"
+}
+interop() {
+    await foreign
+    await_tests
+    step "four foreign QUIC stacks and a browser fetch with every scheme"
+    measured env HEADSTART="$everything" timeout 3600 ./interop/run.sh
 }
 await() { # EVENT of another sequence of checks, or the failure of one
     until [ -e "$out/$1" ] || [ -e "$out/failed" ]; do sleep 1; done
@@ -192,6 +206,7 @@ if pkg-config --exists libelf zlib; then
     tcp=
 fi
 start foreign
+start interop
 
 step "citations"
 ./tools/citations.sh
@@ -208,37 +223,33 @@ late=(
     a_lost_tail_is_repaired_in_about_half_the_time half_of_a_flight_is_sent_again_and_proactive_sends_all_of_it
 )
 skipped=("${late[@]/#/--skip=}" "--skip=$package")
-failed=()
 if ! cargo test --workspace --features "$features" --no-fail-fast --lib --bins --tests \
     -- "${skipped[@]}" 2>&1 | tee "$out/tests"; then
     # Programs of tests that failed, as cargo lists them: `-p headstart --test tcp`.
     read -ra failed < <(sed -nE 's/^ +`-p [^ ]+ (--.+)`$/\1/p' "$out/tests" | sort -u | paste -sd ' ')
     [ ${#failed[@]} -gt 0 ] || { echo "ci.sh: the tests do not compile" >&2; exit 1; }
-    echo "ci.sh: run again at the end, with nothing beside them: ${failed[*]}"
+    names=$(sed -nE 's/^(test )?(.+) \.\.\. FAILED.*/\2/p' "$out/tests" | sort -u | paste -sd ' ')
+    alone "$names" cargo test --workspace --features "$features" --no-fail-fast "${failed[@]}" -- "${skipped[@]}"
 fi
 [ -z "$tcp" ] || echo "$tcp" | tee -a "$out/tests"
 # Programs in namespaces behind a path need root or user namespaces.
 busy='machine (did not keep|kept) |machine wakes nobody'
 step "alert rules and dashboard against a real Prometheus"
-./tools/monitoring.py "$everything"
+measured ./tools/monitoring.py "$everything"
 step "the demonstration: a real server, client and path"
-timeout 1800 "$everything" demo --schemes iw10,halfback,wise-start --repeats 2 >"$out/demo"
-cat "$out/demo"
-step "interop: four foreign QUIC stacks and a browser fetch with every scheme"
-await foreign
-HEADSTART=$everything timeout 3600 ./interop/run.sh "$out/matrix"
+measured timeout 1800 "$everything" demo --schemes iw10,halfback,wise-start --repeats 2
+finish interop
 finish compute
 finish foreign
-if [ ${#failed[@]} -gt 0 ]; then
-    step "programs of tests that failed beside others, alone"
-    names=$(sed -nE 's/^(test )?(.+) \.\.\. FAILED.*/\2/p' "$out/tests" | sort -u | paste -sd ' ')
-    if ! cargo test --workspace --features "$features" --no-fail-fast "${failed[@]}" -- "${skipped[@]}"; then
-        # The last line: of a long output it is the one that everybody reads.
-        echo "ci.sh: failed, and failed again alone: $names" >&2
-        exit 1
-    fi
-    echo "FAILED ONCE, beside other work, and passed alone: $names"
-fi
+touch "$out/alone"
+mapfile -t checks <"$out/alone"
+for check in "${checks[@]}"; do
+    eval "words=($check)"
+    step "alone: ${words[0]}"
+    # The last line: of a long output it is the one that everybody reads.
+    "${words[@]:1}" || { echo "ci.sh: failed, and failed again alone: ${words[0]}" >&2; exit 1; }
+    echo "FAILED ONCE, beside other work, and passed alone: ${words[0]}"
+done
 step "tests of the spacing of packets, and those for which the machine was too busy, with nothing beside them"
 mapfile -t -O "${#late[@]}" late < <(sed -nE "/$busy/s/.*NOT RUN: (main: tcp: )?([^ ][^:]*(::[^: ]+)*): .*/\2/p" "$out/tests" | sort -u)
 # Programs whose tests measure time.
