@@ -37,14 +37,16 @@ return {
     bars: document.querySelectorAll('#plane svg [data-name]').length,
     caption: document.querySelector('#plane figcaption')?.innerText ?? '',
     moved: document.getElementById('clock').textContent, says: text('says'),
-    flows: document.querySelectorAll('#flows svg').length, fragment: location.hash,
+    // Those of a state before stay until others come.
+    flows: document.body.dataset.flows ? document.querySelectorAll('#flows svg').length : 0, fragment: location.hash,
 };
 """
 
 
-def waits(browser, is_done, seconds=60):
-    for _ in range(seconds * 20):
-        found = browser.script(STATE)
+def waits(browser, is_done, script=STATE):
+    """What a script finds once it is as awaited, or after a minute."""
+    for _ in range(1200):
+        found = browser.script(script)
         if is_done(found):
             return found
         time.sleep(0.05)
@@ -101,11 +103,8 @@ def axe_core():
 def is_accessible(browser, axe, when):
     browser.script(axe)
     browser.script("window.found = null; axe.run().then(result => { window.found = result.violations; })")
-    for _ in range(200):
-        found = browser.script("return window.found?.map(one => [one.id, one.nodes.map(node => node.target.join(' '))])")
-        if found is not None:
-            break
-        time.sleep(0.05)
+    violations = "return window.found?.map(one => [one.id, one.nodes.map(node => node.target.join(' '))])"
+    found = waits(browser, lambda found: found is not None, violations)
     check(found == [], f"axe finds nothing {when}", found)
 
 
@@ -184,13 +183,9 @@ def used(browser, headstart, address, screenshots):
     show(browser, address)
     first = waits(browser, done)
     agrees(browser, headstart, first, "at first")
-    capacity = "return document.body.dataset.capacity ?? null"
-    for _ in range(1200):
-        if browser.script(capacity):
-            break
-        time.sleep(0.05)
-    found = browser.script("return [document.body.dataset.capacity, document.querySelectorAll('#capacity svg').length]")
-    check("--capacity" in (found[0] or "") and found[1] == 1, "the plane of capacities follows", found)
+    drawn = "return [document.body.dataset.{0} ?? '', document.querySelectorAll('#{0} {1}').length]"
+    found = waits(browser, lambda found: found[0], drawn.format("capacity", "svg"))
+    check("--capacity" in found[0] and found[1] == 1, "the plane of capacities follows", found)
     check("over 2 seeds" in first["caption"], "the bars say how many seeds", first["caption"])
 
     browser.script(MOVE, "load", "60")
@@ -205,7 +200,6 @@ def used(browser, headstart, address, screenshots):
     last = waits(browser, lambda found: done(found) and "30 %" in found["command"])
     agrees(browser, headstart, last, "after many moves")
 
-    before = last["moved"]
     # Moves within a second are one step of the history.
     time.sleep(1.1)
     browser.script("document.getElementById('load').focus()")
@@ -215,12 +209,11 @@ def used(browser, headstart, address, screenshots):
     browser.script("document.getElementById('step').focus()")
     browser.keys(report_browser.ENTER)
     stepped = browser.script(STATE)
-    check(stepped["moved"] != before, "a step moves the packets", (before, stepped["moved"]))
+    check(stepped["moved"] != keyed["moved"], "a step moves the packets", (keyed["moved"], stepped["moved"]))
     browser.script("document.getElementById('play').click()")
-    time.sleep(0.3)
+    waits(browser, lambda found: found["moved"] != stepped["moved"])
     browser.script("document.getElementById('play').click()")
     played = browser.script(STATE)
-    check(played["moved"] != stepped["moved"], "they play", played["moved"])
     time.sleep(0.2)
     check(browser.script(STATE)["moved"] == played["moved"], "and pause")
     inked = browser.script("return document.getElementById('lanes').toDataURL().length")
@@ -251,12 +244,8 @@ def used(browser, headstart, address, screenshots):
     browser.script("document.getElementById('swap').click()")
     waits(browser, lambda found: done(found) and "45 %" in found["command"])
     browser.script("document.getElementById('drop').click()")
-    for _ in range(1200):
-        if browser.script("return document.body.dataset.multiples ?? null"):
-            break
-        time.sleep(0.05)
-    found = browser.script("return [document.body.dataset.multiples, document.querySelectorAll('#multiples svg rect').length]")
-    check((found[0] or "").startswith("headstart sweep --rtt=") and found[1] == 9 * 5, "a panel of nine for each scheme but the reference", found)
+    found = waits(browser, lambda found: found[0], drawn.format("multiples", "svg rect"))
+    check(found[0].startswith("headstart sweep --rtt=") and found[1] == 9 * 5, "a panel of nine for each scheme but the reference", found)
 
     # The path box says what the values are.
     said = "const box = document.getElementById('preset'); return box.selectedOptions[0].textContent"
@@ -279,11 +268,7 @@ def used(browser, headstart, address, screenshots):
     check("--rate: found `fast`, expected a rate" in refused["refusal"], "a bad value is refused in the option's words", refused)
     marked = """return [...document.querySelectorAll('#controls [aria-invalid=true]')].map(one =>
         [one.closest('.field').querySelector('label').textContent, document.getElementById(one.getAttribute('aria-describedby')).innerText])"""
-    for _ in range(100):
-        found = browser.script(marked)
-        if len(found) == 2:
-            break
-        time.sleep(0.05)
+    found = waits(browser, lambda found: len(found) == 2, marked)
     names = [name for name, _ in found]
     check(names == ["rate", "loss"], "each refused field is marked, with its own message", found)
     browser.script(TYPE, "loss", "0 %")

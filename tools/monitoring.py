@@ -16,7 +16,6 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -27,13 +26,7 @@ import urllib.request
 PACKAGING = pathlib.Path(__file__).resolve().parent.parent / "packaging"
 METRIC = re.compile(r"\bheadstart_[a-z_]+")
 SERIES_OF_HISTOGRAM = re.compile(r"_(bucket|sum|count)$")
-SECONDS = 30
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+SECONDS = 120
 
 
 def get(url):
@@ -41,15 +34,15 @@ def get(url):
         return answer.read().decode()
 
 
-def addresses(server):
-    """Where a server's counters and its pages are: a port that it chose itself is nobody else's."""
+def addresses(server, *expected):
+    """Addresses that a server prints: a port that it chose itself is nobody else's."""
     printed = ""
     for line in server.stderr:
         printed += line
-        counters, pages = (re.search(address, printed) for address in (r"http://\S+/metrics", r"https://[^,]*/"))
-        if counters and pages:
-            return counters[0], pages[0]
-    sys.exit(f"monitoring.py: found no addresses, expected those of counters and pages:\n{printed}")
+        found = [re.search(address, printed) for address in expected]
+        if all(found):
+            return [one[0] for one in found]
+    sys.exit(f"monitoring.py: found no addresses, expected {' and '.join(expected)}:\n{printed}")
 
 
 def until(what, attempt):
@@ -82,7 +75,6 @@ def check(headstart, folder):
     tests = PACKAGING / "prometheus-rules.test.yml"
     subprocess.run(["promtool", "test", "rules", tests], check=True, stdout=subprocess.DEVNULL)
 
-    listen = f"127.0.0.1:{free_port()}"
     # Nobody answers for the fleet's history: its counters are there all the same.
     generate = [headstart, "serve", "--generate", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--quiet"]
     # Both arms: loopback is shorter than the paths on which they are drawn, and Headstart is slow
@@ -96,7 +88,7 @@ def check(headstart, folder):
         subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment) for words in (server, of_file)
     ]
     try:
-        (counters, url), (counters_of_file, _) = map(addresses, running)
+        (counters, url), (counters_of_file, _) = (addresses(one, r"http://\S+/metrics", r"https://[^,]*/") for one in running)
         fetch = [headstart, "get", f"{url}bytes/1000000", "--insecure", "--repeat", "5"]
         subprocess.run(fetch, check=True, stdout=subprocess.DEVNULL)
         text = get(counters)
@@ -116,8 +108,9 @@ def check(headstart, folder):
         # YAML has JSON in it.
         (folder / "prometheus.yml").write_text(json.dumps(settings))
         prometheus = ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
-        prometheus += [f"--web.listen-address={listen}", "--log.level=error"]
-        running.append(subprocess.Popen(prometheus))
+        prometheus += ["--web.listen-address=127.0.0.1:0"]
+        running.append(subprocess.Popen(prometheus, stderr=subprocess.PIPE, text=True))
+        (listen,) = addresses(running[-1], r"(?<=address=)127\.0\.0\.1:[1-9]\d*")
 
         def ask(query):
             address = f"http://{listen}/api/v1/query?" + urllib.parse.urlencode({"query": query})

@@ -16,7 +16,6 @@ import json
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -48,12 +47,11 @@ class Browser:
     """A session of chromedriver, by the WebDriver protocol."""
 
     def __init__(self, chromium, driver):
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
-            port = one.getsockname()[1]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self.process = subprocess.Popen([driver, f"--port={port}"], **quiet)
-        self.base = f"http://127.0.0.1:{port}"
+        # A port that it chose itself is nobody else's.
+        quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+        self.process = subprocess.Popen([driver, "--port=0"], **quiet)
+        listens = (re.search(r"successfully on port (\d+)", line) for line in self.process.stdout)
+        self.base = f"http://127.0.0.1:{next(filter(None, listens))[1]}"
         arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
         options = {"binary": chromium, "args": arguments}
         wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
@@ -73,16 +71,11 @@ class Browser:
     def call(self, method, path, body=None):
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.base + path, data, {"content-type": "application/json"}, method=method)
-        for _ in range(300):
-            try:
-                with urllib.request.urlopen(request) as answer:
-                    return json.load(answer)["value"]
-            except urllib.error.HTTPError as error:
-                raise SystemExit(f"report-browser: {path}: {json.load(error)['value']['message']}") from error
-            except urllib.error.URLError:
-                # It does not listen yet.
-                time.sleep(0.1)
-        raise SystemExit("report-browser: chromedriver does not answer")
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            raise SystemExit(f"report-browser: {path}: {json.load(error)['value']['message']}") from error
 
     def script(self, text, *arguments):
         return self.call("POST", "/execute/sync", {"script": text, "args": list(arguments)})
@@ -324,8 +317,8 @@ def saves(browser):
                     line,
                     button,
                 )
-                for _ in range(200):
-                    found = [file for file in pathlib.Path(folder).iterdir() if file.suffix in ENDINGS]
+                for _ in range(1200):
+                    found = [file for file in pathlib.Path(folder).iterdir() if file.suffix in ENDINGS and file.stat().st_size]
                     if len(found) > 4 * number + button:
                         break
                     time.sleep(0.05)

@@ -292,7 +292,7 @@ function ask() {
   racing?.abort();
   flowing?.abort();
   for (const id of ['plane', 'table', 'multiples', 'capacity', 'distribution', 'verdict']) $(id).classList.add('stale');
-  for (const id of ['capacity', 'multiples']) delete document.body.dataset[id];
+  for (const id of ['capacity', 'multiples', 'flows']) delete document.body.dataset[id];
   clearTimeout(timer);
   // A slider sends many changes: the first goes out at once, the last one too.
   timer = setTimeout(() => { race(); flows(); }, 25);
@@ -504,6 +504,7 @@ async function flows() {
     $('trace-command').textContent = found.command;
     $('flows').innerHTML = found.views.join('');
     player.load(found);
+    document.body.dataset.flows = found.command;
   } catch (error) {
     if (error.name !== 'AbortError') throw error;
   }
