@@ -190,6 +190,7 @@ fn the_package_gives_what_the_command_gives() {
     let Some(python) = interpreter() else {
         return not_run("python3 with venv, or packages of PyPI (pyproject.toml, test), are not to be had");
     };
+    let cache = built.join("../tools/mypy");
     let folder = tempfile::tempdir().expect("a folder");
     let site = folder.path().join("site");
     assert!(install_wheel(&python, source, &built, folder.path(), &site), "the wheel: see above");
@@ -199,6 +200,7 @@ fn the_package_gives_what_the_command_gives() {
         .args(["-m", "pytest", "--quiet", "-rs", "-p", "no:cacheprovider"])
         .arg(source.join("tests"))
         .current_dir(&site)
+        .env("MYPY_CACHE_DIR", &cache)
         .env("HEADSTART", command));
     assert!(passes, "pytest fails: see above");
 
@@ -210,7 +212,7 @@ fn the_package_gives_what_the_command_gives() {
             .arg(&settings)
             .arg(checked)
             .current_dir(&site)
-            .env("MYPY_CACHE_DIR", built.join("../tools/mypy")))
+            .env("MYPY_CACHE_DIR", &cache))
     };
     assert!(checks("mypy", "--config-file", "headstart"), "mypy: see above");
     assert!(checks("mypy.stubtest", "--mypy-config-file", "headstart._native"), "stubtest: see above");

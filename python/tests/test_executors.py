@@ -253,30 +253,38 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("executor", ["none", "processes", "dask", "ray"])
-def test_a_caller_that_is_killed_goes_on_from_its_blocks(executor, tmp_path):
-    modules = {"dask": "distributed", "ray": "ray"}
-    if executor in modules:
-        pytest.importorskip(modules[executor], reason=f"NOT RUN: {modules[executor]} is not installed")
-    script, folder, whole = tmp_path / "caller.py", tmp_path / "grid", tmp_path / "whole"
+def call(folder, executor, ends):
+    """Runs the caller in a process; its exit code."""
+    script = folder.parent / "caller.py"
     script.write_text(CALLER)
-
     environment = os.environ | {
         "PYTHONPATH": str(pathlib.Path(headstart.__file__).parents[1]),
         "RAY_USAGE_STATS_ENABLED": "0",
     }
+    command = [sys.executable, str(script), str(folder), executor, ends]
+    return subprocess.run(command, env=environment, check=False).returncode
 
-    def call(folder, executor, ends):
-        command = [sys.executable, str(script), str(folder), executor, ends]
-        return subprocess.run(command, env=environment, check=False).returncode
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The files of a caller that nobody killed."""
+    folder = tmp_path_factory.mktemp("whole") / "grid"
+    assert call(folder, "none", "ends") == 0
+    return files(folder)
+
+
+@pytest.mark.parametrize("executor", ["none", "processes", "dask", "ray"])
+def test_a_caller_that_is_killed_goes_on_from_its_blocks(executor, tmp_path, whole):
+    modules = {"dask": "distributed", "ray": "ray"}
+    if executor in modules:
+        pytest.importorskip(modules[executor], reason=f"NOT RUN: {modules[executor]} is not installed")
+    folder = tmp_path / "grid"
     assert call(folder, executor, "kills") == -signal.SIGKILL
     kept = {name: (folder / name).stat().st_mtime_ns for name in files(folder) if name.startswith("points")}
     assert 3 <= len(kept) < 20
     assert call(folder, executor, "ends") == 0
     assert all((folder / name).stat().st_mtime_ns == at for name, at in kept.items()), "none was run again"
-    assert call(whole, "none", "ends") == 0
-    assert files(folder) == files(whole) and len(files(whole)) == 2 * 20
+    assert files(folder) == whole and len(whole) == 2 * 20
 
 
 def test_a_call_keeps_no_more_blocks_at_once_than_its_window(monkeypatch):
