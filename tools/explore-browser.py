@@ -44,7 +44,7 @@ return {
 
 
 def waits(browser, is_done, script=STATE):
-    """What a script finds once it is as awaited, or after a minute."""
+    """The value of a script once it is as awaited, or after a minute."""
     for _ in range(1200):
         found = browser.script(script)
         if is_done(found):

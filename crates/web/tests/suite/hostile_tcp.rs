@@ -261,7 +261,7 @@ async fn noise_in_place_of_a_handshake_ends_the_connection() {
         let _ = stream.write_all(bytes).await;
         let _ = stream.shutdown().await;
         let mut answer = vec![];
-        let ended = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut answer)).await;
+        let ended = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut answer)).await;
         assert!(ended.is_ok() && answer.len() < 100, "{} bytes", answer.len());
     }
     assert!(

@@ -864,7 +864,7 @@ async fn a_request_that_its_client_gives_up_over_http_3_ends_at_the_upstream_and
             } else {
                 answer.stop(0x10cu32.into()).expect("open");
             }
-            let ended = tokio::time::timeout(Duration::from_secs(5), told.recv()).await;
+            let ended = tokio::time::timeout(Duration::from_secs(30), told.recv()).await;
             assert_eq!(ended, Ok(Some("ended")), "whole: {is_whole}, closes: {closes}");
             until("the place is free", || counters.render().contains("open_passed_requests 0\n")).await;
         }
@@ -920,10 +920,12 @@ async fn a_thousand_requests_at_once_are_answered_and_more_than_the_limit_refuse
         let _ = stream.read_to_end(&mut vec![]).await;
     })
     .await;
-    let server = in_front_with(&[silent], ProxyConfig { most: 1, ..ProxyConfig::default() }).await;
+    let counters = ConnectionCounters::default();
+    let config = ProxyConfig { most: 1, counters: counters.clone(), ..ProxyConfig::default() };
+    let server = in_front_with(&[silent], config).await;
     let mut waits = dial(&server, &[b"http/1.1"]).await;
     waits.write_all(get("").as_bytes()).await.expect("sent");
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    until("the place is taken", || counters.render().contains("open_passed_requests 1\n")).await;
     assert_eq!(status(&ask(&server, &get("")).await), "503");
     drop(waits);
     server.stop().await;

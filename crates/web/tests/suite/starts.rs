@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use crate::common::{Running, until};
 use headstart_quic::token::TokenKeys;
@@ -158,8 +157,8 @@ async fn both_sides_update_keys_in_long_connections() {
             }
         });
     }
-    let all = tokio::time::timeout(Duration::from_secs(25), visits.join_all());
-    all.await.expect("before the idle timeout of 30 s");
+    // One that stalls ends with an error, by the idle timeout.
+    visits.join_all().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
