@@ -14,7 +14,7 @@ use headstart_sim::record::ElementEvent;
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::{Group, Path, Recorder, Scenario, Simulation, TcpConfig};
-use headstart_startup::{base, catalogue};
+use headstart_startup::catalogue;
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 /// Packets that leave and reach both ends, as segments of a real TCP.
@@ -96,8 +96,8 @@ impl Recorder for Taps {
 fn captures(plan: &PathPlan, flows: usize, bytes: u64) -> [Vec<Segment>; 2] {
     let scheme = catalogue::find("iw10").expect("it is in the catalogue").scheme();
     let tcp = TcpConfig { receive_window: Bytes::new(1 << 28), ..TcpConfig::default() };
-    let group = Group { scheme, base: base::Kind::Cubic, tcp, hint: None, history_capacity: 0 };
-    let start = Start { at: Time::ZERO, group: 0, class: 0, bytes: Bytes::new(bytes), size_known: true };
+    let group = Group::new(scheme, tcp);
+    let start = Start::new(Time::ZERO, Bytes::new(bytes));
     let scenario = Scenario {
         path: Path::new(plan, Seed(1)),
         groups: vec![group],

@@ -123,11 +123,8 @@ impl Case {
             Traffic::Endless => {
                 // Within the first second, so that no burst of SYNs fills the buffer.
                 let start = |n: u64| Start {
-                    at: Time::ZERO + Span::from_secs(1) * n / self.flows,
-                    group: 0,
-                    class: 0,
-                    bytes: Bytes::new(1 << 40),
                     size_known: false,
+                    ..Start::new(Time::ZERO + Span::from_secs(1) * n / self.flows, Bytes::new(1 << 40))
                 };
                 Box::new(Listed::new((0..self.flows).map(start).collect(), Opener::Sender))
             }
@@ -149,13 +146,9 @@ impl Case {
                 let headers = bytes.div_ceil(1460) * 40;
                 let (gap, until) = arrivals((bytes + headers) * 8, load);
                 let spec = ArrivalSpec {
-                    gaps: GapSpec::Poisson(gap),
-                    sizes: Sizes::Fixed(Bytes::new(bytes)),
-                    until,
-                    groups: vec![(0, 1)],
-                    classes: 1,
                     peers: 1000,
                     opener: Opener::Receiver,
+                    ..ArrivalSpec::new(GapSpec::Poisson(gap), Sizes::Fixed(Bytes::new(bytes)), until)
                 };
                 Box::new(Arrivals::new(spec, Seed(1)))
             }

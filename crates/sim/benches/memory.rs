@@ -10,7 +10,6 @@
 mod common;
 
 use common::{Bottleneck, FLOW, SHORT};
-use headstart_sim::workload::Opener;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec, Sizes};
 use headstart_sim::{Collector, Finished, Scenario, Seed, Simulation, TcpConfig};
 use headstart_startup::base;
@@ -29,13 +28,8 @@ fn run(flows: u64, link: Bottleneck) {
     let mean_gap = Span::from_nanos(GAP_TIMES_RATE / link.rate.as_bits_per_sec());
     let until = Time::ZERO + mean_gap * flows;
     let arrivals = ArrivalSpec {
-        gaps: GapSpec::Poisson(mean_gap),
-        sizes: Sizes::Fixed(FLOW),
-        until,
-        groups: vec![(0, 1)],
-        classes: 1,
         peers: 100_000,
-        opener: Opener::Sender,
+        ..ArrivalSpec::new(GapSpec::Poisson(mean_gap), Sizes::Fixed(FLOW), until)
     };
     let mut group = common::group(10, base::Kind::Cubic, TcpConfig::default());
     group.history_capacity = 1000;

@@ -4,7 +4,7 @@ use headstart_net::{Limit, PathPlan};
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::{FlowReport, Group, Path, Recorder, Scenario, Seed, Simulation, TcpConfig};
-use headstart_startup::{base, catalogue};
+use headstart_startup::catalogue;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 #[derive(Debug, Default)]
@@ -20,15 +20,10 @@ impl Recorder for Reports {
 fn completion_time(scheme: &str) -> Span {
     let limit = Limit::bytes(Bytes::new(115_000));
     let plan = PathPlan::dumbbell(Rate::from_mbit_per_sec(15), Span::from_millis(60), limit);
-    let group = Group {
-        scheme: catalogue::find(scheme).expect("a name of the catalogue").scheme(),
-        base: base::Kind::Cubic,
-        tcp: TcpConfig::default(),
-        hint: None,
-        history_capacity: 0,
-    };
+    let group =
+        Group::new(catalogue::find(scheme).expect("a name of the catalogue").scheme(), TcpConfig::default());
     let bytes = Bytes::new(100_000);
-    let flow = Start { at: Time::ZERO, group: 0, class: 0, bytes, size_known: true };
+    let flow = Start::new(Time::ZERO, bytes);
     let scenario = Scenario {
         path: Path::new(&plan, Seed(1)),
         groups: vec![group],

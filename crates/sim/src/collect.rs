@@ -502,27 +502,13 @@ mod tests {
     fn report(bytes: u64, millis: u64) -> FlowReport {
         let at = |millis| Time::ZERO + Span::from_millis(millis);
         FlowReport {
-            serial: 0,
-            group: 0,
-            peer: 0,
-            opened_at: at(0),
-            established_at: None,
             completed_at: Some(at(millis)),
             ended_at: at(millis),
             min_rtt: Span::from_millis(100),
             written: Bytes::new(bytes),
             read: Bytes::new(bytes),
             delivered: Bytes::new(bytes),
-            duplicates: 0,
-            handshake_retransmissions: 0,
-            had_history: false,
-            grant: Grant::NotRequested,
-            later_requests: (0, 0),
-            first_flight: Bytes::ZERO,
-            counts: Counts::default(),
-            limited: Default::default(),
-            slow_start_end: None,
-            phase: "",
+            ..FlowReport::default()
         }
     }
 

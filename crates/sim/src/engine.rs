@@ -51,6 +51,14 @@ pub struct Group {
     pub history_capacity: usize,
 }
 
+impl Group {
+    /// Flows that hand over to CUBIC, without hints or a history.
+    #[must_use]
+    pub const fn new(scheme: Scheme, tcp: TcpConfig) -> Self {
+        Self { scheme, base: base::Kind::Cubic, tcp, hint: None, history_capacity: 0 }
+    }
+}
+
 /// Complete description of a run.
 #[derive(Debug)]
 pub struct Scenario {

@@ -24,15 +24,10 @@
 //! // One flow of 100 kB, alone on 15 Mbit/s with an RTT of 60 ms and a buffer of 115 kB.
 //! let limit = Limit::bytes(Bytes::new(115_000));
 //! let plan = PathPlan::dumbbell(Rate::from_mbit_per_sec(15), Span::from_millis(60), limit);
-//! let group = Group {
-//!     scheme: catalogue::find("jump-start").expect("a name of the catalogue").scheme(),
-//!     base: base::Kind::Cubic,
-//!     tcp: TcpConfig::default(),
-//!     hint: None,
-//!     history_capacity: 0,
-//! };
+//! let scheme = catalogue::find("jump-start").expect("a name of the catalogue").scheme();
+//! let group = Group::new(scheme, TcpConfig::default());
 //! let bytes = Bytes::new(100_000);
-//! let flow = Start { at: Time::ZERO, group: 0, class: 0, bytes, size_known: true };
+//! let flow = Start::new(Time::ZERO, bytes);
 //! let scenario = Scenario {
 //!     path: Path::new(&plan, Seed(1)),
 //!     groups: vec![group],

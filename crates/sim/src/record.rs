@@ -121,7 +121,7 @@ pub enum Grant {
 }
 
 /// One flow, from its SYN to its end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct FlowReport {
     /// Serial number of the flow in the run, by opening.
     pub serial: u64,

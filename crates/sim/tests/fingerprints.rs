@@ -11,7 +11,6 @@ use std::fmt::Write;
 use common::{group, scenario};
 use headstart_net::{Limit, PathPlan};
 use headstart_sim::sizes::Sizes;
-use headstart_sim::workload::Opener;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::{Collector, Group, Seed, Simulation, TcpConfig};
 use headstart_startup::catalogue;
@@ -26,13 +25,12 @@ fn run(scheme: Scheme, size: Bytes) -> String {
     let plan = PathPlan::dumbbell(rate, Span::from_millis(60), Limit::bytes(Bytes::new(115_000)));
     let sizes = Sizes::Fixed(size);
     let arrivals = ArrivalSpec {
-        gaps: GapSpec::Poisson(sizes.gap_at(rate * Ratio::percent(50))),
-        sizes,
-        until: Time::from_millis(20_000),
-        groups: vec![(0, 1)],
-        classes: 1,
         peers: 4,
-        opener: Opener::Sender,
+        ..ArrivalSpec::new(
+            GapSpec::Poisson(sizes.gap_at(rate * Ratio::percent(50))),
+            sizes,
+            Time::from_millis(20_000),
+        )
     };
     let group = Group {
         hint: Some(Hint { bandwidth: rate, access: Access::Unknown }),

@@ -386,13 +386,7 @@ mod tests {
     #[test]
     fn arrivals_report_the_progress_of_a_run() {
         let (progress, end) = (progress(1, 5.0), Time::from_millis(1000));
-        let start = |at| Start {
-            at: Time::from_millis(at),
-            group: 0,
-            class: 0,
-            bytes: Bytes::new(1),
-            size_known: true,
-        };
+        let start = |at| Start::new(Time::from_millis(at), Bytes::new(1));
         let listed = Box::new(Listed::new(vec![start(100), start(700)], Opener::Sender));
         let mut watched = progress.run(5.0).wrap(listed, end);
         for share in [0.1, 0.7] {

@@ -68,7 +68,7 @@ pub fn group(setup: &Setup, entry: &Entry, rtt: Span) -> Group {
         Scheme::QuickStart(scheme) => Scheme::QuickStart(scheme.assuming_rtt(rtt)),
         other => other,
     };
-    Group { scheme, base: setup.transport.base, tcp: tcp(setup), hint: None, history_capacity: 0 }
+    Group { base: setup.transport.base, ..Group::new(scheme, tcp(setup)) }
 }
 
 /// True if a scheme's senders have the size of their object.

@@ -453,7 +453,7 @@ impl Setup {
     /// A run of one flow of the tested scheme, alone from the beginning.
     #[must_use]
     pub fn single_flow(&self, tested: &'static Entry, bytes: Bytes, seed: Seed) -> Run<'_> {
-        let start = Start { at: Time::ZERO, group: TESTED, class: 0, bytes, size_known: true };
+        let start = Start { group: TESTED, ..Start::new(Time::ZERO, bytes) };
         let workload = Box::new(Listed::new(vec![start], self.opener()));
         let until = Time::ZERO + self.run.duration + self.run.drain;
         Run::new(self, SchemeMix { tested, beside: None }, workload, until, seed)

@@ -107,7 +107,7 @@ fn run_path(population: Population, case: &Case<'_>) -> Result<Measured> {
 fn run_flow(setup: &Setup, path: &PathSpec, mix: SchemeMix, seed: u64) -> Result<Option<FlowReport>> {
     let seed = Seed(seed).child("wide area");
     let bytes = Bytes::new(setup.mean_bytes() as u64);
-    let start = |at| Start { at, group: TESTED, class: 0, bytes, size_known: true };
+    let start = |at| Start { group: TESTED, ..Start::new(at, bytes) };
     let flows = Listed::new(vec![start(Time::ZERO), start(START)], Opener::Sender);
     let mut parts: Vec<Box<dyn Workload>> = vec![Box::new(flows)];
     if path.cross_percent > 0 {
@@ -127,13 +127,8 @@ fn cross_traffic(path: &PathSpec, seed: Seed) -> Arrivals {
         at += gaps.exponential(gap);
     }
     let spec = ArrivalSpec {
-        gaps: GapSpec::Given(times),
-        sizes: Sizes::Fixed(CROSS),
-        until: UNTIL,
         groups: vec![(BESIDE, 1)],
-        classes: 1,
-        peers: 1,
-        opener: Opener::Sender,
+        ..ArrivalSpec::new(GapSpec::Given(times), Sizes::Fixed(CROSS), UNTIL)
     };
     Arrivals::new(spec, seed)
 }

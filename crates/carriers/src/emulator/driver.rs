@@ -12,7 +12,7 @@ use headstart_emu::clock::Clock;
 use headstart_sim::FlowReport;
 use headstart_sim::packet::FlowId;
 use headstart_sim::record::Counts;
-use headstart_sim::record::{Grant, MessageReport};
+use headstart_sim::record::MessageReport;
 use headstart_sim::workload::{FlowSpec, Order, Workload};
 use headstart_startup::SlowStartEnd;
 use headstart_startup::sending::LimitedBy;
@@ -120,16 +120,13 @@ impl Flow {
             written: self.written,
             read: self.read,
             delivered: if counters.delivered.is_zero() { self.read } else { counters.delivered },
-            duplicates: 0,
-            handshake_retransmissions: 0,
             had_history: counters.had_history,
-            grant: Grant::NotRequested,
-            later_requests: (0, 0),
             first_flight: counters.first_flight,
             counts: counters.counts,
             limited: counters.limited,
             slow_start_end: counters.slow_start_end,
             phase: counters.phase,
+            ..FlowReport::default()
         };
         report.close_account();
         report

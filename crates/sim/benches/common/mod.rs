@@ -92,7 +92,7 @@ pub fn like_ns3(ack_every: u32) -> TcpConfig {
 /// Plain slow start, then `base`.
 pub fn group(initial_window: u64, base: base::Kind, tcp: TcpConfig) -> Group {
     let params = Params { initial_window, ..Params::default() };
-    Group { scheme: Scheme::SlowStart(SlowStart::new(params)), base, tcp, hint: None, history_capacity: 0 }
+    Group { base, ..Group::new(Scheme::SlowStart(SlowStart::new(params)), tcp) }
 }
 
 /// Four endless flows, a tenth of a second apart, on `path`.

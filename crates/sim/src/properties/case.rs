@@ -102,11 +102,8 @@ impl Case {
         match transfer {
             Transfer::Flows(flows, opener, size_known) => {
                 let start = |&(at, bytes): &(u64, u64)| Start {
-                    at: Time::from_millis(at),
-                    group: 0,
-                    class: 0,
-                    bytes: Bytes::new(bytes),
                     size_known: *size_known,
+                    ..Start::new(Time::from_millis(at), Bytes::new(bytes))
                 };
                 Box::new(Listed::new(flows.iter().map(start).collect(), *opener))
             }

@@ -57,6 +57,14 @@ pub struct ArrivalSpec {
     pub opener: Opener,
 }
 
+impl ArrivalSpec {
+    /// Flows of one group, class and peer, which senders open.
+    #[must_use]
+    pub fn new(gaps: GapSpec, sizes: Sizes, until: Time) -> Self {
+        Self { gaps, sizes, until, groups: vec![(0, 1)], classes: 1, peers: 1, opener: Opener::Sender }
+    }
+}
+
 /// Arrival times of flows, as specified.
 #[derive(Clone, Debug)]
 pub enum GapSpec {

@@ -21,6 +21,14 @@ pub struct Start {
     pub size_known: bool,
 }
 
+impl Start {
+    /// A flow of known size in the first group and class.
+    #[must_use]
+    pub const fn new(at: Time, bytes: Bytes) -> Self {
+        Self { at, group: 0, class: 0, bytes, size_known: true }
+    }
+}
+
 /// Flows from a list.
 #[derive(Debug)]
 pub struct Listed {

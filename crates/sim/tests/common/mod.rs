@@ -27,12 +27,12 @@ pub fn scheme(name: &str) -> Scheme {
 
 /// Hosts without hint and history.
 pub fn group(scheme: Scheme, base: base::Kind, tcp: TcpConfig) -> Group {
-    Group { scheme, base, tcp, hint: None, history_capacity: 0 }
+    Group { base, ..Group::new(scheme, tcp) }
 }
 
 /// One flow of known size at the beginning.
 pub fn flow(bytes: Bytes, opener: Opener) -> Box<dyn Workload> {
-    let start = Start { at: Time::ZERO, group: 0, class: 0, bytes, size_known: true };
+    let start = Start::new(Time::ZERO, bytes);
     Box::new(Listed::new(vec![start], opener))
 }
 

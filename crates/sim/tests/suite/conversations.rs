@@ -12,7 +12,7 @@ use headstart_sim::{
     Access, Chain, ChainLink, ChainSpec, FlowReport, Group, PathBuilder, Recorder, Scenario, Seed,
     Simulation, Summary, TcpConfig,
 };
-use headstart_startup::{base, catalogue};
+use headstart_startup::catalogue;
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 
 #[derive(Debug, Default)]
@@ -48,8 +48,7 @@ fn run(scheme: &str, vectors: Vec<Vector>, pairs: u16, rate: Rate, until: u64) -
     let spec = ChainSpec { links: vec![link], forward: hosts.clone(), backward: hosts, option_filter: None };
     let Chain { path, .. } = spec.build(|_| None, Seed(1));
     let scheme = catalogue::find(scheme).expect("a scheme").scheme();
-    let group =
-        Group { scheme, base: base::Kind::Cubic, tcp: TcpConfig::default(), hint: None, history_capacity: 0 };
+    let group = Group::new(scheme, TcpConfig::default());
     let until = Time::from_millis(until);
     let linger = Span::ZERO;
     let spec =
@@ -151,7 +150,7 @@ fn exchange(connections: u64, lost: u32, scheme: &str) -> (Recording, u64) {
     };
     let scheme = catalogue::find(scheme).expect("a scheme").scheme();
     let tcp = TcpConfig::default();
-    let group = Group { scheme, base: base::Kind::Cubic, tcp, hint: None, history_capacity: 0 };
+    let group = Group::new(scheme, tcp);
     let scenario = Scenario {
         path: path.build(),
         groups: vec![group; 2],

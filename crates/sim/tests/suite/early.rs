@@ -18,11 +18,8 @@ fn run(mbit: u64, queue: QueueDiscipline, tcp: TcpConfig, flows: &[(&str, u64)])
     let plan = PathPlan::link_and_delay(link, RTT / 2);
     let groups = flows.iter().map(|(name, _)| group(scheme(name), base::Kind::Cubic, tcp)).collect();
     let starts = flows.iter().enumerate().map(|(n, (_, bytes))| Start {
-        at: Time::from_millis(n as u64),
         group: n as u16,
-        class: 0,
-        bytes: Bytes::new(*bytes),
-        size_known: true,
+        ..Start::new(Time::from_millis(n as u64), Bytes::new(*bytes))
     });
     let scenario = Scenario {
         path: Path::new(&plan, Seed(1)),

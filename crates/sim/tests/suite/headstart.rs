@@ -6,11 +6,11 @@ use headstart_net::{ElementPlan, Limit, PathPlan};
 use headstart_sim::engine::peer_address;
 use headstart_sim::sizes::Sizes;
 use headstart_sim::tcp::config::Probe;
+use headstart_sim::workload::Mixed;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
-use headstart_sim::workload::{Mixed, Opener};
 use headstart_sim::{Collector, Group, Path, Scenario, Seed, Simulation, TcpConfig};
+use headstart_startup::catalogue;
 use headstart_startup::history::{FixedHash, MemoryStore, Record, RecordUpdate, Revision, Store};
-use headstart_startup::{base, catalogue};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 const UNTIL: Time = Time::from_millis(120_000);
@@ -42,21 +42,17 @@ impl Play {
             link.changes.push(change);
         }
         let group = |name| Group {
-            scheme: catalogue::find(name).expect("a scheme").scheme(),
-            base: base::Kind::Cubic,
-            tcp: TcpConfig { probe: Probe::Quic, ..TcpConfig::default() },
-            hint: None,
             history_capacity: 1000,
+            ..Group::new(
+                catalogue::find(name).expect("a scheme").scheme(),
+                TcpConfig { probe: Probe::Quic, ..TcpConfig::default() },
+            )
         };
         let arrivals = |gaps, groups, peers, name: &str| {
             let spec = ArrivalSpec {
-                gaps,
-                sizes: Sizes::Fixed(Bytes::new(100_000)),
-                until: UNTIL,
                 groups,
-                classes: 1,
                 peers,
-                opener: Opener::Sender,
+                ..ArrivalSpec::new(gaps, Sizes::Fixed(Bytes::new(100_000)), UNTIL)
             };
             Box::new(Arrivals::new(spec, Seed(1).child(name)))
         };

@@ -35,14 +35,8 @@ impl InformedStart for Script {
 fn an_informed_start_is_told_the_queue_and_its_choice_is_used() {
     let limit = Limit::bytes(Bytes::new(115_000));
     let plan = PathPlan::dumbbell(Rate::from_mbit_per_sec(15), Span::from_millis(60), limit);
-    let group = Group {
-        scheme: scheme("iw10"),
-        base: base::Kind::Cubic,
-        tcp: TcpConfig::default(),
-        hint: None,
-        history_capacity: 0,
-    };
-    let start = |at| Start { at: Time::from_millis(at), group: 0, class: 0, bytes: FLOW, size_known: true };
+    let group = Group::new(scheme("iw10"), TcpConfig::default());
+    let start = |at| Start::new(Time::from_millis(at), FLOW);
     let scenario = Scenario {
         path: Path::new(&plan, Seed(1)),
         groups: vec![group],
@@ -68,13 +62,7 @@ fn short_answers_to_a_known_peer_do_not_become_slower_from_visit_to_visit() {
         Limit::bytes(Bytes::new(115_000)),
     );
     let visits = |name: &str, tcp: TcpConfig| -> Vec<FlowReport> {
-        let start = |number: u64| Start {
-            at: Time::from_millis(5_000 * number),
-            group: 0,
-            class: 0,
-            bytes: Bytes::new(100_000),
-            size_known: true,
-        };
+        let start = |number: u64| Start::new(Time::from_millis(5_000 * number), Bytes::new(100_000));
         let workload = Box::new(Listed::new((0..20).map(start).collect(), Opener::Sender));
         let group = Group { history_capacity: 10, ..group(scheme(name), base::Kind::Cubic, tcp) };
         let run = scenario(&plan, group, workload, Time::from_millis(200_000));

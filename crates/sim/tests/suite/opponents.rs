@@ -188,13 +188,7 @@ fn pie_holds_its_target() {
 /// 1.2 ms each, not for the queue of the others. In one queue it waits as they do.
 #[test]
 fn sparse_flows_do_not_wait_in_fq_codel() {
-    let start = |n: u64| Start {
-        at: Time::from_millis(10_000 + 500 * n),
-        group: 0,
-        class: 0,
-        bytes: Bytes::new(1000),
-        size_known: true,
-    };
+    let start = |n: u64| Start::new(Time::from_millis(10_000 + 500 * n), Bytes::new(1000));
     let sparse: Vec<Start> = (0..99).map(start).collect();
     let wait = |queue| {
         let bench = Bench { buffer: Limit::packets(Packets::new(200)), ..Bench::new(10, 40, queue) };

@@ -133,7 +133,7 @@ fn a_failure_costs_a_round_trip_or_two() {
     let run = |scheme| {
         let (path, _) = path([Kind::QuickStart(liar); 2], 60);
         let bytes = Bytes::new(1448 * 170);
-        let start = Start { at: Time::ZERO, group: 0, class: 0, bytes, size_known: true };
+        let start = Start::new(Time::ZERO, bytes);
         let scenario = Scenario {
             path,
             groups: vec![group(scheme)],
@@ -184,7 +184,7 @@ fn rcp_sends_at_the_stamped_rate_from_the_first_packet() {
 fn rcp_shares_the_link_among_flows() {
     let (path, _) = path([Kind::Rcp; 2], 1000);
     let bytes = Bytes::new(3_000_000);
-    let start = |n: u64| Start { at: Time::from_millis(n), group: 0, class: 0, bytes, size_known: true };
+    let start = |n: u64| Start::new(Time::from_millis(n), bytes);
     let scenario = Scenario {
         path,
         groups: vec![group(Scheme::Rcp(Rcp::new(Default::default())))],
@@ -207,13 +207,13 @@ fn arrivals(kind: Kind, scheme: Scheme, load: f64) -> (Totals, u64, f64) {
     let (path, _) = path([kind; 2], 150);
     let gap = Span::from_nanos((60.0 * 1448.0 * 8.0 / (load * 10e6) * 1e9) as u64);
     let spec = ArrivalSpec {
-        gaps: GapSpec::Poisson(gap),
-        sizes: Sizes::Fixed(Bytes::new(60 * 1448)),
-        until: Time::from_millis(60_000),
-        groups: vec![(0, 1)],
-        classes: 1,
         peers: 8,
         opener: Opener::Receiver,
+        ..ArrivalSpec::new(
+            GapSpec::Poisson(gap),
+            Sizes::Fixed(Bytes::new(60 * 1448)),
+            Time::from_millis(60_000),
+        )
     };
     let scenario = Scenario {
         path,

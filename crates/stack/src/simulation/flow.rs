@@ -9,7 +9,7 @@ use headstart_quic::{Epoch, Handle, StartReport, epoch};
 use headstart_sim::FlowReport;
 use headstart_sim::packet::FlowId;
 use headstart_sim::record::Counts;
-use headstart_sim::record::{Grant, SenderEvent};
+use headstart_sim::record::SenderEvent;
 use headstart_sim::workload::FlowSpec;
 use headstart_startup::Transmission;
 use headstart_units::{Bytes, Span, Time};
@@ -143,10 +143,7 @@ impl Flow {
             read: self.request_side.read,
             delivered: Bytes::new(delivered),
             duplicates: self.counters.duplicates,
-            handshake_retransmissions: 0,
             had_history: report.known.is_some(),
-            grant: Grant::NotRequested,
-            later_requests: (0, 0),
             first_flight: report.tally.first_flight,
             counts: Counts {
                 bytes_sent: sent + copies.1,
@@ -162,6 +159,7 @@ impl Flow {
             limited: report.limited,
             slow_start_end: report.slow_start_end,
             phase: report.decision(),
+            ..FlowReport::default()
         };
         report.close_account();
         report

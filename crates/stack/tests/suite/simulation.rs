@@ -46,7 +46,7 @@ fn options(scheme: &str, crypto: Crypto, seed: u64) -> RunOptions {
 }
 
 fn alone(bytes: u64) -> Box<dyn Workload> {
-    let start = Start { at: Time::ZERO, group: 0, class: 0, bytes: Bytes::new(bytes), size_known: true };
+    let start = Start::new(Time::ZERO, Bytes::new(bytes));
     Box::new(Listed::new(vec![start], Opener::Receiver))
 }
 
@@ -54,13 +54,9 @@ fn arriving(seed: u64) -> Box<dyn Workload> {
     let sizes = headstart_sim::sizes::Sizes::Fixed(Bytes::new(60_000));
     Box::new(Arrivals::new(
         ArrivalSpec {
-            gaps: GapSpec::Poisson(Span::from_millis(30)),
-            sizes,
-            until: Time::from_millis(1_500),
-            groups: vec![(0, 1)],
-            classes: 1,
             peers: 8,
             opener: Opener::Receiver,
+            ..ArrivalSpec::new(GapSpec::Poisson(Span::from_millis(30)), sizes, Time::from_millis(1_500))
         },
         Seed(seed),
     ))
@@ -283,13 +279,13 @@ fn messages_on_one_connection_come_one_after_the_other() {
 fn the_history_stays_within_its_capacity() {
     let room = 50;
     let arrivals = ArrivalSpec {
-        gaps: GapSpec::Poisson(Span::from_millis(4)),
-        sizes: headstart_sim::sizes::Sizes::Fixed(Bytes::new(3_000)),
-        until: Time::from_millis(10_000),
-        groups: vec![(0, 1)],
-        classes: 1,
         peers: 100_000,
         opener: Opener::Receiver,
+        ..ArrivalSpec::new(
+            GapSpec::Poisson(Span::from_millis(4)),
+            headstart_sim::sizes::Sizes::Fixed(Bytes::new(3_000)),
+            Time::from_millis(10_000),
+        )
     };
     let mut scenario = scenario("wise-start", Box::new(Arrivals::new(arrivals, Seed(1))), None, 20_000);
     scenario.groups[0].history_capacity = room;
@@ -305,13 +301,7 @@ fn the_history_stays_within_its_capacity() {
 /// never leave.
 #[test]
 fn a_credit_rises_over_quic_as_over_tcp_although_clients_close_at_once() {
-    let start = |serial: u64| Start {
-        at: Time::from_millis(500 * serial),
-        group: 0,
-        class: 0,
-        bytes: Bytes::new(60_000),
-        size_known: true,
-    };
+    let start = |serial: u64| Start::new(Time::from_millis(500 * serial), Bytes::new(60_000));
     let visits =
         || -> Box<dyn Workload> { Box::new(Listed::new((0..12).map(start).collect(), Opener::Receiver)) };
     let credit = |mut histories: Vec<MemoryStore>| {

@@ -181,7 +181,7 @@ impl FlightTrain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::{RateSample, Rtt};
+    use crate::base::testing::acked;
     use alloc::vec;
     use alloc::vec::Vec;
 
@@ -193,20 +193,9 @@ mod tests {
     /// An ack of one packet, in milliseconds.
     fn ack(sent_at: u64, now: u64) -> Ack {
         Ack {
-            now: Time::from_millis(now),
             newest_sent_at: Time::from_millis(sent_at),
-            newly_acked: PACKET,
             first_flight_acked: PACKET,
-            rtt_sample: None,
-            rtt: Rtt::default(),
-            in_flight: Bytes::ZERO,
-            delivered: Bytes::ZERO,
-            rate: RateSample::default(),
-            is_window_limited: true,
-            in_recovery: false,
-            is_all_sent: false,
-            marked: Bytes::ZERO,
-            stamped: None,
+            ..acked(Time::from_millis(now), PACKET)
         }
     }
 

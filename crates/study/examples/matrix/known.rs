@@ -8,7 +8,7 @@ use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::{Mixed, Opener};
 use headstart_sim::{FlowReport, Group, Path, Recorder, Scenario, Seed, Simulation, TcpConfig};
-use headstart_startup::{Scheme, base};
+use headstart_startup::Scheme;
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 const VISITS: usize = 20;
@@ -37,13 +37,10 @@ pub fn print(seed: u64, name: &str, scheme: Scheme) {
     let plan = PathPlan::dumbbell(rate, rtt, Limit::bytes(rate * rtt));
     let receive_window = Bytes::new(6_000_000);
     let tcp = TcpConfig { probe: Probe::Quic, receive_window, ..TcpConfig::default() };
-    let group = Group { scheme, base: base::Kind::Cubic, tcp, hint: None, history_capacity: 1000 };
+    let group = Group { history_capacity: 1000, ..Group::new(scheme, tcp) };
     let start = |visit: usize| Start {
-        at: Time::ZERO + BETWEEN * (visit as u64 + 1),
         group: PEER,
-        class: 0,
-        bytes: Bytes::new(1_000_000),
-        size_known: true,
+        ..Start::new(Time::ZERO + BETWEEN * (visit as u64 + 1), Bytes::new(1_000_000))
     };
     let visits = Listed::new((0..VISITS).map(start).collect(), Opener::Receiver);
     let sizes = Sizes::internet(Bytes::new(5_000_000));

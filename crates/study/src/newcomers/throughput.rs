@@ -77,13 +77,7 @@ fn measure(case: &Case<'_>, newcomers: u64) -> Result<Vec<(String, f64)>> {
     let endless = setup.bottleneck() * until.since(Time::ZERO) * 2;
     let ongoing = Start { at: Time::ZERO, group: LONG, class: 0, bytes: endless, size_known: false };
     let mut starts = vec![ongoing];
-    starts.extend((0..newcomers).map(|_| Start {
-        at: began_at,
-        group: TESTED,
-        class: 0,
-        bytes,
-        size_known: true,
-    }));
+    starts.extend((0..newcomers).map(|_| Start { group: TESTED, ..Start::new(began_at, bytes) }));
     let run = Run::new(setup, mix, Box::new(Listed::new(starts, Opener::Sender)), until, seed);
     let throughput = Bins::new(began_at - BIN * (OWN_BINS as u64));
     let Bins { bins, newcomer, .. } = run.observe(throughput)?.observer;

@@ -12,7 +12,7 @@ use anyhow::Result;
 use clap::Args;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec, Sizes};
 use headstart_sim::workload::spoof::Spoof;
-use headstart_sim::workload::{Mixed, Opener, Workload};
+use headstart_sim::workload::{Mixed, Workload};
 use headstart_sim::{Access, Chain, FlowReport, Grant, Scenario, Seed};
 use headstart_units::{Bytes, Span, Time};
 
@@ -74,13 +74,8 @@ fn run_attack(case: &Case<'_>) -> Vec<(String, f64)> {
     let sizes = Sizes::Fixed(bytes);
     let honest = Arrivals::new(
         ArrivalSpec {
-            gaps: GapSpec::Poisson(sizes.gap_at(setup.path.rate * options.load)),
-            sizes,
-            until,
-            groups: vec![(0, 1)],
-            classes: 1,
             peers: options.peers,
-            opener: Opener::Sender,
+            ..ArrivalSpec::new(GapSpec::Poisson(sizes.gap_at(setup.path.rate * options.load)), sizes, until)
         },
         seed.child("honest"),
     );

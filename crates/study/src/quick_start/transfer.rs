@@ -50,7 +50,7 @@ fn send(case: &Case<'_>) -> Vec<(String, f64)> {
     let chain = spec(setup, vec![Access::default()], vec![]);
     let rtt = chain.rtt(0);
     let size_known = knows_flow_size(mix.tested);
-    let starts = vec![Start { at: Time::ZERO, group: 0, class: 0, bytes, size_known }];
+    let starts = vec![Start { size_known, ..Start::new(Time::ZERO, bytes) }];
     let Chain { path, .. } = build(setup, &chain, seed);
     let scenario = Scenario {
         path,
