@@ -17,11 +17,10 @@ use headstart_sim::{Path, Recorder, Seed};
 use headstart_units::hash::by_words;
 use headstart_units::{Bytes, Span, Time};
 
-use crate::absent::AbsentClient;
 use crate::datagram::Datagram;
 use crate::end::hash;
 use crate::misbehaving::{MisbehavingReceiver, Misbehaviour};
-use crate::simulation::observer::{FlowEnd, ForcedLoss, ObservedDatagram, Observer};
+use crate::simulation::observer::{Filter, FlowEnd, ObservedDatagram, Observer};
 use crate::simulation::{Crypto, EndpointSettings, RunOptions, Simulation};
 
 /// A transfer and its time.
@@ -146,7 +145,7 @@ impl ConnectionSet {
         Self { plan, options, connections: vec![], forced_losses: vec![], is_unobserved: false }
     }
 
-    /// Drops these of the senders' data packets ([`ForcedLoss`]).
+    /// Drops these of the senders' data packets ([`Filter::of_losses`]).
     #[must_use]
     pub fn with_forced_losses(mut self, forced_losses: impl IntoIterator<Item = u64>) -> Self {
         self.forced_losses.extend(forced_losses);
@@ -171,14 +170,9 @@ impl ConnectionSet {
     /// of one peer come from one address.
     pub fn add(&mut self, peer: u32, transfer: Transfer, client: ClientSetup, server: &ServerSetup) -> usize {
         let endpoints = EndpointSettings {
-            server: server.clone(),
-            client,
             client_sends: transfer.is_upload,
-            is_unmodified: false,
-            ecn: true,
-            packet: PACKET,
             sends_early: transfer.is_early,
-            outlives_receiver: false,
+            ..EndpointSettings::new(server.clone(), client, PACKET)
         };
         self.connections.push(PlannedConnection {
             peer,
@@ -232,7 +226,7 @@ impl ConnectionSet {
                 observer = Box::new(MisbehavingReceiver::new(observer, serial(number), misbehaviour));
             }
             if let Some(absence) = connection.absence.clone() {
-                observer = Box::new(AbsentClient::new(observer, serial(number), absence));
+                observer = Box::new(Filter::of_absence(observer, serial(number), absence));
             }
             migrations
                 .extend(connection.transfer.migrations.map(|(at, address)| (at, serial(number), address)));
@@ -248,7 +242,7 @@ impl ConnectionSet {
         );
         let simulation = match self.is_unobserved {
             true => simulation,
-            false => simulation.with_observer(Box::new(ForcedLoss::new(observer, self.forced_losses))),
+            false => simulation.with_observer(Box::new(Filter::of_losses(observer, self.forced_losses))),
         };
         let completions = simulation.with_migrations(migrations).run().recorder;
         let mut outcomes = outcomes.take();

@@ -17,7 +17,6 @@
 //! | [`simulation`] | the simulator's scenarios over this transport; observers of its datagrams |
 //! | [`connections`] | connections of clients to servers, and the outcome of each |
 //! | [`scenario`] | a bottleneck, schemes and priors in a few lines |
-//! | [`absent`] | a client that cannot be reached for some time |
 //! | [`misbehaving`] | a receiver that acknowledges data it does not have |
 //! | [`datagram`] | packets |
 //! | [`request`] | a client's request, here and over the emulator |
@@ -35,7 +34,6 @@
 //! - Computation takes no virtual time: a handshake takes exactly the path's delay.
 //! - Servers share only history, limits and counters.
 
-pub mod absent;
 pub mod connections;
 pub mod datagram;
 mod duplicate_queue;

@@ -26,9 +26,8 @@ pub enum Misbehaviour {
 }
 
 /// The misbehaving receiver of one flow.
-#[derive(Debug)]
-pub struct MisbehavingReceiver<O> {
-    inner: O,
+pub struct MisbehavingReceiver {
+    inner: Box<dyn Observer>,
     flow: u64,
     misbehaviour: Misbehaviour,
     /// Connection id of the server, once the client has used it.
@@ -49,7 +48,7 @@ const CORRECT_PACKETS: u64 = 3;
 const FIRST_NUMBER: u32 = 1_000_000;
 const TAG: usize = 16;
 
-impl<O: Observer> Observer for MisbehavingReceiver<O> {
+impl Observer for MisbehavingReceiver {
     fn on_departure(&mut self, observed: &ObservedDatagram<'_>) -> bool {
         let passes = self.inner.on_departure(observed);
         if observed.flow != self.flow {
@@ -91,10 +90,10 @@ impl<O: Observer> Observer for MisbehavingReceiver<O> {
     }
 }
 
-impl<O> MisbehavingReceiver<O> {
+impl MisbehavingReceiver {
     /// Lets the receiver of the flow with that serial number misbehave.
     #[must_use]
-    pub fn new(inner: O, flow: u64, misbehaviour: Misbehaviour) -> Self {
+    pub fn new(inner: Box<dyn Observer>, flow: u64, misbehaviour: Misbehaviour) -> Self {
         let (seen, forged) = (vec![], vec![]);
         Self { inner, flow, misbehaviour, server: None, seen, packets: 0, next_number: FIRST_NUMBER, forged }
     }

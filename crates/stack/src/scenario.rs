@@ -47,7 +47,7 @@ pub struct Scenario {
     /// The base controller for congestion avoidance.
     pub base: base::Kind,
     /// Data packets dropped as they leave
-    /// ([`ForcedLoss`](crate::simulation::observer::ForcedLoss)).
+    /// ([`Filter::of_losses`](crate::simulation::observer::Filter::of_losses)).
     pub forced_losses: Vec<u64>,
     /// Transfers of other clients over the same bottleneck, with the scheme of each.
     pub competitors: Vec<(Transfer, Choice)>,

@@ -12,7 +12,7 @@ use headstart_sim::packet::FlowId;
 use headstart_sim::record::MessageReport;
 use headstart_sim::workload::{FlowSpec, Opener, Order, Workload};
 use headstart_sim::{Path, Recorder, Seed, peer_address};
-use headstart_stack::simulation::observer::{FlowEnd, ForcedLoss, ObservedDatagram, Observer};
+use headstart_stack::simulation::observer::{Filter, FlowEnd, ObservedDatagram, Observer};
 use headstart_stack::simulation::{EndpointSettings, RunOptions};
 use headstart_stack::{Crypto, Identity, Simulation};
 use headstart_units::{Bytes, Time};
@@ -119,23 +119,14 @@ fn setup(scenario: &Scenario, choice: Choice) -> Result<Outcome, Box<dyn std::er
         Some(hint) => client.exact_hint(hint),
         None => client,
     };
-    let endpoints = EndpointSettings {
-        server,
-        client,
-        client_sends: false,
-        is_unmodified: false,
-        ecn: true,
-        packet: Bytes::new(PACKET.into()),
-        sends_early: false,
-        outlives_receiver: false,
-    };
+    let endpoints = EndpointSettings::new(server, client, Bytes::new(PACKET.into()));
     let (rate, rtt) = (scenario.rate, scenario.rtt);
     let link = LinkPlan::new(rate, rtt / 2, Limit::packets(scenario.buffer));
     let path = Path::new(&PathPlan::link_and_delay(link, rtt - rtt / 2), Seed(1));
     let options = RunOptions { choices: vec![], crypto: Crypto::Tls, seed: Seed(1) };
     let until = Time::from_millis(60_000);
     let outcome = Rc::new(RefCell::new(Outcome::default()));
-    let notes = ForcedLoss::new(Notes(Rc::clone(&outcome)), scenario.losses.iter().copied());
+    let notes = Filter::of_losses(Box::new(Notes(Rc::clone(&outcome))), scenario.losses.iter().copied());
     let run = Simulation::with_endpoints(
         path,
         vec![endpoints],

@@ -43,6 +43,23 @@ pub struct EndpointSettings {
     pub outlives_receiver: bool,
 }
 
+impl EndpointSettings {
+    /// Connections with ECN over which the server sends full packets of this size.
+    #[must_use]
+    pub fn new(server: ServerSetup, client: ClientSetup, packet: Bytes) -> Self {
+        Self {
+            server,
+            client,
+            client_sends: false,
+            is_unmodified: false,
+            ecn: true,
+            packet,
+            sends_early: false,
+            outlives_receiver: false,
+        }
+    }
+}
+
 /// The senders and receivers of a group.
 pub(super) struct Host {
     pub(super) endpoints: EndpointSettings,
@@ -98,17 +115,8 @@ impl Host {
         if let Some(hint) = group.hint {
             client = client.exact_hint(hint);
         }
-        let endpoints = EndpointSettings {
-            server,
-            client,
-            client_sends: false,
-            is_unmodified: false,
-            ecn: group.tcp.ecn,
-            packet: packet_of(group),
-            sends_early: false,
-            outlives_receiver: false,
-        };
-        Ok(Self { endpoints, history })
+        let endpoints = EndpointSettings::new(server, client, packet_of(group));
+        Ok(Self { endpoints: EndpointSettings { ecn: group.tcp.ecn, ..endpoints }, history })
     }
 
     pub(super) fn history(&self) -> std::sync::MutexGuard<'_, MemoryStore> {

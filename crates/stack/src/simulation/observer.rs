@@ -3,6 +3,7 @@
 //! Observers nest: each handles a datagram and passes it on to the one inside it.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use bytes::Bytes;
 use headstart_quic::StartReport;
@@ -61,58 +62,51 @@ pub trait Observer {
     }
 }
 
-impl Observer for Box<dyn Observer> {
-    fn on_departure(&mut self, observed: &ObservedDatagram<'_>) -> bool {
-        (**self).on_departure(observed)
-    }
+/// Tells whether a datagram enters the path.
+type Passes = Box<dyn FnMut(&ObservedDatagram<'_>) -> bool>;
 
-    fn on_arrival(&mut self, observed: &ObservedDatagram<'_>) {
-        (**self).on_arrival(observed);
-    }
-
-    fn forged_packets(&mut self, flow: u64) -> Vec<Bytes> {
-        (**self).forged_packets(flow)
-    }
-
-    fn on_flow_end(&mut self, flow: u64, end: &FlowEnd) {
-        (**self).on_flow_end(flow, end);
-    }
-
-    fn is_over(&self) -> bool {
-        (**self).is_over()
-    }
-}
-
-/// Drops packets on purpose: those of 300 bytes and more of application data on the way to the
-/// receiver, by number of departure, retransmissions included. Copies are not counted, and pass.
-#[derive(Debug)]
-pub struct ForcedLoss<O> {
-    inner: O,
-    forced_losses: BTreeSet<u64>,
-    packets: u64,
+/// Drops datagrams of those that another observer lets pass.
+pub struct Filter {
+    inner: Box<dyn Observer>,
+    passes: Passes,
 }
 
 /// Lowest size of a data packet in bytes; smaller packets are acks and the like.
 pub(crate) const DATA: u64 = 300;
 
-impl<O> ForcedLoss<O> {
-    /// Drops the packets of these numbers, counted from zero.
+impl Filter {
+    /// Drops packets on purpose, by number of departure from zero on. Packets of 300 bytes and more
+    /// of application data on the way to the receiver are counted, retransmissions included. Copies
+    /// are not counted, and pass.
     #[must_use]
-    pub fn new(inner: O, forced_losses: impl IntoIterator<Item = u64>) -> Self {
-        Self { inner, forced_losses: forced_losses.into_iter().collect(), packets: 0 }
+    pub fn of_losses(inner: Box<dyn Observer>, losses: impl IntoIterator<Item = u64>) -> Self {
+        let (losses, mut packets): (BTreeSet<u64>, u64) = (losses.into_iter().collect(), 0);
+        let passes = move |observed: &ObservedDatagram<'_>| {
+            let datagram = observed.datagram;
+            let is_counted = datagram.is_data() && !datagram.is_copy && datagram.payload().get() >= DATA;
+            if !observed.is_forward || !is_counted {
+                return true;
+            }
+            packets += 1;
+            !losses.contains(&(packets - 1))
+        };
+        Self { inner, passes: Box::new(passes) }
+    }
+
+    /// The client of the flow with that serial number cannot be reached for some time, as in a
+    /// tunnel. Its connection goes on: no datagram of either direction enters the path meanwhile.
+    #[must_use]
+    pub fn of_absence(inner: Box<dyn Observer>, flow: u64, absence: Range<Time>) -> Self {
+        let passes =
+            move |observed: &ObservedDatagram<'_>| observed.flow != flow || !absence.contains(&observed.now);
+        Self { inner, passes: Box::new(passes) }
     }
 }
 
-impl<O: Observer> Observer for ForcedLoss<O> {
+impl Observer for Filter {
     fn on_departure(&mut self, observed: &ObservedDatagram<'_>) -> bool {
         let passes = self.inner.on_departure(observed);
-        let datagram = observed.datagram;
-        let is_counted = datagram.is_data() && !datagram.is_copy && datagram.payload().get() >= DATA;
-        if !observed.is_forward || !is_counted {
-            return passes;
-        }
-        self.packets += 1;
-        passes && !self.forced_losses.remove(&(self.packets - 1))
+        (self.passes)(observed) && passes
     }
 
     fn on_arrival(&mut self, observed: &ObservedDatagram<'_>) {

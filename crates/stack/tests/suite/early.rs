@@ -100,14 +100,8 @@ fn visits(servers: &[ServerSetup], visits: &[(u16, bool)], [rtt, last_rtt]: [Spa
     let client = client.expect("TLS for QUIC").transport(transport()).seed(1);
     let endpoints = servers.iter().flat_map(|server| {
         [false, true].map(|sends_early| EndpointSettings {
-            server: server.clone(),
-            client: client.clone(),
-            client_sends: false,
-            is_unmodified: false,
-            ecn: true,
-            packet: Bytes::new(PACKET.into()),
             sends_early,
-            outlives_receiver: false,
+            ..EndpointSettings::new(server.clone(), client.clone(), Bytes::new(PACKET.into()))
         })
     });
     let last = visits.len() - 1;
