@@ -7,7 +7,6 @@
 //! The file is JSON, readable by its owner only (it reveals the host's locations), replaced
 //! atomically. Concurrent processes take turns. A file of another format is refused, unchanged.
 
-use core::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -59,19 +58,12 @@ struct Day {
 }
 
 /// Errors of the file.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("file of networks {}: {reason}", path.display())]
 pub struct Error {
     path: PathBuf,
     reason: String,
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "file of networks {}: {}", self.path.display(), self.reason)
-    }
-}
-
-impl core::error::Error for Error {}
 
 /// The largest recent rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -38,7 +38,8 @@ pub mod scheme;
 pub mod stats;
 
 /// An error in one line: the action, the state found, the state expected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Error(String);
 
 impl Error {
@@ -48,11 +49,3 @@ impl Error {
         Self(message.into())
     }
 }
-
-impl core::fmt::Display for Error {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Error {}

@@ -1,6 +1,5 @@
 //! Parser of a run's log.
 
-use core::fmt;
 use std::io::BufRead;
 
 use headstart_units::Time;
@@ -53,21 +52,14 @@ pub enum ParsedEvent {
 }
 
 /// Errors of a malformed log.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}: found `{found}`, expected {expected}")]
 pub struct ParseError {
     /// Counted from one.
     line: usize,
     found: String,
     expected: &'static str,
 }
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: found `{}`, expected {}", self.line, self.found, self.expected)
-    }
-}
-
-impl core::error::Error for ParseError {}
 
 /// Most bytes of a line.
 const LONGEST: usize = 4096;

@@ -8,22 +8,13 @@
 //! | 3 | `link --strict`: the machine did not keep real time |
 //! | 130 | Ctrl-C ended a comparison |
 
-use std::fmt;
-
 use anyhow::{Error, Result};
 
 /// The input is impossible on any machine: the exit code is 2, as for an unknown option.
-#[derive(Debug)]
-struct Refusal(Error);
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&one_line(&self.0))
-    }
-}
-
 // The wrapped error prints its own text, so that it appears once.
-impl std::error::Error for Refusal {}
+#[derive(Debug, thiserror::Error)]
+#[error("{}", one_line(.0))]
+struct Refusal(Error);
 
 /// Marks errors of the input.
 pub trait Refuse<T> {
@@ -74,20 +65,9 @@ mod tests {
 
     use super::*;
 
-    #[derive(Debug)]
-    struct Unreadable(std::io::Error);
-
-    impl fmt::Display for Unreadable {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "peers.history: {}", self.0)
-        }
-    }
-
-    impl std::error::Error for Unreadable {
-        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-            Some(&self.0)
-        }
-    }
+    #[derive(Debug, thiserror::Error)]
+    #[error("peers.history: {0}")]
+    struct Unreadable(#[source] std::io::Error);
 
     fn unreadable() -> Unreadable {
         Unreadable(std::io::Error::other("no such file"))

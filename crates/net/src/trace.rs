@@ -44,18 +44,22 @@ pub struct Trace {
 }
 
 /// The reason why a text is no trace, or a trace cannot be generated.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// More than [`MAX_BYTES`].
+    #[error("found {bytes} bytes, expected at most {MAX_BYTES}")]
     TooLong {
         /// Number of bytes found.
         bytes: usize,
     },
     /// More than [`MAX_LINES`].
+    #[error("found more than {MAX_LINES} lines, expected at most these")]
     TooManyLines,
     /// No line at all.
+    #[error("found no line, expected at least one time in milliseconds")]
     NoLines,
     /// A line with other characters than digits.
+    #[error("line {line}: found {}", not_millis(found))]
     NotMillis {
         /// Number of the line, from one.
         line: usize,
@@ -63,6 +67,7 @@ pub enum TraceError {
         found: String,
     },
     /// More than [`MAX_MILLIS`].
+    #[error("line {line}: found {found}, expected at most {MAX_MILLIS} milliseconds")]
     TooLate {
         /// Number of the line, from one.
         line: usize,
@@ -70,6 +75,7 @@ pub enum TraceError {
         found: String,
     },
     /// A time is less than the one before.
+    #[error("line {line}: found {found} after {previous}, expected times that never decrease")]
     Decreasing {
         /// Number of the line, from one.
         line: usize,
@@ -79,11 +85,13 @@ pub enum TraceError {
         previous: u32,
     },
     /// The last line is zero, so that the trace has no length.
+    #[error("line {line}: found 0 as the last time, expected a trace that lasts some time")]
     NoLength {
         /// Number of the line, from one.
         line: usize,
     },
     /// A generator's parameter is out of its range.
+    #[error("found {found}, expected {expected}")]
     OutOfRange {
         /// The value found.
         found: String,
@@ -227,6 +235,13 @@ fn read_line(line: usize, text: &[u8]) -> Result<u32, TraceError> {
     number.ok_or_else(|| TraceError::TooLate { line, found: found() })
 }
 
+fn not_millis(found: &str) -> String {
+    match found {
+        "" => "an empty line, expected a time in milliseconds".to_owned(),
+        _ => format!("`{found}`, expected a time in milliseconds, digits only"),
+    }
+}
+
 /// Of zero and `b`: `b`.
 const fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while a != 0 {
@@ -248,34 +263,6 @@ impl fmt::Display for Trace {
         self.millis.iter().try_for_each(|millis| writeln!(f, "{millis}"))
     }
 }
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLong { bytes } => write!(f, "found {bytes} bytes, expected at most {MAX_BYTES}"),
-            Self::TooManyLines => write!(f, "found more than {MAX_LINES} lines, expected at most these"),
-            Self::NoLines => write!(f, "found no line, expected at least one time in milliseconds"),
-            Self::NotMillis { line, found } if found.is_empty() => {
-                write!(f, "line {line}: found an empty line, expected a time in milliseconds")
-            }
-            Self::NotMillis { line, found } => {
-                write!(f, "line {line}: found `{found}`, expected a time in milliseconds, digits only")
-            }
-            Self::TooLate { line, found } => {
-                write!(f, "line {line}: found {found}, expected at most {MAX_MILLIS} milliseconds")
-            }
-            Self::Decreasing { line, found, previous } => {
-                write!(f, "line {line}: found {found} after {previous}, expected times that never decrease")
-            }
-            Self::NoLength { line } => {
-                write!(f, "line {line}: found 0 as the last time, expected a trace that lasts some time")
-            }
-            Self::OutOfRange { found, expected } => write!(f, "found {found}, expected {expected}"),
-        }
-    }
-}
-
-impl core::error::Error for TraceError {}
 
 #[cfg(test)]
 mod tests {

@@ -15,7 +15,6 @@
 //! Files of an earlier run that the present one does not write stay. A file system without locks
 //! lets two runs in.
 
-use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -74,9 +73,10 @@ fn is_at(file: &File, path: &Path) -> bool {
 }
 
 /// Why a result could not be written.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum OutputError {
     /// The folder holds something that is not ours.
+    #[error("{}: found `{found}`, expected a new or empty folder or one with earlier results (it has no `{MARKER}`)", folder.display())]
     Foreign {
         /// The folder.
         folder: PathBuf,
@@ -84,6 +84,7 @@ pub enum OutputError {
         found: String,
     },
     /// Results of another command are there, whose files have the same names.
+    #[error("{}: found results of `{found}`, expected a new folder or one of `{expected}`: write elsewhere with --out", folder.display())]
     OfAnother {
         /// The folder.
         folder: PathBuf,
@@ -93,12 +94,16 @@ pub enum OutputError {
         expected: String,
     },
     /// Another run writes to it.
+    #[error("{}: found another headstart at work in this folder, expected none: wait until it ends, or write elsewhere with --out", .0.display())]
     InUse(PathBuf),
     /// There is a file where the folder should be.
+    #[error("{}: found a file, expected a folder", .0.display())]
     NotAFolder(PathBuf),
     /// A name that is empty, begins with a dot or leaves the folder.
+    #[error("found {0:?}, expected a plain file name that does not begin with a dot")]
     BadName(String),
     /// A row of a CSV file has another number of fields than its header.
+    #[error("{name}, row {row}: found {found} fields, expected the {expected} of the header")]
     Ragged {
         /// The file.
         name: String,
@@ -110,53 +115,16 @@ pub enum OutputError {
         expected: usize,
     },
     /// The system refused.
+    #[error("cannot {doing} {}: {error}", path.display())]
     Io {
         /// The operation, as in "create".
         doing: &'static str,
         /// With which file or folder.
         path: PathBuf,
         /// Error of the system.
+        #[source]
         error: io::Error,
     },
-}
-
-impl fmt::Display for OutputError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Foreign { folder, found } => write!(
-                f,
-                "{}: found `{found}`, expected a new or empty folder or one with earlier results (it has no `{MARKER}`)",
-                folder.display()
-            ),
-            Self::OfAnother { folder, found, expected } => write!(
-                f,
-                "{}: found results of `{found}`, expected a new folder or one of `{expected}`: write elsewhere with --out",
-                folder.display()
-            ),
-            Self::InUse(path) => write!(
-                f,
-                "{}: found another headstart at work in this folder, expected none: wait until it ends, or write elsewhere with --out",
-                path.display()
-            ),
-            Self::NotAFolder(path) => write!(f, "{}: found a file, expected a folder", path.display()),
-            Self::BadName(name) => {
-                write!(f, "found {name:?}, expected a plain file name that does not begin with a dot")
-            }
-            Self::Ragged { name, row, found, expected } => {
-                write!(f, "{name}, row {row}: found {found} fields, expected the {expected} of the header")
-            }
-            Self::Io { doing, path, error } => write!(f, "cannot {doing} {}: {error}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for OutputError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io { error, .. } => Some(error),
-            _ => None,
-        }
-    }
 }
 
 impl Folder {

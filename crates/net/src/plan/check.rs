@@ -1,7 +1,5 @@
 //! The limits of every value of a plan.
 
-use core::fmt;
-
 use headstart_units::{Bytes, Ratio, Span};
 
 use super::{LinkPlan, LinkRate, PathPlan};
@@ -18,7 +16,8 @@ const A_MINUTE: &str = "a minute at most";
 const ALL: &str = "100 % at most";
 
 /// The error of a value out of its limits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{element}, {quantity}: found {found}, expected {expected}")]
 pub struct PlanError {
     /// The element's name as [`PathPlan::elements`] gives it, or `path`.
     pub element: String,
@@ -30,15 +29,6 @@ pub struct PlanError {
     /// Limit of the value.
     pub expected: &'static str,
 }
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { element, quantity, found, expected } = self;
-        write!(f, "{element}, {quantity}: found {found}, expected {expected}")
-    }
-}
-
-impl std::error::Error for PlanError {}
 
 /// Quantity, value and limit.
 pub type Refusal = (&'static str, String, &'static str);

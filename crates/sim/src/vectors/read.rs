@@ -9,8 +9,6 @@
 //! - Files longer than [`MAX_BYTES`], more than [`MAX_VECTORS`] connections or [`MAX_UNITS`] data
 //!   units, a unit above [`MAX_UNIT_BYTES`] and times above [`MAX_MICROS`] are refused.
 
-use core::fmt;
-
 use headstart_units::{Bytes, Span, Time};
 
 use super::{Side, Unit, Vector, Wait};
@@ -27,7 +25,8 @@ pub const MAX_UNIT_BYTES: u64 = 1 << 32;
 pub const MAX_MICROS: u64 = 1_000_000_000_000;
 
 /// Reason that a text holds no connection vectors.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: found {found}, expected {expected}")]
 pub struct VectorError {
     /// Counted from one.
     pub line: usize,
@@ -36,14 +35,6 @@ pub struct VectorError {
     /// Text expected.
     pub expected: String,
 }
-
-impl fmt::Display for VectorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: found {}, expected {}", self.line, self.found, self.expected)
-    }
-}
-
-impl core::error::Error for VectorError {}
 
 /// Reads the connections of a file.
 ///

@@ -44,16 +44,9 @@ impl fmt::Display for Address {
 }
 
 /// Why an address is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct AddressError(String);
-
-impl fmt::Display for AddressError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl core::error::Error for AddressError {}
 
 const SCHEMES: [&str; 6] = ["valkey", "valkeys", "valkey+unix", "redis", "rediss", "redis+unix"];
 

@@ -51,16 +51,9 @@ end
 return redis.call('DEL', KEYS[1])";
 
 /// Why an exchange with the server failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct LinkError(pub(super) String);
-
-impl fmt::Display for LinkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl core::error::Error for LinkError {}
 
 /// The server's answer for a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -270,16 +270,9 @@ fn capacities(
     })))
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("stopped")]
 struct Stopped;
-
-impl std::fmt::Display for Stopped {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("stopped")
-    }
-}
-
-impl std::error::Error for Stopped {}
 
 fn answer(setup: &Setup, race: &Race, command: &str, all: u32, width: f64) -> Value {
     if let Some(reason) = show::race::reason_for_no_result(setup, race) {

@@ -120,42 +120,35 @@ pub enum Kind {
 }
 
 /// Reason why an entry is not an object to fetch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum Reason {
     /// The entry's address holds the content: `data:` and `blob:`.
+    #[error("data URL")]
     DataUrl,
     /// Neither HTTP nor any of these: `chrome-extension:`, `about:`, `file:`.
+    #[error("not HTTP")]
     OtherScheme,
     /// A bidirectional channel, not an object.
+    #[error("WebSocket")]
     WebSocket,
     /// The entry belongs to another page in the file.
+    #[error("of another page")]
     OtherPage,
     /// Nothing had to be fetched.
+    #[error("from cache")]
     FromCache,
     /// The browser reports an error, or no answer.
+    #[error("failed")]
     Failed,
     /// No field gives its size.
+    #[error("of unknown size")]
     UnknownSize,
     /// Nothing crossed the network.
+    #[error("without bytes")]
     ZeroBytes,
     /// Request, response, date, or an address with a host is missing.
+    #[error("without request, response, date or host")]
     Incomplete,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::DataUrl => "data URL",
-            Self::OtherScheme => "not HTTP",
-            Self::WebSocket => "WebSocket",
-            Self::OtherPage => "of another page",
-            Self::FromCache => "from cache",
-            Self::Failed => "failed",
-            Self::UnknownSize => "of unknown size",
-            Self::ZeroBytes => "without bytes",
-            Self::Incomplete => "without request, response, date or host",
-        })
-    }
 }
 
 /// Reason why a file was refused.
@@ -166,13 +159,16 @@ pub struct HarError {
 }
 
 /// An error in a file.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// The file cannot be read.
-    Io(io::Error),
+    #[error("cannot read it: {0}")]
+    Io(#[source] io::Error),
     /// The file is larger than [`MAX_FILE_BYTES`].
+    #[error("found more than {} MiB, expected a HAR file of at most that", MAX_FILE_BYTES >> 20)]
     TooLarge,
     /// The file is not JSON, or cut short.
+    #[error("line {line}, column {column}: found no JSON ({message}), expected a HAR file")]
     NotJson {
         /// Line at which parsing stopped, counted from 1.
         line: usize,
@@ -182,6 +178,7 @@ pub enum Problem {
         message: String,
     },
     /// The file has no such page.
+    #[error("--page: found `{found}`, expected {expected}")]
     NoPage {
         /// The page selected.
         found: String,
@@ -189,6 +186,7 @@ pub enum Problem {
         expected: String,
     },
     /// The file is JSON, but no HAR.
+    #[error("{key}: found {found}, expected {expected}")]
     Key {
         /// The path of the key, such as `log.entries[3].response`.
         key: String,
@@ -218,26 +216,13 @@ impl fmt::Display for HarError {
         if let Some(file) = &self.file {
             write!(f, "{}: ", file.display())?;
         }
-        match &self.problem {
-            Problem::Io(error) => write!(f, "cannot read it: {error}"),
-            Problem::TooLarge => {
-                write!(f, "found more than {} MiB, expected a HAR file of at most that", MAX_FILE_BYTES >> 20)
-            }
-            Problem::NotJson { line, column, message } => {
-                write!(f, "line {line}, column {column}: found no JSON ({message}), expected a HAR file")
-            }
-            Problem::NoPage { found, expected } => write!(f, "--page: found `{found}`, expected {expected}"),
-            Problem::Key { key, found, expected } => write!(f, "{key}: found {found}, expected {expected}"),
-        }
+        self.problem.fmt(f)
     }
 }
 
 impl std::error::Error for HarError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.problem {
-            Problem::Io(error) => Some(error),
-            _ => None,
-        }
+        self.problem.source()
     }
 }
 
