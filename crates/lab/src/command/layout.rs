@@ -2,7 +2,7 @@
 //! everything, the rarely needed last.
 //!
 //! Options are declared once, in groups that several commands share. A [`Layout`] lists those that
-//! a command shows first and those that it does not use.
+//! a command shows first.
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command};
@@ -14,161 +14,83 @@ use super::words::is_given;
 pub struct Layout {
     /// The command.
     pub name: &'static str,
-    /// Options of `-h` by their long names, with its text if shorter than in `--help`.
-    common: &'static [Common],
-    /// Options of shared groups that mean nothing to it: it does not show them, and refuses them.
-    unused: &'static [&'static str],
+    /// Long names of the options of `-h`.
+    common: &'static str,
+    /// Texts in `-h` that are not those of [`BRIEF`].
+    texts: &'static [Brief],
 }
 
 /// An option by its long name, and its text in `-h`; empty: the first line of `--help`.
-type Common = (&'static str, &'static str);
+type Brief = (&'static str, &'static str);
 
-const PATH: Common = ("path", "A path by name (`headstart paths`)");
-const PLAN: Common = ("plan", "Options from a TOML file");
-const FORMAT: Common = ("format", "");
-const RATE: Common = ("rate", "Rate of the bottleneck");
-const RTT: Common = ("rtt", "Round-trip time without queues");
-const BUFFER: Common = ("buffer", "Buffer of the bottleneck, as `115 kB`, `104p`, `50 ms`, `1 BDP`");
-const LOSS: Common = ("loss", "Random loss behind the bottleneck");
-const TRACE: Common = ("trace", "Packet-delivery trace instead of a rate");
-const SIZE: Common = ("size", "Size of a flow, or `mixed`, `internet`, `data-center`, `enterprise`");
-const LOAD: Common = ("load", "Offered load");
-const BACKGROUND: Common = ("background", "Concurrent long flows");
-const HAR: Common = ("har", "A page that a browser saved, instead of flows");
-const SCHEMES: Common = ("schemes", "Schemes to compare, as `iw10,halfback` [default: all]");
-const DURATION: Common = ("duration", "Simulated time");
-const REPEATS: Common = ("repeats", "");
-const IN: Common = ("in", "Simulated, or in real time on real packets");
-const TRANSPORT: Common = ("transport", "What carries the data");
-const OUT: Common = ("out", "Folder for the results");
+/// Texts that are shorter than in `--help`.
+const BRIEF: &[Brief] = &[
+    ("path", "A path by name (`headstart paths`)"),
+    ("plan", "Options from a TOML file"),
+    ("rate", "Rate of the bottleneck"),
+    ("rtt", "Round-trip time without queues"),
+    ("buffer", "Buffer of the bottleneck, as `115 kB`, `104p`, `50 ms`, `1 BDP`"),
+    ("loss", "Random loss behind the bottleneck"),
+    ("trace", "Packet-delivery trace instead of a rate"),
+    ("size", "Size of a flow, or `mixed`, `internet`, `data-center`, `enterprise`"),
+    ("load", "Offered load"),
+    ("background", "Concurrent long flows"),
+    ("har", "A page that a browser saved, instead of flows"),
+    ("schemes", "Schemes to compare, as `iw10,halfback` [default: all]"),
+    ("duration", "Simulated time"),
+    ("in", "Simulated, or in real time on real packets"),
+    ("transport", "What carries the data"),
+    ("out", "Folder for the results"),
+];
 
 /// The commands whose help is longer than a screen.
 const LAYOUTS: &[Layout] = &[
     Layout {
         name: "race",
-        common: &[
-            PATH, RATE, RTT, BUFFER, LOSS, TRACE, SIZE, LOAD, BACKGROUND, HAR, SCHEMES, DURATION, REPEATS,
-            IN, TRANSPORT, OUT, FORMAT, PLAN,
-        ],
-        unused: &[],
+        common: "path rate rtt buffer loss trace size load background har schemes duration repeats in transport \
+                 out format plan",
+        texts: &[],
     },
     Layout {
         name: "sweep",
-        common: &[
-            PATH, RATE, RTT, BUFFER, LOSS, TRACE, SIZE, LOAD, BACKGROUND, HAR, SCHEMES, DURATION, REPEATS,
-            IN, TRANSPORT, OUT,
-        ],
-        unused: &[],
+        common: "path rate rtt buffer loss trace size load background har schemes duration repeats in transport out",
+        texts: &[],
     },
     Layout {
         name: "trace",
-        common: &[
-            ("flow", "Which flow of a run [default: one alone on the path]"),
-            PATH,
-            RATE,
-            RTT,
-            BUFFER,
-            LOSS,
-            TRACE,
-            SIZE,
-            LOAD,
-            BACKGROUND,
-            TRANSPORT,
-            OUT,
-        ],
-        unused: &["in", "schemes", "repeats", "threads", "warm-up"],
+        common: "flow path rate rtt buffer loss trace size load background transport out",
+        texts: &[("flow", "Which flow of a run [default: one alone on the path]")],
     },
     Layout {
         name: "explore",
-        common: &[
-            PATH,
-            RATE,
-            RTT,
-            BUFFER,
-            LOSS,
-            SIZE,
-            LOAD,
-            BACKGROUND,
-            SCHEMES,
-            DURATION,
-            REPEATS,
-            ("port", ""),
-            ("no-open", ""),
-            PLAN,
-        ],
-        // All that the page does not have.
-        unused: &[],
+        common: "path rate rtt buffer loss size load background schemes duration repeats port no-open plan",
+        texts: &[],
     },
     Layout {
         name: "link",
-        common: &[
-            PATH,
-            RATE,
-            RTT,
-            BUFFER,
-            LOSS,
-            ("jitter", "Random extra delay up to this"),
-            TRACE,
-            ("up-rate", ""),
-            ("udp", ""),
-            ("serve", ""),
-            ("change", ""),
-            ("log", ""),
-            ("duration", ""),
-            ("strict", ""),
-        ],
-        unused: &[],
+        common: "path rate rtt buffer loss jitter trace up-rate udp serve change log duration strict",
+        texts: &[("jitter", "Random extra delay up to this"), ("duration", "")],
     },
     Layout {
         name: "page",
-        common: &[
+        common: "shape path rate rtt buffer schemes repeats browser out format",
+        texts: &[
             ("shape", "A synthetic page, instead of a HAR"),
-            PATH,
             ("rate", "Rate of the link, towards the browser [default: all of the path `cable`]"),
             ("rtt", ""),
             ("buffer", ""),
             ("schemes", ""),
-            ("repeats", ""),
-            ("browser", ""),
-            OUT,
-            FORMAT,
         ],
-        unused: &[],
     },
     Layout {
         name: "serve",
-        common: &[
-            ("generate", ""),
-            ("listen", ""),
-            ("scheme", ""),
-            ("history", ""),
-            ("certificate", ""),
-            ("key", ""),
-            ("name", ""),
-            ("rollout", ""),
-            ("kill-switch", ""),
-            ("metrics", ""),
-            ("qlog", ""),
-        ],
-        unused: &[],
+        common: "generate listen scheme history certificate key name rollout kill-switch metrics qlog",
+        texts: &[],
     },
     Layout {
         name: "proxy",
-        common: &[
-            ("upstream", ""),
-            ("check", ""),
-            ("listen", ""),
-            ("scheme", ""),
-            ("history", ""),
-            ("certificate", ""),
-            ("key", ""),
-            ("name", ""),
-            ("rollout", ""),
-            ("kill-switch", ""),
-            ("metrics", ""),
-            ("qlog", ""),
-        ],
-        unused: &[],
+        common: "upstream check listen scheme history certificate key name rollout kill-switch metrics qlog",
+        texts: &[],
     },
 ];
 
@@ -223,21 +145,29 @@ impl Layout {
         if self.leaves_out(&long) {
             return arg.hide(true).hide_short_help(true);
         }
-        if let Some((_, brief)) = self.common.iter().find(|(common, _)| *common == long) {
+        if self.shows_first(&long) {
+            let mut texts = self.texts.iter().chain(BRIEF);
+            let brief = texts.find(|(name, _)| *name == long).map_or("", |(_, text)| text);
             let full = arg.get_long_help().or(arg.get_help()).cloned().unwrap_or_default();
-            return if brief.is_empty() { arg } else { arg.help(*brief).long_help(full) };
+            return if brief.is_empty() { arg } else { arg.help(brief).long_help(full) };
         }
         let heading = arg.get_help_heading().map(|heading| format!("{heading}, rarely needed"));
         arg.hide_short_help(true).help_heading(heading.unwrap_or_else(|| "Rarely needed".to_owned()))
     }
 
-    /// True if the command has no use for that option.
+    fn shows_first(&self, long: &str) -> bool {
+        self.common.split(' ').any(|name| name == long)
+    }
+
+    /// True if an option of a shared group means nothing to the command: it does not show it, and
+    /// refuses it.
     fn leaves_out(&self, long: &str) -> bool {
-        #[cfg(feature = "explore")]
-        if self.name == "explore" {
-            return !super::explore::is_known(long);
+        match self.name {
+            #[cfg(feature = "explore")]
+            "explore" => !super::explore::is_known(long),
+            "trace" => ["in", "schemes", "repeats", "threads", "warm-up"].contains(&long),
+            _ => false,
         }
-        self.unused.contains(&long)
     }
 
     /// Refuses options that the command does not use.
@@ -301,14 +231,14 @@ mod tests {
                 })
             };
             let mut last_common = 0;
-            for (long, _) in layout.common {
+            for long in layout.common.split(' ') {
                 let place = at(long).unwrap_or_else(|| panic!("{} has no --{long}", layout.name));
                 last_common = last_common.max(place);
             }
             for long in command.get_arguments().filter_map(Arg::get_long) {
                 if layout.leaves_out(long) {
                     assert_eq!(at(long), None, "{} shows --{long}", layout.name);
-                } else if layout.common.iter().all(|(common, _)| *common != long) && long != "help" {
+                } else if !layout.shows_first(long) && long != "help" {
                     assert!(at(long) > Some(last_common), "{} shows --{long} too early", layout.name);
                 }
             }
