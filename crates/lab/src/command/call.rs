@@ -130,9 +130,9 @@ pub fn sweep(options: &[String], folder: &Path, blocks: &[Vec<u8>]) -> Result<An
     let [all, seeds] = if blocks.is_empty() {
         let store = JobStore::open(Folder::open(folder).or_refuse()?)?;
         let mut flows = Flows::open(flows.as_ref(), &points[0].1, &store).or_refuse()?;
-        let found = sweeping::measure(points.iter(), &store, flows.as_mut(), |_, _| ())?;
+        let found = sweeping::measure(points.iter(), &store, flows.as_mut(), None, |_, _| ())?;
         flows.map(Flows::finish).transpose()?;
-        found.tables
+        found
     } else {
         let mut tables = [Table::default(), Table::default()];
         for block in blocks {
@@ -188,14 +188,8 @@ pub fn trace(options: &[String]) -> Result<Answer> {
         (entry.name.to_string(), Table { columns: columns(), rows: rows(view).collect() })
     };
     let tables = flows.iter().map(table).collect();
-    Ok(Answer {
-        tables,
-        command,
-        conditions: object(conditions(&prepared.setup))?,
-        json: None,
-        notes,
-        flows: None,
-    })
+    let conditions = object(conditions(&prepared.setup))?;
+    Ok(Answer { tables, command, conditions, notes, ..Answer::default() })
 }
 
 /// `headstart reproduce` with these options, of which the first is the paper: a table of its
@@ -211,7 +205,7 @@ pub fn reproduce(options: &[String], folder: &Path) -> Result<Answer> {
     let reproducing::Tables { tables, surprises } = reproducing::tables(&args, folder)?;
     let tables = tables.into_iter().map(|(name, columns, rows)| (name, Table { columns, rows })).collect();
     let conditions = serde_json::json!({ "paper": args.paper, "quick": args.quick }).to_string();
-    Ok(Answer { tables, command, conditions, json: None, notes: surprises, flows: None })
+    Ok(Answer { tables, command, conditions, notes: surprises, ..Answer::default() })
 }
 
 /// `headstart assess` with these options, of which the first names the schemes: a table of
@@ -227,7 +221,7 @@ pub fn assess(options: &[String], folder: &Path) -> Result<Answer> {
     let (columns, rows) = assessing::rows(&args, folder)?;
     let tables = vec![("assessment".to_owned(), Table { columns, rows })];
     let conditions = serde_json::json!({ "quick": args.quick }).to_string();
-    Ok(Answer { tables, command, conditions, json: None, notes: vec![], flows: None })
+    Ok(Answer { tables, command, conditions, ..Answer::default() })
 }
 
 /// A table of text.

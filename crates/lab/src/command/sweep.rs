@@ -125,15 +125,8 @@ fn read(words: &[String], points: impl IntoIterator<Item = Point>) -> Result<Pre
     Ok(Prepared { notes, estimate, rows, ..prepared })
 }
 
-/// The tables of a sweep.
-#[derive(Debug, Default)]
-pub struct Tables {
-    /// All points, and all seeds.
-    pub tables: [rows::Table; 2],
-    swept: Sweep,
-}
-
-/// Races every point; `begin` gets each before it is run.
+/// Races every point: the tables of all points, and of all seeds. `begin` gets each point before it
+/// is run, and `swept`, the data of the report, its race.
 ///
 /// # Errors
 /// If a run fails.
@@ -141,20 +134,23 @@ pub fn measure<'a>(
     points: impl Iterator<Item = &'a (Point, Setup)> + Clone,
     store: &JobStore,
     mut flows: Option<&mut Flows>,
+    mut swept: Option<&mut Sweep>,
     begin: impl Fn(usize, &Point),
-) -> Result<Tables> {
+) -> Result<[rows::Table; 2]> {
     let work =
         points.clone().map(|(_, setup)| race::work(setup, &race::untraced(setup), store, flows.as_deref()));
     let progress = Progress::new("sweeping", work.fold(Work::default(), Work::plus));
-    let mut tables = Tables::default();
+    let mut tables = <[rows::Table; 2]>::default();
     for (number, (point, setup)) in points.enumerate() {
         begin(number, point);
         let result = race::race(setup, &race::untraced(setup), store, flows.as_deref_mut(), &progress)?;
         let around = ConditionColumns::new(setup, &point.varied);
-        for (table, own) in tables.tables.iter_mut().zip(result.tables()) {
+        for (table, own) in tables.iter_mut().zip(result.tables()) {
             table.append(around.around(own));
         }
-        tables.swept.add(point, setup, &result);
+        if let Some(swept) = &mut swept {
+            swept.add(point, setup, &result);
+        }
     }
     Ok(tables)
 }
@@ -181,7 +177,8 @@ pub fn run(words: &[String]) -> Result<()> {
         let which = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         eprintln!("headstart: point {} of {total}{which}", number + 1);
     };
-    let Tables { tables: [all, seeds], swept } = measure(points.iter(), &store, flows.as_mut(), begin)?;
+    let mut swept = Sweep::default();
+    let [all, seeds] = measure(points.iter(), &store, flows.as_mut(), Some(&mut swept), begin)?;
 
     let mut table = swept.table();
     if let Some(verdict) = swept.verdict() {

@@ -20,7 +20,7 @@ use headstart_report::jobs::{JobStore, key, program};
 use headstart_report::rows::{Table, can_write_parquet, parquet_bytes};
 use serde::{Deserialize, Serialize};
 
-use super::{Prepared, ROW_BYTES, Tables, measure, read};
+use super::{Prepared, ROW_BYTES, measure, read};
 use crate::command::format::Format;
 use crate::command::terminal::{self, print};
 use crate::conditions::ConditionColumns;
@@ -121,7 +121,7 @@ pub fn race_block(
         setup.run.threads = setup.run.threads.or(threads);
     }
     let store = JobStore::open(folder)?;
-    let Tables { tables, .. } = measure(points.iter(), &store, None, |_, _| ())?;
+    let tables = measure(points.iter(), &store, None, None, |_, _| ())?;
     // They are of no use once the rows are known.
     store.discard()?;
     Ok(Block { tables, keys, estimate })
