@@ -61,61 +61,53 @@ pub fn serve(
     server_config: ServerConfig,
     shutdown: CancellationToken,
 ) -> BoxFuture<'static, ()> {
-    run(listener, tls, site, port, server_config, shutdown).boxed()
-}
-
-async fn run(
-    listener: TcpListener,
-    tls: Arc<rustls::ServerConfig>,
-    site: Arc<Site>,
-    port: u16,
-    server_config: ServerConfig,
-    shutdown: CancellationToken,
-) {
-    let service = Service {
-        tls: TlsAcceptor::from(tls),
-        site,
-        alt_svc: HeaderValue::from_str(&format!("h3=\":{port}\"; ma={}", REMEMBER.as_secs()))
-            .expect("digits and quotation marks may stand in a header"),
-        handshake: server_config.handshake,
-        access_log: server_config.access_log.clone(),
-        shutdown: shutdown.clone(),
-    };
-    let places = server_config.places(Kind::Tcp);
-    let (connections, ended) = (TaskTracker::new(), CancellationToken::new());
-    loop {
-        let accepted = tokio::select! {
-            () = shutdown.cancelled() => break,
-            accepted = accept(&listener, server_config.stall) => accepted,
+    async move {
+        let service = Service {
+            tls: TlsAcceptor::from(tls),
+            site,
+            alt_svc: HeaderValue::from_str(&format!("h3=\":{port}\"; ma={}", REMEMBER.as_secs()))
+                .expect("digits and quotation marks may stand in a header"),
+            handshake: server_config.handshake,
+            access_log: server_config.access_log.clone(),
+            shutdown: shutdown.clone(),
         };
-        let (stream, remote) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                // Mostly too many open files: some will be closed soon.
-                tracing::warn!(%error, "a TCP connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            }
-        };
-        let Some(place) = places.take(remote.ip(), places.open()) else { continue };
-        let service = service.clone();
-        let lease = Lease { _place: Arc::new(place), _open: connections.token(), ended: ended.clone() };
-        tokio::spawn(async move {
-            let log = service.access_log.clone();
-            // Large, and moved with the task otherwise.
-            let served = Box::pin(service.serve_connection(stream, remote, lease.clone()));
-            if let Some(Err(error)) = lease.run(served).await {
-                tracing::debug!(%remote, %error, "a TCP connection ended");
-                if let (Some(log), Some(status)) = (log, refusal(&*error)) {
-                    log.refused(remote, status);
+        let places = server_config.places(Kind::Tcp);
+        let (connections, ended) = (TaskTracker::new(), CancellationToken::new());
+        loop {
+            let accepted = tokio::select! {
+                () = shutdown.cancelled() => break,
+                accepted = accept(&listener, server_config.stall) => accepted,
+            };
+            let (stream, remote) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Mostly too many open files: some will be closed soon.
+                    tracing::warn!(%error, "a TCP connection could not be accepted");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
                 }
-            }
-        });
+            };
+            let Some(place) = places.take(remote.ip(), places.open()) else { continue };
+            let service = service.clone();
+            let lease = Lease { _place: Arc::new(place), _open: connections.token(), ended: ended.clone() };
+            tokio::spawn(async move {
+                let log = service.access_log.clone();
+                // Large, and moved with the task otherwise.
+                let served = Box::pin(service.serve_connection(stream, remote, lease.clone()));
+                if let Some(Err(error)) = lease.run(served).await {
+                    tracing::debug!(%remote, %error, "a TCP connection ended");
+                    if let (Some(log), Some(status)) = (log, refusal(&*error)) {
+                        log.refused(remote, status);
+                    }
+                }
+            });
+        }
+        connections.close();
+        let _ = tokio::time::timeout(server_config.grace, connections.wait()).await;
+        ended.cancel();
+        connections.wait().await;
     }
-    connections.close();
-    let _ = tokio::time::timeout(server_config.grace, connections.wait()).await;
-    ended.cancel();
-    connections.wait().await;
+    .boxed()
 }
 
 /// A connection's place, which a tunnel keeps: hyper is done with a connection of HTTP/1.1 when its

@@ -28,41 +28,22 @@ const QUIC: &str = "run = { in = \"emulator\", duration = \"1 s\", drain = \"10 
 #[test]
 fn schemes_that_a_real_transport_cannot_run_are_refused_by_name() {
     for (text, parts) in [
-        (
-            "run = { in = \"emulator\" }\npath = { routers = \"rcp\" }",
-            ["--routers", "found rcp", "expected none"],
-        ),
-        (
-            "run = { in = \"emulator\" }\npath = { routers = \"target\" }",
-            ["--routers", "found target", "no Quick-Start requests"],
-        ),
-        (
-            "run = { in = \"emulator\" }\npath = { rtt = \"20ms+60ms\" }",
-            ["--rtt", "found 2 times", "expected one"],
-        ),
-        (
-            "run = { in = \"emulator\" }\nworkload = { opener = \"sender\" }",
-            ["--opener", "found sender", "receiver"],
-        ),
-        (
-            "run = { in = \"emulator\" }\ntransport = { detection = \"udt\" }",
-            ["--detection", "udt", "expected rack"],
-        ),
-        (
-            "run = { in = \"emulator\" }\ntransport = { handshakes = 2 }",
-            ["--handshakes", "found 2", "expected 1"],
-        ),
-        (
-            "run = { in = \"emulator\" }\ntransport = { mtu = \"1300 B\" }",
-            ["--mtu", "found 1.3 kB", "expected 1500"],
-        ),
-        ("run = { in = \"moon\" }", ["run.in", "moon", "emulator"]),
+        ("path = { routers = \"rcp\" }", ["--routers", "found rcp", "expected none"]),
+        ("path = { routers = \"target\" }", ["--routers", "found target", "no Quick-Start requests"]),
+        ("path = { rtt = \"20ms+60ms\" }", ["--rtt", "found 2 times", "expected one"]),
+        ("workload = { opener = \"sender\" }", ["--opener", "found sender", "receiver"]),
+        ("transport = { detection = \"udt\" }", ["--detection", "udt", "expected rack"]),
+        ("transport = { handshakes = 2 }", ["--handshakes", "found 2", "expected 1"]),
+        ("transport = { mtu = \"1300 B\" }", ["--mtu", "found 1.3 kB", "expected 1500"]),
     ] {
-        let error = format!("{:#}", setup(text).expect_err(text));
+        let error =
+            format!("{:#}", setup(&format!("run = {{ in = \"emulator\" }}\n{text}")).expect_err(text));
         for part in parts {
             assert!(error.contains(part), "{text}: {error}");
         }
     }
+    let error = format!("{:#}", setup("run = { in = \"moon\" }").expect_err("nobody is there"));
+    assert!(["run.in", "moon", "emulator"].iter().all(|part| error.contains(part)), "{error}");
 }
 
 #[test]
@@ -123,13 +104,7 @@ fn a_workload_runs_to_its_end_and_each_flow_is_reported() {
     let clock = Clock::start();
     let (event_sender, events) = channel();
     let mut echo = Echo { event_sender, clock, calls: VecDeque::new() };
-    let starts = [(0, 100), (3, 200)].map(|(ms, bytes)| Start {
-        at: Time::from_millis(ms),
-        group: 0,
-        class: 0,
-        bytes: Bytes::new(bytes),
-        size_known: true,
-    });
+    let starts = [(0, 100), (3, 200)].map(|(ms, bytes)| Start::new(Time::from_millis(ms), Bytes::new(bytes)));
     let workload = Box::new(Listed::new(starts.to_vec(), headstart_sim::workload::Opener::Receiver));
     let rtt = Span::from_millis(10);
     let run = WorkloadRun { workload, until: Time::from_millis(60_000), clock, rtt };
@@ -152,7 +127,7 @@ fn real_quic_takes_at_least_the_minimum_rtt_and_delivers_all_requested_bytes() {
     let setup = setup(&text).expect("fine");
     let entry = headstart_study::schemes::find("jump-start").expect("it is in the catalogue");
     let mix = SchemeMix { tested: entry, beside: None };
-    let start = Start { at: Time::ZERO, group: 0, class: 0, bytes: Bytes::new(200_000), size_known: true };
+    let start = Start::new(Time::ZERO, Bytes::new(200_000));
     let workload = Box::new(Listed::new(vec![start], setup.opener()));
     let run = Run::new(&setup, mix, workload, Time::from_millis(60_000), Seed(1));
     let reports = run.observe(Reports::default()).expect("it runs").observer.0;

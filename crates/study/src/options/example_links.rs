@@ -32,34 +32,11 @@ pub struct Slots {
 
 /// A terminal of a constellation in low orbit, which changes its satellite every 15 s. A phone on
 /// the move, which changes its cell every five. A link that is silent for three seconds.
+#[rustfmt::skip]
 pub const LINKS: [Slots; 3] = [
-    Slots {
-        name: "leo",
-        seed: 1,
-        tenths: 150,
-        rates: (60, 220),
-        delays: (400, 2200),
-        outage: 60,
-        silent: (0, 0),
-    },
-    Slots {
-        name: "5g",
-        seed: 2,
-        tenths: 50,
-        rates: (30, 600),
-        delays: (100, 900),
-        outage: 30,
-        silent: (0, 0),
-    },
-    Slots {
-        name: "outage",
-        seed: 3,
-        tenths: 600,
-        rates: (15, 15),
-        delays: (0, 0),
-        outage: 0,
-        silent: (200, 230),
-    },
+    Slots { name: "leo", seed: 1, tenths: 150, rates: (60, 220), delays: (400, 2200), outage: 60, silent: (0, 0) },
+    Slots { name: "5g", seed: 2, tenths: 50, rates: (30, 600), delays: (100, 900), outage: 30, silent: (0, 0) },
+    Slots { name: "outage", seed: 3, tenths: 600, rates: (15, 15), delays: (0, 0), outage: 0, silent: (200, 230) },
 ];
 
 impl Slots {
