@@ -9,7 +9,7 @@
 //! use headstart_sim::workload::Opener;
 //! use headstart_sim::workload::long::{Listed, Start};
 //! use headstart_sim::{FlowReport, Group, Path, Recorder, Scenario, Seed, Simulation, TcpConfig};
-//! use headstart_startup::{base, catalogue};
+//! use headstart_startup::catalogue;
 //! use headstart_units::{Bytes, Rate, Span, Time};
 //!
 //! #[derive(Debug, Default)]
