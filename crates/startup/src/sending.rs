@@ -442,19 +442,21 @@ impl Sender {
     }
 
     /// Every packet declared lost has arrived: the window is restored (RFC 9438 §4.9.2). The
-    /// transport does not report the time of the losses: a reduction long ago is not undone. True
-    /// if it was undone.
+    /// transport does not report the time of the losses: a reduction long ago is not undone. Nor is
+    /// any where copies were sent: one may have arrived in place of a packet that was lost. True if
+    /// it was undone.
     pub fn undo(&mut self) -> bool {
         let Some((since, before)) = self.before_recovery.take() else { return false };
         let is_recent = self.last_ack_at.since(since) <= self.rtt.smoothed * UNDO_ROUNDS;
-        if is_recent {
+        let is_spurious = is_recent && self.tally.copies == 0;
+        if is_spurious {
             self.controller = CachedController::new(*before);
             self.reduced_at = None;
             self.in_recovery = false;
             self.retransmission_debt = Bytes::ZERO;
             self.tally.spurious += 1;
         }
-        is_recent
+        is_spurious
     }
 
     /// A copy of a packet leaves.

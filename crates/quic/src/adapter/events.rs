@@ -1,5 +1,6 @@
 //! Reports of the stack, for the sender.
 
+use headstart_startup::Transmission;
 use headstart_startup::trace::SenderEvent;
 use headstart_units::{Bytes, Span, Time};
 
@@ -12,7 +13,9 @@ impl Adapter {
         let departure = self.driver.sender.on_sent(now, number, bytes);
         let (offset, transmission) = (departure.offset.get(), departure.transmission);
         self.journal(now, SenderEvent::Sent { offset, payload: bytes, transmission });
-        self.copy_after_sending(now, departure.ordinal);
+        if transmission == Transmission::Original {
+            self.copy_after_sending(now, departure.ordinal);
+        }
     }
 
     /// A packet was acknowledged; `smoothed` is the stack's RTT before the first of a batch.

@@ -229,6 +229,29 @@ fn a_loss_from_before_a_cut_is_no_second_cut_where_it_is_found_after_recovery() 
     assert!(again < later, "{again}: what was sent after the cut is cut for anew");
 }
 
+/// RFC 9438 §4.9.2 is for losses that were none. A copy repairs one that was.
+#[test]
+fn a_cut_is_undone_if_the_lost_arrive_after_all_but_not_if_copies_may_have_arrived_for_them() {
+    let rtt = Duration::from_millis(50);
+    let windows = |copies: u64| {
+        let (shared, mut adapter, now) =
+            after_handshake("iw10", Gates::OPEN, Rate::from_mbit_per_sec(10), rtt);
+        crate::Handle(Arc::clone(&shared)).expect(1_000_000);
+        (1..=8).for_each(|number| adapter.on_packet_sent(now, 1200, number));
+        (0..copies).for_each(|_| adapter.driver.sender.on_copied(Bytes::new(1200)));
+        let before = adapter.window();
+        adapter.on_packet_lost(1200, 2, now + rtt);
+        adapter.on_congestion_event(now + rtt, now, false, false, 1200, 2);
+        let cut = adapter.window();
+        adapter.on_spurious_congestion_event();
+        (before, cut, adapter.window())
+    };
+    let (before, cut, after) = windows(0);
+    assert!(cut < before && after == before, "{before}, {cut}, {after}");
+    let (_, cut, after) = windows(1);
+    assert_eq!(after, cut);
+}
+
 #[test]
 fn on_a_path_shorter_than_the_gate_every_scheme_runs_slow_start_and_reports_the_gate() {
     use crate::gates::{Arm, NothingToGain};

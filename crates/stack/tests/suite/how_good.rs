@@ -1,6 +1,6 @@
 //! Benefit and cost of the schemes on the real stack: the required figures, each as a claim.
 
-use headstart_quic::{Access, Choice, Hint};
+use headstart_quic::{Access, Choice, CopyPolicy, Hint};
 use headstart_stack::{ConnectionOutcome, Crypto, Scenario, Transfer};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
@@ -85,6 +85,18 @@ fn halfback_repairs_a_lost_tail_in_little_more_than_half_the_time() {
         assert!(halfback.report.tally.copies <= 43, "half of the flight: {}", halfback.report.tally.copies);
         assert!(millis(&none) >= millis(&halfback), "it is the copies that do it");
     }
+}
+
+/// Data sent twice already is not sent four times: a buffer of ten packets loses copies too.
+#[test]
+fn proactive_does_not_double_retransmissions() {
+    let copies = CopyPolicy { stop_at_congestion: false, budget: Bytes::MAX };
+    let scenario = Scenario { copies, buffer: Packets::new(10), ..path(5, 300_000) };
+    let outcome = run(&scenario, "proactive");
+    let sent = outcome.departures.iter().filter(|it| it.is_data && !it.is_copy && it.bytes.get() > 300);
+    let (lost, copies) = (outcome.lost_packets, outcome.report.tally.copies);
+    let originals = sent.count() as u64 - lost;
+    assert!(lost >= 10 && copies.abs_diff(originals) <= 2, "{copies} of {originals}, {lost} lost");
 }
 
 #[test]

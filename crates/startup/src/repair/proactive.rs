@@ -24,6 +24,10 @@ pub struct Proactive {
 impl Proactive {
     #[inline]
     pub(super) fn on_sent(&mut self, segment: u64) {
+        if segment > self.end {
+            // Those between were retransmissions, of a transport that numbers them too.
+            self.next = segment;
+        }
         self.end = segment + 1;
     }
 
@@ -54,6 +58,16 @@ mod tests {
             assert_eq!(stream.copies(&mut repair), [segment + 1]);
         }
         assert_eq!(stream.ack(&mut repair, 1), [], "an ack asks for nothing");
+    }
+
+    #[test]
+    fn retransmissions_with_numbers_of_their_own_are_not_copied() {
+        let stream = Stream::new(9, 9);
+        let mut repair = Repair::Proactive(Proactive::default());
+        repair.on_sent(0);
+        assert_eq!(stream.copies(&mut repair), [1]);
+        repair.on_sent(4);
+        assert_eq!(stream.copies(&mut repair), [5], "2 to 4 repeated lost data");
     }
 
     #[test]
