@@ -349,7 +349,7 @@ impl Setup {
     /// The TCP model's settings.
     #[must_use]
     pub fn tcp(&self) -> TcpConfig {
-        use headstart_sim::tcp::Detection;
+        use headstart_sim::tcp::{Detection, ReceiveGrowth};
         let options = &self.transport;
         let as_quic = options.as_quic;
         let TcpConfig { header, syn, .. } = TcpConfig::default();
@@ -358,7 +358,10 @@ impl Setup {
             header,
             syn: if as_quic { SMALLEST_INITIAL } else { syn },
             receive_window: options.receive_window,
-            receive_growth: options.receive_growth,
+            receive_growth: match options.receive_growth {
+                ReceiveGrowth::Fixed if as_quic => ReceiveGrowth::Eighths,
+                growth => growth,
+            },
             detection: match options.detection {
                 DetectionName::Rack => Detection::Rack,
                 DetectionName::Rfc6675 | DetectionName::Rfc6675Copies => Detection::Rfc6675,
@@ -405,7 +408,10 @@ impl Setup {
             ack_on_push: false,
         };
         match self.transport.acks {
-            _ if self.transport.as_quic => DelayedAck { immediate: ImmediateAck::NewGap(1), ..second(25) },
+            // HANDSHAKE_DONE has a packet of its own, so that the first of the data is the second.
+            _ if self.transport.as_quic => {
+                DelayedAck { quick: 1, immediate: ImmediateAck::NewGap(1), ..second(25) }
+            }
             AckName::Immediate => DelayedAck::IMMEDIATE,
             AckName::Delayed => DelayedAck::SECOND,
             AckName::Quic => second(25),

@@ -342,16 +342,23 @@ fn a_scheme_that_waits_for_timers_loses_by_them_and_the_verdict_says_so() {
 #[test]
 fn as_quic_the_model_takes_the_times_of_the_stack_under_load() {
     let of = |name: &str, options: &str| -> Vec<f64> {
-        let schemes = "iw10,iw64,jump-start,halfback,wise-start,blitzstart,headstart,proactive";
-        stdout(name, &format!("--schemes {schemes} --load 30% --duration 30s --repeats 4 {options}"));
+        stdout(name, options);
         column(name, "mean_ms").iter().map(|mean| mean.parse().expect("milliseconds")).collect()
     };
-    let (model, stack) = (of("as-quic", "--as-quic"), of("stack", "--transport quic --crypto null"));
-    let names = column("stack", "scheme");
-    for ((name, model), stack) in names.iter().zip(&model).zip(&stack) {
-        println!("{name}: {model:.0} ms, over the stack {stack:.0} ms");
-        assert!((model / stack - 1.0).abs() < 0.05, "{name}: {model} ms, over the stack {stack} ms");
+    let eight = "iw10,iw64,jump-start,halfback,wise-start,blitzstart,headstart,proactive";
+    // SUSS judges by the times of the first acks: at which packet the receiver begins to count.
+    for run in [
+        "suss --load 5% --duration 5s --repeats 1",
+        &format!("{eight} --load 30% --duration 30s --repeats 4"),
+    ] {
+        let model = of("as-quic", &format!("--schemes {run} --as-quic"));
+        let stack = of("stack", &format!("--schemes {run} --transport quic --crypto null"));
+        for ((name, model), stack) in column("stack", "scheme").iter().zip(&model).zip(&stack) {
+            println!("{name}: {model:.0} ms, over the stack {stack:.0} ms");
+            assert!((model / stack - 1.0).abs() < 0.05, "{name}: {model} ms, over the stack {stack} ms");
+        }
     }
+    let names = column("stack", "scheme");
     // A packet whose copy was lost as well is congestion over either.
     let ends = |name: &str| column(name, "slow_start_loss_percent");
     let proactive = names.iter().position(|name| name == "proactive").expect("it ran");

@@ -153,6 +153,7 @@ fn tcp() -> impl Strategy<Value = TcpConfig> {
     let pacing = prop_oneof![Just(Pacing::Off), Just(Pacing::Linux), Just(Pacing::Quic)];
     let growth = prop_oneof![
         4 => Just(ReceiveGrowth::Fixed),
+        1 => Just(ReceiveGrowth::Eighths),
         1 => Just(ReceiveGrowth::Linux),
         1 => Just(ReceiveGrowth::Chromium),
     ];

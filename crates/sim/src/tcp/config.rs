@@ -77,6 +77,9 @@ pub enum ReceiveGrowth {
     /// None: the window is as large from the first byte on.
     #[default]
     Fixed,
+    /// None, but the sender hears of the room only when an eighth of the window was read, as noq
+    /// and quinn send MAX_DATA.
+    Eighths,
     /// Linux's dynamic right-sizing up to 32 MiB; it begins with 64 240 bytes.
     Linux,
     /// Chromium's flow control of QUIC streams, up to 6 MiB.

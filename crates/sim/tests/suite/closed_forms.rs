@@ -195,6 +195,8 @@ fn a_receive_window_grows_by_the_receivers_rules() {
         most
     };
     assert_eq!(within(ReceiveGrowth::Fixed)[..3], [44, 88, 132]);
+    // Six segments are the first that exceed an eighth: of 44 acknowledged 42 are announced.
+    assert_eq!(within(ReceiveGrowth::Eighths)[..3], [44, 86, 128]);
     assert_eq!(within(ReceiveGrowth::Chromium)[..2], [44, 111]);
     let linux = within(ReceiveGrowth::Linux);
     println!("{linux:?}");

@@ -47,6 +47,12 @@ impl ReceiveWindow {
         }
         match config.receive_growth {
             ReceiveGrowth::Fixed => {}
+            ReceiveGrowth::Eighths => {
+                let next = read + self.window;
+                if next - self.limit >= self.window / 8 {
+                    self.limit = next;
+                }
+            }
             ReceiveGrowth::Linux => self.as_linux(now, read, rtt),
             ReceiveGrowth::Chromium => self.as_chromium(now, read, rtt),
         }
