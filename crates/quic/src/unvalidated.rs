@@ -318,7 +318,6 @@ impl<T> KeepLast for VecDeque<T> {
     }
 }
 
-const PADDING: u8 = 0x00;
 const PING: u8 = 0x01;
 const ACK: u8 = 0x02;
 const ACK_ECN: u8 = 0x03;
@@ -329,14 +328,14 @@ const HANDSHAKE_DONE: u8 = 0x1e;
 const IMMEDIATE_ACK: u8 = 0x1f;
 
 /// The challenge of a packet of the stack. Only acknowledgements and frames without contents stand
-/// before it.
+/// before it; a packet is padded at its end.
 fn challenge(mut frames: &[u8]) -> Option<Token> {
     loop {
         let (kind, rest) = frames.split_first()?;
         frames = rest;
         match *kind {
             PATH_CHALLENGE => return frames.first_chunk().copied(),
-            PADDING | PING | HANDSHAKE_DONE | IMMEDIATE_ACK => {}
+            PING | HANDSHAKE_DONE | IMMEDIATE_ACK => {}
             ACK | ACK_ECN => {
                 // Largest, delay, number of ranges, first range; then two for each (§19.3).
                 varint(&mut frames)?;
