@@ -1,14 +1,14 @@
-//! The report of a sweep: lines along each axis, heat maps over two, and crossings of two schemes.
+//! The report of a sweep: gains, crossings of two schemes, and figures.
+
+mod figures;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use headstart_paper::claim::digits;
-use headstart_startup::sending::LimitedBy;
 
 use crate::conditions::ConditionColumns;
 use crate::crossing::{Crossing, crossings};
-use crate::figure::{Axis, Figure, Guide, HeatMap, HeatPanel, Point as Mark, Series, StackedBars, Style};
 use crate::measures;
 use crate::race::{Measured, Race};
 use crate::report::{Provenance, Report, Section};
@@ -18,20 +18,8 @@ use crate::statistics::quantile;
 use crate::sweep::Point;
 use crate::table::{Better, Cell, Column, Table};
 
-/// Most drawings of a kind; the number left out is printed.
-const MAX_DRAWINGS: usize = 8;
-/// Schemes with bars in addition to the reference, by the largest gains; and most bars of one
-/// drawing.
-const MOST_BESIDE: usize = 3;
-const MOST_BARS: usize = 60;
-/// Most panels of a scheme.
-const MAX_PANELS: usize = 60;
-/// Most panels of one heat map: text of more is too small on a printed page.
-const PANELS: usize = 5;
 /// A gain or a loss that is counted, in per cent.
 const CLEAR: f64 = 5.0;
-/// The legend of heat maps.
-const COLOURS: &str = "Blue gains, orange loses: the full blue is a gain of 50 % and more, the full orange a loss of 100 % and more.";
 /// More crossings than this do not stand in the terminal.
 pub const MAX_CROSSINGS: usize = 6;
 
@@ -282,48 +270,6 @@ impl Sweep {
         self.crossings().into_iter().map(sentence).collect()
     }
 
-    fn lines(&self, axis: usize) -> Vec<Section> {
-        let mut sections = vec![];
-        let groups = self.along(&[axis]);
-        let name = self.axes[axis].words();
-        let schemes = self.schemes();
-        let picked = [("Mean completion time", "ms", "mean_ms"), ("Harm", "", "harm")];
-        for (others, points) in groups.iter().take(MAX_DRAWINGS) {
-            for (title, unit, measure) in picked {
-                let mut figure =
-                    Figure::new("", Axis::linear(&name, self.axes[axis].unit), Axis::linear(title, unit));
-                for (slot, scheme) in schemes.iter().enumerate() {
-                    let mut marks: Vec<Mark> = vec![];
-                    for point in points {
-                        let found = point.rows.iter().find(|row| row.scheme == *scheme);
-                        let (Some(x), Some(row)) = (point.numbers[axis], found) else { continue };
-                        let measured = &row.measured[measure];
-                        if !measured.value.is_finite() {
-                            continue;
-                        }
-                        let mark = Mark::new(x, measured.value);
-                        let is_bounded = measured.low.is_finite() && measured.high.is_finite();
-                        marks.push(if is_bounded {
-                            mark.with_y_range(measured.low, measured.high)
-                        } else {
-                            mark
-                        });
-                    }
-                    marks.sort_by(|one, other| one.x.total_cmp(&other.x));
-                    figure.series.push(Series::new(scheme, Style::line_and_marks().with_slot(slot), marks));
-                }
-                if unit.is_empty() {
-                    figure.guides.push(Guide::Y(1.0, "no harm".into()));
-                }
-                let with = if others.is_empty() { String::new() } else { format!(", with {others}") };
-                let caption = format!("{title} along {name}{with}. Bars are 95 % intervals over the seeds.");
-                sections.push(Section::Figure { svg: figure.svg(), caption });
-            }
-        }
-        sections.extend(left_out(groups.len(), MAX_DRAWINGS, "combinations of the other options"));
-        sections
-    }
-
     /// The scheme that the others are compared with.
     fn base(&self) -> &str {
         let schemes = self.schemes();
@@ -384,145 +330,6 @@ impl Sweep {
             table.row(cells);
         }
         table
-    }
-
-    /// The values of an axis, in the order of the points.
-    fn values(&self, axis: usize) -> Vec<String> {
-        let mut values: Vec<String> = vec![];
-        for point in &self.points {
-            if !values.contains(&point.typed[axis]) {
-                values.push(point.typed[axis].clone());
-            }
-        }
-        values
-    }
-
-    /// The gain of a scheme at these points over the first two axes.
-    fn panel(&self, title: &str, scheme: &str, points: &[&PointResult]) -> HeatPanel {
-        let ratio = |row: &String, column: &String| {
-            let is_it = |point: &&&PointResult| point.typed[0] == *column && point.typed[1] == *row;
-            points.iter().find(is_it)?.ratio(scheme, self.base())
-        };
-        let columns = self.values(0);
-        let line = |row| columns.iter().map(|column| ratio(row, column)).collect();
-        let cells: Vec<Vec<Option<f64>>> = self.values(1).iter().map(line).collect();
-        let percent = |ratio: &Option<f64>| {
-            ratio.map_or_else(String::new, |it| {
-                format!("{:.0}", (100.0 * (1.0 - it)).round() + 0.0).replace('-', "\u{2212}")
-            })
-        };
-        let texts = cells.iter().map(|row| row.iter().map(percent).collect()).collect();
-        HeatPanel { title: title.to_owned(), cells, texts }
-    }
-
-    fn heat_map(&self, panels: Vec<HeatPanel>, says: &str) -> HeatMap {
-        HeatMap {
-            columns: (self.axes[0].words(), self.values(0)),
-            rows: (self.axes[1].words(), self.values(1)),
-            panels,
-            says: says.to_owned(),
-            width: HeatMap::WIDTH,
-        }
-    }
-
-    /// The gains of all schemes over two axes, a panel for each scheme, with a caption; `None`
-    /// where there is nothing to compare.
-    #[cfg(feature = "explore")]
-    pub fn multiples(&self, width: f64) -> Option<(crate::figure::Svg, String)> {
-        let [(_, points)] = &self.along(&[0, 1])[..] else { return None };
-        if self.axes.len() < 2 {
-            return None;
-        }
-        let panel = |gain: Gain| self.panel(&gain.scheme, &gain.scheme, points);
-        let panels: Vec<HeatPanel> = self.gains().into_iter().map(panel).collect();
-        let says = format!("Gain over {} in per cent of the mean completion time", self.base());
-        let map = HeatMap { width, ..self.heat_map(panels, &says) };
-        let verdict = self.verdict()?;
-        Some((map.svg(), format!("{says}. {COLOURS} {verdict}.")))
-    }
-
-    /// The gain of each scheme over the first two axes, in a panel for each group of the others.
-    fn heat_maps(&self) -> Vec<Section> {
-        let base = self.base();
-        let groups = self.along(&[0, 1]);
-        let gains = self.gains();
-        let shown = &groups[..groups.len().min(MAX_PANELS)];
-        let maps = |gain: &Gain| -> Vec<Section> {
-            let scheme = &gain.scheme;
-            let panel = |(group, points): &(String, Vec<&PointResult>)| {
-                let title = if group.is_empty() { scheme.clone() } else { format!("{scheme}: {group}") };
-                self.panel(&title, scheme, points)
-            };
-            let count = shown.len().div_ceil(PANELS);
-            let map = |(number, some): (usize, &[(String, Vec<&PointResult>)])| {
-                let part = if count > 1 { format!(" ({} of {count})", number + 1) } else { String::new() };
-                let says =
-                    format!("{scheme}: gain over {base} in per cent of the mean completion time{part}");
-                let map = self.heat_map(some.iter().map(panel).collect(), &says);
-                Section::Figure { svg: map.svg(), caption: format!("{says}. {COLOURS}") }
-            };
-            shown.chunks(PANELS).enumerate().map(map).collect()
-        };
-        let mut sections: Vec<Section> = gains.iter().take(MAX_DRAWINGS).flat_map(maps).collect();
-        sections.extend(left_out(gains.len(), MAX_DRAWINGS, "schemes"));
-        sections.extend(left_out(groups.len(), MAX_PANELS, "combinations of the other options"));
-        sections
-    }
-
-    /// Completion times by what held flows back. If three or more options vary, there is a drawing
-    /// for each value of the first. Groups are by all others but the last, bars by the last and the
-    /// scheme.
-    fn limits(&self) -> Vec<Section> {
-        let count = self.axes.len();
-        let (drawings, groups) = (usize::from(count >= 3), count.saturating_sub(1).max(count.min(1)));
-        let beside: Vec<String> =
-            self.gains().into_iter().take(MOST_BESIDE).map(|gain| gain.scheme).collect();
-        let words = |point: &PointResult, axes: std::ops::Range<usize>| {
-            let words = axes.map(|axis| format!("{} {}", self.axes[axis].words(), point.typed[axis]));
-            words.collect::<Vec<_>>().join(", ")
-        };
-        let (mut drawn, mut left) = (vec![], 0);
-        for point in &self.points {
-            let (title, group) = (words(point, 0..drawings), words(point, drawings..groups));
-            let is_shown = |row: &&Row| row.scheme == self.base() || beside.contains(&row.scheme);
-            for row in point.rows.iter().filter(is_shown) {
-                let Some(limited) = row.limited.clone() else { continue };
-                if drawn.last().is_none_or(|(known, _)| *known != title) {
-                    let with = if title.is_empty() { String::new() } else { format!(", with {title}") };
-                    let bars = StackedBars {
-                        parts: LimitedBy::ALL.map(|by| by.as_str().to_owned()).to_vec(),
-                        rows: vec![],
-                        groups: vec![],
-                        unit: "ms".into(),
-                        says: format!(
-                            "Mean completion time of flows by what held back the next packet{with}"
-                        ),
-                    };
-                    drawn.push((title.clone(), bars));
-                }
-                let Some((_, StackedBars { rows: bars, groups: known, .. })) = drawn.last_mut() else {
-                    continue;
-                };
-                if bars.len() == MOST_BARS {
-                    left += 1;
-                    continue;
-                }
-                let name = [&point.typed[groups..], std::slice::from_ref(&row.scheme)].concat().join(", ");
-                bars.push((name, limited));
-                match known.last_mut().filter(|(name, _)| *name == group) {
-                    Some((_, count)) => *count += 1,
-                    None => known.push((group.clone(), 1)),
-                }
-            }
-        }
-        let figure = |(_, bars): &(String, StackedBars)| Section::Figure {
-            svg: bars.svg(),
-            caption: format!("{}. Each group has a scale of its own.", bars.says),
-        };
-        let mut sections: Vec<Section> = drawn.iter().take(MAX_DRAWINGS).map(figure).collect();
-        sections.extend(left_out(drawn.len(), MAX_DRAWINGS, "combinations of the other options"));
-        sections.extend(left_out(left, 0, "bars"));
-        sections
     }
 
     /// The whole report.
@@ -613,11 +420,6 @@ impl Sweep {
             },
         }
     }
-}
-
-fn left_out(count: usize, drawn: usize, what: &str) -> Option<Section> {
-    let more = count.checked_sub(drawn).filter(|more| *more > 0)?;
-    Some(Section::Text(format!("{more} more {what} are not drawn; sweep.csv has all.")))
 }
 
 /// Three digits: it is an estimate.
