@@ -310,6 +310,13 @@ def saves(browser):
                 """,
                 line,
             )
+            # A part that has just opened may still move the line.
+            place = None
+            for _ in range(1200):
+                before, place = place, browser.script("return document.querySelectorAll('.files')[arguments[0]].getBoundingClientRect().top", line)
+                if place == before:
+                    break
+                time.sleep(0.05)
             for button in range(4):
                 # A reader's click: of files that come without one a browser drops some.
                 browser.click(
