@@ -346,7 +346,7 @@ structures! {
         unused: u32, "Nothing.";
         window_rate: u64, "Level `window`: pacing limit until the first ack, in bytes per second; 0 is none.";
         cgroup: u64, "Number of the cgroup whose listeners carry the control; 0: none does.";
-        native: String, "The default of the network namespace before.";
+        native: String, "The default of the network namespace before: in charge after a start.";
     }
 
     /// A record as the object keeps it.
@@ -426,6 +426,7 @@ structures! {
         phases: u32, "Number of the phases.";
         phase: [u32; REPORTED_PHASES], "Phase and result of each, as `note()` codes them.";
         phase_at: [u32; REPORTED_PHASES], "Microseconds since it began to send.";
+        control: String, "The congestion control of the connection before, and after the start.";
     }
 
     /// One event of a vector, run on the loaded object by `BPF_PROG_TEST_RUN`.

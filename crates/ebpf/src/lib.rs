@@ -1,5 +1,5 @@
 //! Fast starts for Linux TCP: servers that are neither changed nor restarted start fast, and the
-//! kernel's CUBIC is in charge after the start.
+//! congestion control that the server has is in charge after the start.
 //!
 //! A congestion control in eBPF (struct_ops) owns the window of a connection until its start is
 //! over. A program at a cgroup (sock_ops) gives it to the connections that servers of the cgroup

@@ -50,6 +50,7 @@ const MAPS: [&str; 9] =
     ["settings", "counters", "history", "busy", "credits", "strangers", "prefixes", "reports", "peers"];
 const CGROUP: &str = "link-cgroup";
 const MIGRATE: &str = "link-migrate";
+const MEASURE: &str = "link-measure";
 /// The links of the congestion controls, those that the last one switches to first.
 const CONTROLS: [(&str, &str); 3] =
     [("headstart_fr", "link-repair"), ("headstart_lt", "link-light"), (CONTROL, "link-control")];
@@ -58,7 +59,7 @@ const ZERO: [u8; 4] = [0; 4];
 /// Parameters of an attach.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The settings to begin with.
+    /// The settings to begin with. Without a native control it is the namespace's default.
     pub settings: Settings,
     /// The congestion control, or only sock_ops.
     pub level: Level,
@@ -166,12 +167,20 @@ impl Running {
     /// If the kernel refuses a part; nothing is left then.
     pub fn start(mut options: Options) -> Result<Self, Error> {
         let native = fs::read_to_string(DEFAULT).map_err(refused("read the namespace's default"))?;
-        native.trim().clone_into(&mut options.settings.native);
+        if options.settings.native.is_empty() {
+            native.trim().clone_into(&mut options.settings.native);
+        }
         let programs: &[&str] = match options.level {
-            Level::Control => &["hs_select", "hs_adopt", "hs_migrate"],
+            Level::Control => &["hs_select", "hs_adopt", "hs_migrate", "hs_measure"],
             Level::Window => &["hs_window"],
         };
-        let mut object = open(options.level, options.peers, programs)?;
+        // A kernel may have no tracing programs, which `hs_measure` is.
+        let mut object = match open(options.level, options.peers, programs) {
+            Err(_) if options.level == Level::Control => {
+                open(options.level, options.peers, &programs[..programs.len() - 1])?
+            }
+            opened => opened?,
+        };
         Maps::of(&object)?.set(&options.settings)?;
         let mut links = Vec::new();
         if options.level == Level::Control {
@@ -179,6 +188,12 @@ impl Running {
             controls_are_gone()?;
             let migrate = program(&object, "hs_migrate")?.attach().map_err(failed("make the iterator"))?;
             links.push((MIGRATE, migrate));
+            let measure = program(&object, "hs_measure")?;
+            if measure.autoload()
+                && let Ok(link) = measure.attach()
+            {
+                links.push((MEASURE, link));
+            }
             for (name, pin) in CONTROLS {
                 let mut map = object
                     .maps_mut()
@@ -220,7 +235,7 @@ impl Running {
     ///
     /// # Errors
     /// If a pin cannot be made; those that were are taken away again.
-    pub fn pin(mut self) -> Result<(), Error> {
+    pub fn pin(mut self) -> Result<Vec<Listener>, Error> {
         if let Err(error) = self.pin_all() {
             self.links.clear();
             let _ = remove_pins(Path::new(PINS));
@@ -249,15 +264,16 @@ impl Running {
     }
 
     /// Gives the listeners of the cgroup the control: those that are there, and later ones.
-    fn adopt(&mut self) -> Result<(), Error> {
+    fn adopt(&mut self) -> Result<Vec<Listener>, Error> {
         let (Level::Control, Some(cgroup)) = (self.options.level, &self.options.cgroup) else {
-            return Ok(());
+            return Ok(vec![]);
         };
         // The number of a cgroup is its folder's inode.
         self.options.settings.cgroup = fs::metadata(cgroup).map_err(refused("read the cgroup"))?.ino();
         self.maps()?.set(&self.options.settings)?;
         let link = program(&self.object, "hs_adopt")?.attach().map_err(failed("make the iterator"))?;
-        in_all_namespaces(&link)
+        let lines = in_all_namespaces(&link)?;
+        Ok(listeners(&lines))
     }
 
     /// Undoes everything: new connections have their old control at once, live ones are moved back.
@@ -268,7 +284,7 @@ impl Running {
         restore_default(&self.options.settings)?;
         self.links.retain(|(name, _)| *name != CGROUP);
         let result = match self.links.iter().find(|(name, _)| *name == MIGRATE) {
-            Some((_, link)) => in_all_namespaces(link),
+            Some((_, link)) => in_all_namespaces(link).map(drop),
             None => Ok(()),
         };
         self.links.clear();
@@ -347,8 +363,42 @@ fn restore_default(settings: &Settings) -> Result<(), Error> {
         .map_err(refused("give the namespace its default back"))
 }
 
-/// Runs an iterator over the sockets of the machine, in every network namespace.
-fn in_all_namespaces(link: &Link) -> Result<(), Error> {
+/// A listening socket of the cgroup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// Name of a process that has the socket open; empty if there is none.
+    pub program: String,
+    /// The congestion control that it had.
+    pub control: String,
+}
+
+/// The listeners in the lines of `hs_adopt`: the inode of a socket, and its control.
+fn listeners(lines: &str) -> Vec<Listener> {
+    let mut found: BTreeMap<u64, Listener> = lines
+        .lines()
+        .filter_map(|line| {
+            let (inode, control) = line.split_once(' ')?;
+            let listener = Listener { program: String::new(), control: control.to_owned() };
+            Some((inode.parse().ok()?, listener))
+        })
+        .collect();
+    // Processes may end while they are looked at.
+    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        for file in fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten() {
+            let target = fs::read_link(file.path()).unwrap_or_default();
+            let inode = target.to_str().and_then(|text| text.strip_prefix("socket:[")?.strip_suffix(']'));
+            let listener = inode.and_then(|inode| found.get_mut(&inode.parse().ok()?));
+            if let Some(listener) = listener.filter(|it| it.program.is_empty()) {
+                let name = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
+                name.trim().clone_into(&mut listener.program);
+            }
+        }
+    }
+    found.into_values().collect()
+}
+
+/// Runs an iterator over the sockets of the machine, in every network namespace; returns its lines.
+fn in_all_namespaces(link: &Link) -> Result<String, Error> {
     let mut spaces = BTreeMap::new();
     for entry in fs::read_dir("/proc").map_err(refused("read /proc"))?.flatten() {
         let path = entry.path().join("ns/net");
@@ -359,20 +409,19 @@ fn in_all_namespaces(link: &Link) -> Result<(), Error> {
     }
     let home = fs::File::open("/proc/self/ns/net").map_err(refused("open this network namespace"))?;
     let enter = |space: &fs::File| nix::sched::setns(space, CloneFlags::CLONE_NEWNET);
-    let mut result = Ok(());
+    let (mut lines, mut result) = (String::new(), Ok(()));
     for space in spaces.values() {
         if let Err(error) = enter(space) {
             result = Err(Error::new(format!("cannot enter a network namespace: {error}")));
             continue;
         }
         let mut iterator = Iter::new(link).map_err(failed("move live connections"))?;
-        let mut nothing = Vec::new();
-        if let Err(error) = iterator.read_to_end(&mut nothing) {
+        if let Err(error) = iterator.read_to_string(&mut lines) {
             result = Err(Error::new(format!("cannot move live connections: {error}")));
         }
     }
     enter(&home).map_err(|error| Error::new(format!("cannot return to this network namespace: {error}")))?;
-    result
+    result.map(|()| lines)
 }
 
 /// The object attached to this machine.
@@ -406,11 +455,12 @@ impl Attached {
         if pins.join(CGROUP).exists() || is_default { State::Whole } else { State::Partial }
     }
 
-    /// Attaches. Remains of an attach or a detach that was killed are taken away first.
+    /// Attaches, and returns the listeners that it covers. Remains of an attach or a detach that
+    /// was killed are taken away first.
     ///
     /// # Errors
     /// If something is attached already, the machine lacks something, or the kernel refuses a part.
-    pub fn attach(options: Options) -> Result<(), Error> {
+    pub fn attach(options: Options) -> Result<Vec<Listener>, Error> {
         let missing = Machine::detect().missing(options.level);
         if !missing.is_empty() {
             return Err(Error::new(missing.join("; ")));
@@ -434,6 +484,12 @@ impl Attached {
     /// If none is attached.
     pub fn open() -> Result<Self, Error> {
         Ok(Self { maps: Maps::pinned()? })
+    }
+
+    /// Answers of connections that have their own control back are timed.
+    #[must_use]
+    pub fn times_all_answers(&self) -> bool {
+        Path::new(PINS).join(MEASURE).exists()
     }
 
     /// Which level is attached.
@@ -486,7 +542,7 @@ fn detach_all() -> Result<(), Error> {
         }
         fs::remove_file(&cgroup).map_err(refused("remove the link at the cgroup"))?;
     }
-    let moved = pinned_link(&pins.join(MIGRATE)).map_or(Ok(()), |link| in_all_namespaces(&link));
+    let moved = pinned_link(&pins.join(MIGRATE)).map_or(Ok(()), |link| in_all_namespaces(&link).map(drop));
     let mut has_control = false;
     for (_, pin) in CONTROLS {
         // From Linux 6.10 on a control ends here even while another process holds its link.

@@ -73,7 +73,7 @@ impl fmt::Display for Report {
         let kbit = |rate: u64| Rate::from_bytes_per_sec(rate).as_bits_per_sec() / 1000;
         let millis = |nanos: u64| Span::from_nanos(nanos).as_millis_f64();
         write!(f, "scheme={} arm={}", name(&SCHEMES, self.scheme), name(&ARMS, self.arm))?;
-        write!(f, " source={}", name(&SOURCES, self.source))?;
+        write!(f, " cc={} source={}", self.control, name(&SOURCES, self.source))?;
         write!(f, " peer={} handshake_rtt_ms={:.3}", self.peer, millis(self.handshake_rtt))?;
         if self.record_rate > 0 {
             write!(f, " record_kbit={}", kbit(self.record_rate))?;

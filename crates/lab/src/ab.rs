@@ -138,6 +138,9 @@ pub struct Judged {
     pub others: Pair<u64>,
     /// Lines that stand in the files more than once, and were counted once.
     pub duplicates: u64,
+    /// Congestion controls of the server, which have the control arm, and the treatment after its
+    /// start. None where the logs do not name one.
+    pub controls: Vec<String>,
     /// The verdict.
     pub decision: Decision,
     /// The reason for the decision.
@@ -189,9 +192,10 @@ pub fn judge(
         log.read(file)?;
     }
     let duplicates = log.duplicates;
+    let controls = log.controls.iter().cloned().collect();
     let (scheme, records) = log.of_scheme(scheme)?;
     let judged = of_records(scheme, &records, is_independent).judged(bounds);
-    Ok(Judged { duplicates, ..judged })
+    Ok(Judged { duplicates, controls, ..judged })
 }
 
 /// Prometheus' text begins with a comment or a sample of ours.
@@ -436,6 +440,7 @@ impl Measured {
             other_losses,
             others: self.others,
             duplicates: 0,
+            controls: vec![],
             decision: Decision::KeepTesting,
             reason: String::new(),
         };

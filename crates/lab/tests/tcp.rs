@@ -40,9 +40,10 @@ fn main() -> ExitCode {
 }
 
 fn run_all() -> ExitCode {
-    let tests: [(&str, Test); 24] = [
+    let tests: [(&str, Test); 25] = [
         ("what cannot be is refused with the reason", refusals),
         ("listeners carry the control while it is attached", listeners),
+        ("a server's own control has its connections after the start", own_control),
         // Before those whose connections are cut off by the end of their network, and linger.
         ("detached, live connections go on and nothing is left", detach_leaves_nothing),
         ("a known peer is served at the rate of the path", known_peer),
@@ -106,11 +107,14 @@ fn run_all() -> ExitCode {
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// A cgroup and a folder with a configured nginx.
+/// A cgroup and a folder with a configured nginx. The default control is CUBIC meanwhile.
 struct Place {
     folder: tempfile::TempDir,
     cgroup: PathBuf,
+    default: String,
 }
+
+const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 const HEADSTART: &str = env!("CARGO_BIN_EXE_headstart");
 const PAGES: [(&str, usize); 5] =
@@ -189,7 +193,9 @@ impl Place {
              server {{ listen 80; root {at}; }} }}\n"
         );
         std::fs::write(folder.path().join("nginx.conf"), configuration).map_err(|error| error.to_string())?;
-        Ok(Self { folder, cgroup })
+        let default = std::fs::read_to_string(DEFAULT).map_err(|error| error.to_string())?;
+        std::fs::write(DEFAULT, "cubic").map_err(|error| error.to_string())?;
+        Ok(Self { folder, cgroup, default })
     }
 
     /// Removes the remains of a test.
@@ -199,6 +205,7 @@ impl Place {
             let _ = Attached::detach();
         }
         let _ = detach_hint();
+        let _ = std::fs::write(DEFAULT, "cubic");
     }
 
     fn tcp(&self, words: &[&str]) -> CommandOutput {
@@ -294,6 +301,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir(&self.cgroup);
+        let _ = std::fs::write(DEFAULT, &self.default);
     }
 }
 
@@ -521,6 +529,36 @@ fn listeners(place: &Place) -> Outcome {
     })();
     join(&place.cgroup.parent().expect("a mount").join(home))?;
     result
+}
+
+/// BBR keeps the rate of a path with random loss, which CUBIC does not.
+fn own_control(place: &Place) -> Outcome {
+    const LOSSY: &[&str] = &["--rate", "20mbit", "--rtt", "40ms", "--loss", "1%"];
+    let available = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let available = std::fs::read_to_string(available).map_err(|error| error.to_string())?;
+    if !available.split_whitespace().any(|name| name == "bbr") {
+        return Err("NOT RUN: the kernel has no BBR".to_owned());
+    }
+    std::fs::write(DEFAULT, "bbr").map_err(|error| error.to_string())?;
+    let (before, _) = place.curl(LOSSY, "2m", 2)?;
+    place.attach(&["--scheme", "headstart", "--percent", "50"])?;
+    let status = place.tcp(&["status"]).out;
+    ensure(status.contains("after the start bbr"), || status)?;
+    let (_, lines, (times, _)) = place.traced(8, || place.curl(LOSSY, "2m", 8))?;
+    println!("tcp: 2 MB at 1 % of loss: BBR {before:.0?} ms, attached {times:.0?} ms\n{lines}");
+    let slowest = before.iter().copied().fold(0.0, f64::max);
+    let slower = times.iter().filter(|time| **time > 1.7 * slowest).count();
+    ensure(slower == 0, || format!("{slower} of {times:.0?} ms are slower than BBR's {before:.0?}"))?;
+    for line in lines.lines() {
+        let number = |name: &str| {
+            let word = line.split_whitespace().find_map(|word| word.strip_prefix(name));
+            word.and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0)
+        };
+        // The whole answer is timed in both arms, though it ends under another control.
+        ensure(line.contains(" cc=bbr ") && number("answer_bytes=") > 2e6 - 1.0, || line.to_owned())?;
+    }
+    let arms = ["treatment", "control"].map(|arm| lines.matches(&format!("arm={arm}")).count());
+    ensure(arms[0] + arms[1] == 8, || format!("the arms have {arms:?} of 8 connections\n{lines}"))
 }
 
 fn known_peer(place: &Place) -> Outcome {

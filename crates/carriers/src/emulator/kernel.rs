@@ -163,6 +163,8 @@ mod object {
             hint_rate: MAX_RATE.as_bytes_per_sec(),
             lifetime: i64::MAX as u64,
             same_path: false,
+            // As the base of the schemes elsewhere, whatever the machine's default is.
+            native: "cubic".to_owned(),
             ..scheme.settings()
         };
         settings.params.lifetime = settings.lifetime;

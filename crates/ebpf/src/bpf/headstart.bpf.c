@@ -3,7 +3,9 @@
  * A fast start for Linux TCP.
  *
  * - headstart     a congestion control that owns the window during the start and is the kernel's
- *                 CUBIC after it: each callback calls the cubictcp_* one
+ *                 CUBIC after it: each callback calls the cubictcp_* one. Where the server had
+ *                 another control, that one gets the connection back once the start is over, and
+ *                 in the control arm as soon as the arm is drawn.
  * - headstart_fr  the same while a first flight with losses is repaired. The window follows the
  *                 delivered data, instead of the kernel's PRR of one packet for each delivered.
  * - headstart_lt  the same once a start is over and answers are short. It is CUBIC with two checks
@@ -12,6 +14,7 @@
  * - select        sock_ops: gives connections of a cgroup that control, and reads the client's hint
  * - adopt         iter/tcp: gives listeners of the cgroup that control; accepted sockets inherit it
  * - migrate       iter/tcp: gives listeners and live connections back their control
+ * - measure       tp_btf: times the answers of connections that have their own control back
  * - replay        syscall: applies one event of a test vector to the decisions above
  *
  * The programs for kernels without struct_ops are in window.bpf.c.
@@ -105,6 +108,8 @@ struct flow {
 	__u8 is_stranger;	/* there was no record */
 	__u8 is_answered;	/* the first pause has begun */
 	__u8 is_drained;	/* all that was written is acknowledged */
+	__u8 is_followed;	/* sock_ops is told when it is closed */
+	__u8 is_handed_back;	/* it has its own control again */
 	char original[16];	/* the control it had */
 };
 
@@ -239,6 +244,32 @@ INLINE int is_short(const struct tcp_sock *tp)
 		if (f)                                                                  \
 			(f)->is_switching = 0;                                          \
 	} while (0)
+
+/* The control that the connection had before; CUBIC is in charge after a start as it is. */
+INLINE const char *own_control(const struct flow *f, const struct hs_settings *set)
+{
+	return f->original[0] ? f->original : set->native;
+}
+
+/*
+ * The start is over, or there is none: the connection's own control takes over with the window as
+ * it is. It makes its estimates anew, as after any change of the control.
+ */
+CALL void hand_back(struct flow *f, struct sock *sk, const struct hs_settings *set)
+{
+	char own[16];
+
+	if (!f || !set || f->is_live || f->is_guarding || f->is_training || f->is_handed_back)
+		return;
+	__builtin_memcpy(own, own_control(f, set), sizeof(own));
+	if (!own[0] || begins_with(own, NATIVE, sizeof(NATIVE)))
+		return;
+	f->is_handed_back = 1;
+	/* Otherwise the connection is counted now, as one that ends. */
+	f->is_switching = f->is_followed;
+	bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, own, sizeof(own));
+	f->is_switching = 0;
+}
 
 INLINE __u32 packets(const struct flow *f, __u64 bytes)
 {
@@ -824,6 +855,9 @@ CALL void begin_flight(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 	f->flights++;
 	if (f->arm == HS_CONTROL || f->arm == HS_STOPPED || (is_again && f->arm == HS_INELIGIBLE)) {
 		f->source = HS_FROM_NOTHING;
+		/* A train of another control than CUBIC measures its pace. */
+		if (!begins_with(own_control(f, set), NATIVE, sizeof(NATIVE)))
+			f->is_training = 0;
 		return;
 	}
 	if (f->arm == HS_INELIGIBLE)
@@ -941,6 +975,7 @@ __u32 BPF_PROG(hs_min_tso_segs, struct sock *sk)
 		if (!f->is_decided || (f->is_idle_restart && set->restarts_after_idle)) {
 			f->is_idle_restart = 0;
 			begin_flight(f, tp, set, now);
+			hand_back(f, sk, set);
 		}
 	}
 	if (is_charged(f))
@@ -1037,6 +1072,48 @@ CALL void on_ack(struct flow *f, struct tcp_sock *tp, __u32 acked, __s32 rtt_us)
 		end_guard(f, tp);
 }
 
+/* An ack up to `una`: the first answer lasts up to it. `acked` packets are no longer in flight. */
+CALL void time_answer(struct flow *f, const struct tcp_sock *tp, __u64 now, __u32 una, __u32 acked)
+{
+	/* Of a few segments, whose departure was not looked at, this is the first ack. */
+	note_pause(f, tp, now, 2);
+	f->is_drained = una == tp->snd_nxt && tp->write_seq == tp->snd_nxt;
+	if (is_charged(f))
+		charge(f, tp, now, acked);
+	/* A FIN alone is one byte, and no part of the answer. */
+	if (f->answer_at && !f->is_answered && una - f->answer_una > 1) {
+		f->answer_end = now;
+		f->answer_una = una;
+		if (f->limit_at)
+			__builtin_memcpy(f->answer_limited, f->limited, sizeof(f->limited));
+	}
+}
+
+/*
+ * A segment is about to be processed. While somebody reads the lines, this times the answers of
+ * connections that have their own control back: no callback of ours sees their acks.
+ */
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(hs_measure, struct sock *sk, struct sk_buff *skb)
+{
+	struct tcp_skb_cb *control = (struct tcp_skb_cb *)skb->cb;
+	struct hs_settings *set = the_settings();
+	struct tcp_sock *tp;
+	struct flow *f;
+	__u32 una;
+
+	if (!set || !set->traces)
+		return 0;
+	f = flow_of(sk);
+	if (!f || !f->is_handed_back)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	una = BPF_CORE_READ(control, ack_seq);
+	if (tp && (__s32)(una - tp->snd_una) > 0 && (__s32)(tp->snd_nxt - una) >= 0)
+		time_answer(f, tp, bpf_ktime_get_ns(), una, 0);
+	return 0;
+}
+
 SEC("struct_ops")
 void BPF_PROG(hs_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
@@ -1051,18 +1128,7 @@ void BPF_PROG(hs_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 			SWITCH(f, sk, LIGHT);
 		return;
 	}
-	/* Of a few segments, whose departure was not looked at, this is the first ack. */
-	note_pause(f, tp, tp->tcp_clock_cache, 2);
-	f->is_drained = !tp->packets_out && tp->write_seq == tp->snd_nxt;
-	if (is_charged(f))
-		charge(f, tp, tp->tcp_clock_cache, sample->pkts_acked);
-	/* A FIN alone is one byte, and no part of the answer. */
-	if (f->answer_at && !f->is_answered && tp->snd_una - f->answer_una > 1) {
-		f->answer_end = tp->tcp_clock_cache;
-		f->answer_una = tp->snd_una;
-		if (f->limit_at)
-			__builtin_memcpy(f->answer_limited, f->limited, sizeof(f->limited));
-	}
+	time_answer(f, tp, tp->tcp_clock_cache, tp->snd_una, sample->pkts_acked);
 	/* The repair is governed after the kernel has counted this ack's losses: hs_cong_control. */
 	if (f->start.phase == HS_RECOVERY && f->is_live)
 		goto idle;
@@ -1071,8 +1137,11 @@ void BPF_PROG(hs_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	if (acked && (f->is_live || f->is_training || f->is_guarding))
 		on_ack(f, tp, acked, sample->rtt_us);
 idle:
-	if (tp->packets_out)
+	if (tp->packets_out) {
+		if (f->is_decided)
+			hand_back(f, sk, the_settings());
 		return;
+	}
 	if (f->is_live && f->start.scheme == HS_HEADSTART && f->start.phase != HS_RECOVERY &&
 	    tp->write_seq == tp->snd_nxt) {
 		hs_on_drained(&f->start);
@@ -1082,6 +1151,8 @@ idle:
 	end_busy(f);
 	if (f->is_fresh)
 		save_record(f, tp);
+	if (f->is_decided)
+		hand_back(f, sk, the_settings());
 	if (f->short_answers >= SHORT_ANSWERS && !f->is_live && !f->is_training && !f->is_guarding) {
 		f->short_answers = 0;
 		SWITCH(f, sk, LIGHT);
@@ -1163,6 +1234,7 @@ void BPF_PROG(hs_cong_control, struct sock *sk)
 	if (!f->is_live) {
 		end_guard(f, tp);
 		SWITCH(f, sk, MAIN);
+		hand_back(f, sk, set);
 	}
 }
 
@@ -1235,8 +1307,14 @@ void BPF_PROG(hs_set_state, struct sock *sk, __u8 state)
 	/* The peer may be gone: a connection that only retransmits takes no share. New data does again. */
 	if (state == CA_LOSS)
 		end_busy(f);
-	if (state < CA_CWR || !(f->is_live || f->is_guarding))
+	if (state < CA_CWR)
 		return;
+	if (!f->is_live && !f->is_guarding) {
+		/* Congestion of answers that fit a first window: its own control answers it. */
+		f->is_training = 0;
+		hand_back(f, sk, the_settings());
+		return;
+	}
 	if (f->start.phase == HS_RECOVERY && f->is_live && state != CA_LOSS)
 		return;
 	on_congestion(f, tp, state);
@@ -1251,6 +1329,7 @@ void BPF_PROG(hs_set_state, struct sock *sk, __u8 state)
 	if (state == CA_LOSS && f->recoveries) {
 		SWITCH(f, sk, MAIN);
 	}
+	hand_back(f, sk, the_settings());
 }
 
 SEC("struct_ops")
@@ -1394,7 +1473,7 @@ CALL void account(struct flow *f, struct tcp_sock *tp, __s64 saved)
 	}
 }
 
-CALL void report(struct flow *f, struct tcp_sock *tp, __s64 saved, __u32 scheme)
+CALL void report(struct flow *f, struct tcp_sock *tp, __s64 saved, const struct hs_settings *set)
 {
 	struct hs_report *r = bpf_ringbuf_reserve(&reports, sizeof(*r), 0);
 	int i;
@@ -1422,7 +1501,8 @@ CALL void report(struct flow *f, struct tcp_sock *tp, __s64 saved, __u32 scheme)
 	r->answer_bytes = f->answer_una - f->answer_from;
 	r->rounds_saved = saved;
 	r->record_live = f->live;
-	r->scheme = scheme;
+	__builtin_memcpy(r->control, own_control(f, set), sizeof(r->control));
+	r->scheme = set->params.scheme;
 	r->arm = f->arm;
 	r->source = f->source;
 	r->refusal = f->refusal;
@@ -1437,20 +1517,11 @@ CALL void report(struct flow *f, struct tcp_sock *tp, __s64 saved, __u32 scheme)
 	bpf_ringbuf_submit(r, 0);
 }
 
-SEC("struct_ops")
-void BPF_PROG(hs_release, struct sock *sk)
+/* The connection ends: its record, its counters and its line. */
+CALL void settle(struct flow *f, struct tcp_sock *tp, const struct hs_settings *set)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct hs_settings *set = the_settings();
-	struct flow *f = flow_of(sk);
 	__s64 saved = 0;
 
-	if (!set || (f && f->is_switching))
-		return;
-	if (!f || !f->is_known) {
-		account_short(sk);
-		return;
-	}
 	end_busy(f);
 	end_guard(f, tp);
 	if (f->start.scheme == HS_HEADSTART)
@@ -1469,7 +1540,22 @@ void BPF_PROG(hs_release, struct sock *sk)
 	}
 	account(f, tp, saved);
 	if (set->traces)
-		report(f, tp, saved, set->params.scheme);
+		report(f, tp, saved, set);
+}
+
+SEC("struct_ops")
+void BPF_PROG(hs_release, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct hs_settings *set = the_settings();
+	struct flow *f = flow_of(sk);
+
+	if (!set || (f && f->is_switching))
+		return;
+	if (f && f->is_known)
+		settle(f, tp, set);
+	else
+		account_short(sk);
 }
 
 SEC(".struct_ops.link")
@@ -1570,6 +1656,26 @@ INLINE void report_syn(struct bpf_sock_ops *ops)
 	report_peer(&peer, HS_PEER_CONNECTS);
 }
 
+/*
+ * A connection that has its own control back changes its state. In FIN-WAIT-2 all is acknowledged;
+ * the acks after a server's own FIN are no tcp_probe's.
+ */
+CALL void follow(struct bpf_sock *sk, const struct hs_settings *set, __u32 state)
+{
+	struct flow *f = bpf_sk_storage_get(&flows, sk, 0, 0);
+	struct tcp_sock *tp;
+
+	if (!f || !f->is_handed_back || !f->is_known)
+		return;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return;
+	if (state == FIN_WAIT_2 && set->traces)
+		time_answer(f, tp, bpf_ktime_get_ns(), tp->snd_una, 0);
+	if (state == CLOSED)
+		settle(f, tp, set);
+}
+
 SEC("sockops")
 int hs_select(struct bpf_sock_ops *ops)
 {
@@ -1579,13 +1685,19 @@ int hs_select(struct bpf_sock_ops *ops)
 	struct tcp_sock *tp;
 	struct flow *f;
 	char original[16] = {};
-	int is_inherited;
+	int is_inherited, is_own, is_followed;
 	__u64 hint = 0;
 
 	if (ops->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB && ops->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB &&
-	    ops->op != BPF_SOCK_OPS_TCP_LISTEN_CB && ops->op != BPF_SOCK_OPS_TIMEOUT_INIT)
+	    ops->op != BPF_SOCK_OPS_TCP_LISTEN_CB && ops->op != BPF_SOCK_OPS_TIMEOUT_INIT &&
+	    ops->op != BPF_SOCK_OPS_STATE_CB)
 		return 1;
 	set = the_settings();
+	if (ops->op == BPF_SOCK_OPS_STATE_CB) {
+		if (set && sk)
+			follow(sk, set, ops->args[1]);
+		return 1;
+	}
 	if (ops->op == BPF_SOCK_OPS_TIMEOUT_INIT) {
 		if (set && set->is_exchanged && (!ops->is_fullsock || set->outgoing))
 			report_syn(ops);
@@ -1606,14 +1718,19 @@ int hs_select(struct bpf_sock_ops *ops)
 	}
 	/* State only for a hint or another control: a connection costs less without. */
 	is_inherited = is_ours(original);
-	if (hint || !(is_inherited || is_default_control(set, original))) {
+	is_own = !(is_inherited || is_default_control(set, original));
+	is_followed = is_own || !begins_with(set->native, NATIVE, sizeof(NATIVE));
+	if (hint || is_followed) {
 		f = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 		if (f) {
 			f->hint = hint;
-			if (!is_inherited)
+			f->is_followed = is_followed;
+			if (is_own)
 				__builtin_memcpy(f->original, original, sizeof(original));
 		}
 	}
+	if (is_followed)
+		bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_STATE_CB_FLAG);
 	if (!is_inherited)
 		bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, MAIN, sizeof(MAIN));
 	c = the_counters();
@@ -1659,26 +1776,40 @@ int hs_migrate(struct bpf_iter__tcp *ctx)
 
 /* ---- Attaching ---- */
 
-/* Listeners of the cgroup that were there before it was attached. */
+/*
+ * Listeners of the cgroup that were there before it was attached. Each is a line: the inode of its
+ * socket and the control that it had. One that chose its control keeps it; only the sockets that it
+ * accepts are changed.
+ */
 SEC("iter/tcp")
 int hs_adopt(struct bpf_iter__tcp *ctx)
 {
 	struct sock_common *common = ctx->sk_common;
 	struct hs_settings *set = the_settings();
+	struct seq_file *seq = ctx->meta->seq;
+	struct socket_alloc *whole;
 	struct cgroup *group;
 	struct tcp_sock *tp;
+	struct sock *sk;
 	char name[16] = {};
+	unsigned long inode;
 	int i;
 
 	if (!common || !set || !set->cgroup || common->skc_state != LISTENING)
 		return 0;
 	tp = bpf_skc_to_tcp_sock(common);
-	if (!tp || bpf_getsockopt(tp, SOL_TCP, TCP_CONGESTION, name, sizeof(name)) || !is_default_control(set, name))
+	if (!tp || bpf_getsockopt(tp, SOL_TCP, TCP_CONGESTION, name, sizeof(name)) || is_ours(name))
 		return 0;
-	group = tp->inet_conn.icsk_inet.sk.sk_cgrp_data.cgroup;
+	sk = &tp->inet_conn.icsk_inet.sk;
+	group = sk->sk_cgrp_data.cgroup;
 	for (i = 0; i < MAX_CGROUP_LEVELS && group; i++) {
 		if (BPF_CORE_READ(group, kn, id) == set->cgroup) {
-			bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, MAIN, sizeof(MAIN));
+			/* A socket and its inode are allocated together, the socket first. */
+			whole = (struct socket_alloc *)BPF_CORE_READ(sk, sk_socket);
+			inode = BPF_CORE_READ(whole, vfs_inode.i_ino);
+			if (is_default_control(set, name))
+				bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, MAIN, sizeof(MAIN));
+			BPF_SEQ_PRINTF(seq, "%lu %s\n", inode, name);
 			break;
 		}
 		/* `self` is its first field. */

@@ -52,8 +52,22 @@ struct sock_cgroup_data {
 	struct cgroup *cgroup;
 };
 
+struct socket {
+	short type;
+};
+
+struct inode {
+	unsigned long i_ino;
+};
+
+struct socket_alloc {
+	struct socket socket;
+	struct inode vfs_inode;
+};
+
 struct sock {
 	struct sock_common __sk_common;
+	struct socket *sk_socket;
 	struct sock_cgroup_data sk_cgrp_data;
 	__u32 sk_pacing_status;
 	unsigned long sk_pacing_rate;
@@ -134,6 +148,14 @@ struct tcp_congestion_ops {
 	void (*release)(struct sock *sk);
 };
 
+struct tcp_skb_cb {
+	__u32 ack_seq;
+};
+
+struct sk_buff {
+	char cb[48];
+};
+
 struct bpf_iter_meta {
 	struct seq_file *seq;
 };
@@ -148,7 +170,7 @@ struct bpf_iter__tcp {
 /* Of tcp_ca_state, tcp_ca_event and the TCP states (the last): numbers that never changed. */
 enum { CA_OPEN, CA_DISORDER, CA_CWR, CA_RECOVERY, CA_LOSS };
 enum tcp_ca_event { CA_EVENT_TX_START, CA_EVENT_CWND_RESTART };
-enum { CLOSED = 7, LISTENING = 10 };
+enum { FIN_WAIT_2 = 5, CLOSED = 7, LISTENING = 10 };
 enum { PACING_NONE, PACING_NEEDED, PACING_FQ };
 enum { CHRONO_RWND_LIMITED = 2 };
 

@@ -145,7 +145,7 @@ struct hs_settings {
 	__u32 unused;	/* Nothing. */
 	__u64 window_rate;	/* Level `window`: pacing limit until the first ack, in bytes per second; 0 is none. */
 	__u64 cgroup;	/* Number of the cgroup whose listeners carry the control; 0: none does. */
-	char native[16];	/* The default of the network namespace before. */
+	char native[16];	/* The default of the network namespace before: in charge after a start. */
 };
 
 struct hs_record {
@@ -220,6 +220,7 @@ struct hs_report {
 	__u32 phases;	/* Number of the phases. */
 	__u32 phase[8];	/* Phase and result of each, as `note()` codes them. */
 	__u32 phase_at[8];	/* Microseconds since it began to send. */
+	char control[16];	/* The congestion control of the connection before, and after the start. */
 };
 
 struct hs_replay {

@@ -42,6 +42,8 @@ pub(super) struct Log {
     records: Vec<Record>,
     peers: BTreeMap<IpAddr, usize>,
     schemes: Vec<String>,
+    /// Congestion controls of the server, which take over after a start.
+    pub controls: BTreeSet<String>,
     /// Hashes of lines. Two equal ones that have a time are one connection.
     seen: BTreeSet<u64>,
     /// Lines that were there before, in another file or the same one.
@@ -123,6 +125,14 @@ impl Log {
         let peer: IpAddr =
             peer.parse().ok().with_context(|| format!("found `peer={peer}`, expected an address"))?;
         let scheme = scheme_name(field("scheme")?)?;
+        if let Some(control) = fields.get("cc") {
+            let control = scheme_name(control)?;
+            ensure!(
+                self.controls.len() < 100 || self.controls.contains(control),
+                "found more than 100 congestion controls, expected fewer"
+            );
+            self.controls.insert(control.to_owned());
+        }
         const BYTES: f64 = 1e15;
         const MILLIS: f64 = 1e11;
         const SECONDS: f64 = 1e11;

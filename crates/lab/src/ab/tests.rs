@@ -198,6 +198,15 @@ fn a_line_that_stands_in_two_files_is_one_connection() {
 }
 
 #[test]
+fn the_servers_own_congestion_control_is_named() {
+    let log = log_of(&Rollout { ratio: 0.7, ..ALIKE }.reports(1));
+    assert_eq!(judged(&log).controls, [""; 0]);
+    let named =
+        log.replace("arm=control", "arm=control cc=bbr").replace("arm=treatment", "arm=treatment cc=cubic");
+    assert_eq!(judged(&named).controls, ["bbr", "cubic"]);
+}
+
+#[test]
 fn a_rollout_whose_harm_is_not_known_is_not_turned_on_unless_that_is_accepted() {
     let reports = Rollout { ratio: 0.7, ..ALIKE }.reports(1);
     let careful = Bounds { accepts_unknown_harm: false, ..BOUNDS };

@@ -70,6 +70,12 @@ pub fn run(args: &AbArgs) -> Result<()> {
         let lines = counted(judged.duplicates, "line");
         print(&format!("\n{lines} of the logs stand there more than once, and were counted once.\n"))?;
     }
+    if !judged.controls.is_empty() {
+        let names = judged.controls.join(", ");
+        print(&format!(
+            "\nThe control arm is the server's own {names}, which follows a start of the treatment too.\n"
+        ))?;
+    }
     print(&format!("\n{}: {}.\n", judged.decision, judged.reason))
 }
 
@@ -141,6 +147,7 @@ fn document(judged: &Judged, rows: &[Vec<String>]) -> Result<String> {
         "reason": judged.reason,
         "treatment": arm(&judged.totals[0]),
         "control": arm(&judged.totals[1]),
+        "congestion_controls": judged.controls,
         "others_beside_treatment": judged.others[0],
         "others_beside_control": judged.others[1],
         "rows": Objects(&HEADER, rows),

@@ -5,6 +5,7 @@ mod options;
 #[cfg(feature = "fleet")]
 mod share;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
@@ -17,7 +18,7 @@ use clap::{Args, Subcommand};
 use headstart_downlink::{Past, Survey};
 use headstart_ebpf::history::Clocks;
 use headstart_ebpf::layout::{ARMS, Report, Settings};
-use headstart_ebpf::load::{Attached, CONTROL, Maps, Running, State, attach_hint, detach_hint};
+use headstart_ebpf::load::{Attached, CONTROL, Listener, Maps, Running, State, attach_hint, detach_hint};
 use headstart_ebpf::needs::{Level, Machine};
 use headstart_ebpf::scheme::Scheme;
 use headstart_ebpf::stats;
@@ -33,6 +34,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use crate::command::terminal::print;
 use crate::errors::Refuse as _;
+use crate::show::counted;
 
 use options::{SettingOptions, StartOptions, print_notes};
 
@@ -49,7 +51,8 @@ enum TcpCommand {
     ///
     /// Loads a congestion control into the kernel, pins it under /sys/fs/bpf/headstart and ends:
     /// nothing is left running. Covered are sockets whose listener was made in the cgroup. After
-    /// the start the kernel's CUBIC is in charge. Needs root.
+    /// the start each connection goes on with the congestion control that its server has. Needs
+    /// root.
     Attach(AttachArgs),
     /// Show the attached programs, and the level that this machine can run
     Status,
@@ -224,10 +227,35 @@ fn attach(args: &AttachArgs) -> Result<()> {
     let cgroup = args.cgroup.as_deref().map(cgroup).transpose().or_refuse()?;
     let options = args.common.options(cgroup, args.namespace_default).or_refuse()?;
     let (level, scheme) = (options.level, args.common.scheme);
-    Attached::attach(options)?;
+    let listeners = Attached::attach(options)?;
     let what = if level == Level::Control { scheme.to_string() } else { "a larger first window".to_owned() };
     eprintln!("headstart: attached: {what}; `headstart tcp detach` ends it");
+    if level == Level::Control && args.cgroup.is_some() {
+        eprintln!("headstart: {}", covered(&listeners));
+    }
     Ok(())
+}
+
+/// The listeners that an attach covers, by program, and the control that each goes on with.
+fn covered(listeners: &[Listener]) -> String {
+    /// So many programs are named.
+    const MOST: usize = 8;
+    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for Listener { program, control } in listeners {
+        let program = if program.is_empty() { "a program without a process" } else { program };
+        *counts.entry((program, control)).or_default() += 1;
+    }
+    if counts.is_empty() {
+        return "no program of the cgroup listens yet: listeners made from now on are covered".to_owned();
+    }
+    let named = counts.iter().take(MOST).map(|((program, control), count)| {
+        format!("{} of {program} ({control} after the start)", counted(*count, "listener"))
+    });
+    let mut text = named.collect::<Vec<_>>().join(", ");
+    if counts.len() > MOST {
+        text += &format!(", and those of {} more", counted((counts.len() - MOST) as u64, "program"));
+    }
+    format!("covers {text}")
 }
 
 fn describe(settings: &Settings, level: Level) -> String {
@@ -242,6 +270,7 @@ fn describe(settings: &Settings, level: Level) -> String {
         return text;
     }
     text += &format!("scheme          {}\n", Scheme::of(&settings.params));
+    text += &format!("after the start {}, unless a listener chose another\n", settings.native);
     text += &format!(
         "kill switch     {}\n",
         if *stopped { "ON: every start is the kernel's own" } else { "off" }
@@ -279,7 +308,13 @@ fn status() -> Result<String> {
             let peers = attached.maps.records().map_or(0, |records| records.len());
             let counters = attached.maps.counters()?;
             let ended: u64 = counters.arms.iter().map(|arm| arm.connections).sum();
+            let untimed = if attached.level() == Level::Window || attached.times_all_answers() {
+                ""
+            } else {
+                "answers         timed up to the end of the start: this kernel has no program at tcp_probe\n"
+            };
             format!("attached        yes\n{}", describe(&attached.maps.settings()?, attached.level()))
+                + untimed
                 + &format!(
                     "peers known     {peers}\nconnections     {} taken, {ended} ended\n",
                     counters.taken
