@@ -16,7 +16,8 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::stream::{self, StreamExt as _};
 use http::header::{
-    ALLOW, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HOST, IF_RANGE, LAST_MODIFIED, RANGE, VARY,
+    ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HOST, IF_RANGE, LAST_MODIFIED,
+    RANGE, TRANSFER_ENCODING, VARY,
 };
 use http::request::Parts;
 use http::uri::Authority;
@@ -153,6 +154,13 @@ impl Site {
             {
                 no_method(self.passes_on())
             }
+            _ if has_other_coding(&head.headers) => {
+                let mut answer =
+                    plain(StatusCode::NOT_IMPLEMENTED, "the only transfer coding here is chunked, once");
+                // Nobody knows where another server sees the end of such a request.
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                answer
+            }
             _ if !names_one_host(&head) => plain(StatusCode::BAD_REQUEST, "found no valid host, or several"),
             // RFC 9112 §3.2: `*` is for OPTIONS.
             _ if !path.starts_with('/') && path != "*" => plain(StatusCode::BAD_REQUEST, "found no path"),
@@ -172,6 +180,14 @@ impl Site {
         };
         if is_head { answer.map(|_| empty()) } else { answer }
     }
+}
+
+/// True if a message has another transfer coding than `chunked`, once (RFC 9112 §6.1). hyper
+/// removes the chunks alone, so that what is inside would be taken for the content.
+pub(crate) fn has_other_coding(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    let is_chunked = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+    codings.next().is_some_and(|first| !is_chunked(first) || codings.next().is_some())
 }
 
 impl Folder {
