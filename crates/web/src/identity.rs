@@ -35,6 +35,14 @@ pub enum IdentityError {
     /// The file has no certificate.
     #[error("{0}: found no certificate, expected at least one in PEM")]
     Empty(PathBuf),
+    /// A certificate of the file is none.
+    #[error("{path}: found no certificate in its {place}. block, expected one in DER")]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Which of the blocks it is, from 1 on.
+        place: usize,
+    },
     /// The file has no key.
     #[error("{0}: found no private key, expected one in PEM")]
     NoKey(PathBuf),
@@ -66,6 +74,38 @@ fn reason(error: &pem::Error) -> String {
     }
 }
 
+/// True if that is a certificate's outer form (RFC 5280 §4.1): a sequence of the certificate to be
+/// signed, the algorithm, and the signature.
+fn is_certificate(der: &[u8]) -> bool {
+    const SEQUENCE: u8 = 0x30;
+    const BIT_STRING: u8 = 0x03;
+    /// Splits off the first value, of that type.
+    fn value<'a>(der: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
+        let (&found, rest) = der.split_first()?;
+        let (&first, rest) = rest.split_first()?;
+        let bytes = usize::from(first & 0x7f);
+        let (length, rest) = match first {
+            0..=0x7f => (bytes, rest),
+            0x81..=0x84 => {
+                let (length, rest) = rest.split_at_checked(bytes)?;
+                (length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)), rest)
+            }
+            _ => return None,
+        };
+        let (inner, rest) = rest.split_at_checked(length)?;
+        *der = rest;
+        (found == tag).then_some(inner)
+    }
+    fn parse(mut der: &[u8]) -> Option<bool> {
+        let mut inner = value(&mut der, SEQUENCE)?;
+        let to_be_signed = value(&mut inner, SEQUENCE)?;
+        value(&mut inner, SEQUENCE)?;
+        value(&mut inner, BIT_STRING)?;
+        Some(der.is_empty() && inner.is_empty() && !to_be_signed.is_empty())
+    }
+    parse(der) == Some(true)
+}
+
 /// A key of PKCS #8 or of OpenSSL's older form that needs a password.
 fn is_encrypted(key: &Path) -> bool {
     const MOST: usize = 1 << 20;
@@ -89,6 +129,10 @@ impl Identity {
             .map_err(|source| read(chain, source))?;
         if certificates.is_empty() {
             return Err(IdentityError::Empty(chain.to_owned()));
+        }
+        // rustls looks at the first one alone, and clients at all.
+        if let Some(at) = certificates.iter().position(|certificate| !is_certificate(certificate)) {
+            return Err(IdentityError::Malformed { path: chain.to_owned(), place: at + 1 });
         }
         let key = PrivateKeyDer::from_pem_file(key).map_err(|source| match source {
             _ if is_encrypted(key) => IdentityError::Encrypted(key.to_owned()),

@@ -60,6 +60,22 @@ fn an_invalid_certificate_is_refused_with_the_file_name() {
     let only_certificate = whole.split_inclusive("-----END CERTIFICATE-----").next().expect("a certificate");
     fs::write(&kept, only_certificate).expect("a file");
     assert!(message(&kept, &kept).contains("identity.pem"), "it has no key");
+    let key = folder.path().join("other/identity.pem");
+    let cut = |count: usize| only_certificate.lines().take(count).collect::<Vec<_>>().join("\n");
+    for second in [
+        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_owned(),
+        "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n".to_owned(),
+        format!("{}\n-----END CERTIFICATE-----\n", cut(4)),
+    ] {
+        fs::write(&kept, format!("{only_certificate}\n{second}")).expect("a file");
+        let told = message(&kept, &key);
+        assert!(
+            told.ends_with("found no certificate in its 2. block, expected one in DER"),
+            "{second}: {told}"
+        );
+    }
+    fs::write(&kept, format!("{only_certificate}\n{only_certificate}")).expect("a file");
+    assert_eq!(Identity::from_pem(&kept, &key).expect("two").chain.len(), 2);
     for encrypted in [
         "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMAA=\n-----END ENCRYPTED PRIVATE KEY-----\n",
         "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nMAA=\n-----END RSA PRIVATE KEY-----\n",
