@@ -220,6 +220,9 @@ fn sighup_reads_the_certificate_again() {
         let of_file = format!("the former certificate stays: {used}: {reason}");
         assert!(message.contains(&of_file) && message.matches("os error").count() <= 1, "{message}");
     }
+    std::fs::remove_file(&used).expect("removed");
+    assert!(Command::new("mkfifo").arg(&used).status().expect("mkfifo runs").success());
+    assert!(hang_up().contains("found no regular file"), "nobody writes to it");
     assert!(is_trusted_with(&new));
 }
 

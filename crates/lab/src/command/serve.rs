@@ -21,7 +21,7 @@ use headstart_store::fleet::{self, Address, AddressError, Fleet};
 use headstart_store::{History, Options};
 use headstart_units::{Rate, Ratio, Span};
 use headstart_web::access_log::{AccessLog, Destination};
-use headstart_web::identity::{self, CurrentIdentity, Identity};
+use headstart_web::identity::CurrentIdentity;
 use headstart_web::open::ServerSettings;
 use headstart_web::places::ConnectionCounters;
 use headstart_web::server::ServerConfig;
@@ -35,9 +35,13 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::errors::{Refuse as _, one_line};
+use self::certificate::{no_pair, open_identity};
+#[cfg(unix)]
+use self::certificate::{notify_manager, reload};
+use crate::errors::Refuse as _;
 use crate::options::address;
 
+mod certificate;
 mod sockets;
 
 /// Options of `headstart serve`.
@@ -460,66 +464,6 @@ impl EndSignals {
             return;
         }
         let _ = tokio::signal::ctrl_c().await;
-    }
-}
-
-fn open_identity(args: &ServerArgs) -> Result<Identity> {
-    if let (Some(certificate), Some(key)) = (&args.certificate, &args.key) {
-        return Ok(Identity::from_pem(certificate, key)?);
-    }
-    let folder = identity::data_folder().context(
-        "found no home folder for a self-signed certificate, expected $HOME, or --certificate and --key",
-    )?;
-    Ok(Identity::load_or_create(&folder, &args.name)?)
-}
-
-/// The fault of a certificate that was read.
-fn no_pair(args: &ServerArgs) -> String {
-    match (&args.certificate, &args.key) {
-        (Some(chain), Some(key)) => {
-            format!(
-                "certificate {} and key {}: found no pair that can be used",
-                chain.display(),
-                key.display()
-            )
-        }
-        _ => "the certificate cannot be used".to_owned(),
-    }
-}
-
-/// Notifies the service manager, if one listens at $NOTIFY_SOCKET.
-#[cfg(unix)]
-fn notify_manager(states: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(false, states) {
-        eprintln!("headstart: the service manager cannot be notified: {error}");
-    }
-}
-
-/// Reads certificate and key again at each SIGHUP. A pair that cannot be
-/// used changes nothing.
-#[cfg(unix)]
-async fn reload(
-    mut hang_up: Signal,
-    args: ServerArgs,
-    current: Arc<CurrentIdentity>,
-    shutdown: CancellationToken,
-) {
-    loop {
-        tokio::select! {
-            () = shutdown.cancelled() => return,
-            _ = hang_up.recv() => {}
-        }
-        if let Ok(now) = NotifyState::monotonic_usec_now() {
-            notify_manager(&[NotifyState::Reloading, now]);
-        }
-        let renewed = open_identity(&args)
-            .and_then(|identity| current.replace(&identity).with_context(|| no_pair(&args)));
-        match renewed {
-            Ok(true) => eprintln!("headstart: the certificate was read again; new connections get it"),
-            Ok(false) => eprintln!("headstart: the certificate was read again; it is the one in use"),
-            Err(error) => eprintln!("headstart: the former certificate stays: {}", one_line(&error)),
-        }
-        notify_manager(&[NotifyState::Ready]);
     }
 }
 
