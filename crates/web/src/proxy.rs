@@ -5,8 +5,10 @@
 //! disagree about the end of a request.
 
 mod bodies;
+mod dial;
 mod fields;
 mod tunnel;
+mod turns;
 
 use std::error::Error as _;
 use std::fmt;
@@ -27,22 +29,23 @@ use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnectorBuilder, MaybeHttpsStream};
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
 use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tower::timeout::Timeout;
-use tower::util::BoxCloneSyncService;
+use tower::util::{BoxCloneSyncService, MapResponse};
 
 use self::bodies::{Download, Upload, no_body};
+use self::dial::{Asking, Dialled};
 use self::fields::{forwarded, join, number, remove_fields_of_connection};
 use self::tunnel::Tunnel;
+use self::turns::{Full, Pace, Resets, Turn, Turns, Way};
 use crate::client::{self, FetchError, Trust};
 use crate::places::{ConnectionCounters, Kind, Place, Places};
-use crate::server::{EarlyHints, MAX_FIELD_SECTION};
-use crate::site::{Body, BoxError, no_method, plain};
+use crate::server::{EarlyHints, GivenUp, MAX_FIELD_SECTION, MOST_FIELDS};
+use crate::site::{Body, BoxError, has_other_coding, no_method, plain};
 
 /// The body of a request.
 pub type RequestBody = UnsyncBoxBody<Bytes, BoxError>;
@@ -58,10 +61,10 @@ const SLOW_CLIENT: Refusal = (StatusCode::REQUEST_TIMEOUT, "the request did not 
 const CUT_SHORT: Refusal = (StatusCode::BAD_REQUEST, "the request has another length than announced");
 const UNREACHABLE: Refusal = (StatusCode::BAD_GATEWAY, "the server behind this one cannot be reached");
 const BROKEN: Refusal = (StatusCode::BAD_GATEWAY, "the server behind this one gave no valid answer");
+const BUSY: Refusal =
+    (StatusCode::SERVICE_UNAVAILABLE, "too many requests wait for the server behind this one");
 const LATE: Refusal = (StatusCode::GATEWAY_TIMEOUT, "the server behind this one did not answer in time");
 
-/// RFC 8297.
-const EARLY_HINTS: u16 = 103;
 /// Most entries of `Via`: a loop through servers that do not look for one ends.
 const MOST_HOPS: usize = 20;
 /// Connections without a request that are kept for each upstream.
@@ -70,7 +73,7 @@ const MOST_IDLE: usize = 256;
 /// a request is on its way. A request that may be repeated then gets a new one.
 const KEPT_IDLE: Duration = Duration::from_secs(4);
 /// Requests in progress at one upstream: by default all that may be.
-pub const MOST_PER_UPSTREAM: usize = Semaphore::MAX_PERMITS;
+pub const MOST_PER_UPSTREAM: usize = usize::MAX;
 /// First pause of an upstream that failed, doubled with each further failure in a row.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause.
@@ -132,7 +135,9 @@ pub struct ProxyConfig {
     pub first_byte: Duration,
     /// Longest pause in an answer.
     pub idle: Duration,
-    /// Requests in progress at one upstream: further ones wait.
+    /// Requests in progress at one upstream: further ones wait, and while they do, one whose client
+    /// is slow gives way. One address has all but a quarter of them at most, unless clients are
+    /// proxies.
     pub most_per_upstream: usize,
     /// Requests in progress, in all.
     pub most: usize,
@@ -160,10 +165,7 @@ impl Default for ProxyConfig {
     }
 }
 
-type Connector = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<TcpStream>>, BoxError>;
-
-/// A request's place at its upstream.
-type Turn = Option<OwnedSemaphorePermit>;
+type Connector = BoxCloneSyncService<Uri, MaybeHttpsStream<Dialled>, BoxError>;
 
 /// Passes requests to upstreams.
 #[derive(Debug)]
@@ -191,6 +193,7 @@ impl Proxy {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
+        let tcp = MapResponse::new(tcp, Dialled::new as fn(TokioIo<TcpStream>) -> Dialled);
         let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
         let connector = Timeout::new(https.wrap_connector(tcp), config.connect);
         let connector = BoxCloneSyncService::new(connector);
@@ -200,11 +203,13 @@ impl Proxy {
                 .pool_idle_timeout(KEPT_IDLE)
                 .pool_max_idle_per_host(most_idle)
                 .http1_max_buf_size(MAX_FIELD_SECTION as usize)
+                .http1_max_headers(MOST_FIELDS)
                 .build(Connector::clone(&connector))
         });
         let places =
             Places::new(config.most, config.most_per_address, Kind::Request, config.counters.clone());
-        let upstream = |address| Upstream::new(address, config.most_per_upstream);
+        let upstream =
+            |address| Upstream::new(address, Turns::new(config.most_per_upstream, !config.trust_forwarded));
         let upstreams = upstreams.into_iter().map(upstream).collect();
         Ok(Self { upstreams, config, client, anew, name: pseudonym()?, next: AtomicUsize::new(0), places })
     }
@@ -216,10 +221,12 @@ impl Proxy {
         if head.method == Method::CONNECT {
             return no_method(true);
         }
+        let mut interest = Interest(head.extensions.get().cloned());
         let answer = match self.places.take(peer, self.places.open()) {
             Some(place) => self.pass(peer, head, body, tunnel, place).await,
             None => Err(TOO_MANY),
         };
+        interest.0 = None;
         answer.unwrap_or_else(|(status, text)| plain(status, text))
     }
 
@@ -235,7 +242,8 @@ impl Proxy {
         if let Some(tunnel) = &tunnel {
             tunnel.ask(&mut head.headers);
         }
-        let upload = Upload::new(body);
+        let pace = Pace::new(peer);
+        let upload = Upload::new(body, Arc::clone(&pace));
         if upload.size_hint().exact().is_none() && !has_content(&head.method) {
             let first = tokio::time::timeout(self.config.first_byte, upload.peek()).await;
             first.map_err(|_| SLOW_CLIENT)?;
@@ -254,15 +262,18 @@ impl Proxy {
         }
         let (answer, turn) = self.ask_all(&head, &upload).await?;
         let places = (place, turn);
-        if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
-            return tunnel.map(|tunnel| tunnel.open(answer, self.config.idle, places)).ok_or(BROKEN);
+        if has_other_coding(answer.headers()) || tunnel.as_ref().is_some_and(|it| !it.may_answer(&answer)) {
+            return Err(BROKEN);
         }
-        Ok(self.returned(answer, &head.method, places))
+        if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+            return tunnel.map(|tunnel| tunnel.open(answer, self.config.idle, pace, places)).ok_or(BROKEN);
+        }
+        Ok(self.returned(answer, &head, pace, places))
     }
 
     /// Asks one upstream after the other, as long as it is certain that none has begun with the
     /// request, or harmless if it has.
-    async fn ask_all(&self, head: &Parts, upload: &Upload) -> Result<(Response<Incoming>, Turn), Refusal> {
+    async fn ask_all(&self, head: &Parts, upload: &Upload) -> Result<Answered, Refusal> {
         let order = self.order();
         let (mut at, mut is_repeated) = (0, false);
         while let Some(upstream) = order.get(at) {
@@ -282,6 +293,7 @@ impl Proxy {
                 }
                 Err(Failure::Closed | Failure::Broken) => return Err(BROKEN),
                 Err(Failure::Late) => return Err(LATE),
+                Err(Failure::Busy) => return Err(BUSY),
                 Err(Failure::SlowClient) => return Err(SLOW_CLIENT),
                 Err(Failure::CutShort) => return Err(CUT_SHORT),
             }
@@ -297,7 +309,7 @@ impl Proxy {
         let mut order: Vec<&Upstream> = behind.iter().chain(before).collect();
         if order.len() > 1 {
             let now = Instant::now();
-            order.sort_by_key(|upstream| (upstream.pauses(now), upstream.turns.available_permits() == 0));
+            order.sort_by_key(|upstream| (upstream.pauses(now), upstream.turns.are_taken()));
         }
         order
     }
@@ -308,9 +320,9 @@ impl Proxy {
         upstream: &Upstream,
         head: &Parts,
         upload: &Upload,
-    ) -> Result<(Response<Incoming>, Turn), Failure> {
-        let turn = Arc::clone(&upstream.turns).acquire_owned();
-        let turn = tokio::time::timeout(self.config.first_byte, turn).await.map_err(|_| Failure::Late)?.ok();
+    ) -> Result<Answered, Failure> {
+        let turn = upstream.turns.take(&upload.pace(), self.config.first_byte).await;
+        let turn = turn.map_err(|Full| Failure::Busy)?;
         let mut request = Request::new(upload.clone());
         *request.method_mut() = head.method.clone();
         *request.uri_mut() = upstream.uri(head.uri.path_and_query());
@@ -320,7 +332,8 @@ impl Proxy {
         }
         if let Some(EarlyHints(hints)) = head.extensions.get().cloned() {
             hyper::ext::on_informational(&mut request, move |told| {
-                if told.status().as_u16() == EARLY_HINTS {
+                // RFC 9110 §15.2: others than the answers to fields that stay on a connection.
+                if !matches!(told.status(), StatusCode::CONTINUE | StatusCode::SWITCHING_PROTOCOLS) {
                     let mut hint = Response::new(());
                     *hint.status_mut() = told.status();
                     *hint.headers_mut() = told.headers().clone();
@@ -331,8 +344,9 @@ impl Proxy {
             });
         }
         upload.begin();
+        let connection = capture_connection(&mut request);
         tokio::select! {
-            answer = client.request(request) => answer.map(|answer| (answer, turn)).map_err(|error| {
+            answer = Asking::new(client.request(request), connection) => answer.map(|answer| (answer, turn)).map_err(|error| {
                 let failure = Failure::of(&error, upload);
                 upstream.explain(failure, &error);
                 failure
@@ -341,15 +355,23 @@ impl Proxy {
         }
     }
 
-    /// Ends when no byte of the request has been taken for too long.
+    /// Ends when no byte of the request has been taken for too long, or too few of them.
     async fn is_late(&self, upload: &Upload) -> Failure {
+        let pace = upload.pace();
+        let first_byte = self.config.first_byte;
         loop {
             let (moved, waits) = upload.progress();
-            let limit = moved + self.config.first_byte;
-            if Instant::now() >= limit {
+            let (now, limit) = (Instant::now(), moved + first_byte);
+            if now >= limit {
                 return if waits { Failure::SlowClient } else { Failure::Late };
             }
-            tokio::time::sleep_until(limit).await;
+            if pace.is_too_slow(Way::Up, first_byte) {
+                return Failure::SlowClient;
+            }
+            tokio::select! {
+                () = tokio::time::sleep_until(limit.min(now + first_byte / 4)) => {}
+                () = pace.ended() => return Failure::SlowClient,
+            }
         }
     }
 
@@ -398,13 +420,19 @@ impl Proxy {
     }
 
     /// An upstream's answer as clients get it.
-    fn returned(&self, answer: Response<Incoming>, asked: &Method, places: (Place, Turn)) -> Response<Body> {
+    fn returned(
+        &self,
+        answer: Response<Incoming>,
+        asked: &Parts,
+        pace: Arc<Pace>,
+        places: (Place, Option<Turn>),
+    ) -> Response<Body> {
         let (head, inner) = answer.into_parts();
         let mut headers = head.headers;
         remove_fields_of_connection(&mut headers);
         // It is about the upstream's own ports.
         headers.remove(ALT_SVC);
-        let has_body = *asked != Method::HEAD
+        let has_body = asked.method != Method::HEAD
             && !matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let length = match has_body {
             true => inner.size_hint().exact(),
@@ -414,9 +442,9 @@ impl Proxy {
         if let Some(length) = length.filter(|_| head.status != StatusCode::NO_CONTENT) {
             headers.insert(CONTENT_LENGTH, length.into());
         }
-        let idle = self.config.idle;
-        let waits = Box::pin(tokio::time::sleep(idle));
-        let body = Download { inner, idle, waits, is_waiting: false, _places: places };
+        pace.keep(inner, head.extensions.get::<Resets>().cloned());
+        let given_up = asked.extensions.get::<GivenUp>().cloned();
+        let body = Download::new(pace, self.config.idle, given_up, places);
         let mut answer = Response::new(body.boxed_unsync());
         (*answer.status_mut(), *answer.headers_mut()) = (head.status, headers);
         answer
@@ -429,7 +457,8 @@ impl Proxy {
         loop {
             interval.tick().await;
             futures_util::future::join_all(self.upstreams.iter().map(|upstream| async move {
-                let mut request = Request::new(Upload::new(no_body()));
+                let pace = Pace::new(std::net::Ipv4Addr::LOCALHOST.into());
+                let mut request = Request::new(Upload::new(no_body(), pace));
                 *request.uri_mut() = upstream.uri(Some(path));
                 let answer = tokio::time::timeout(CHECK_INTERVAL, self.client.request(request)).await;
                 let status = answer.ok().and_then(Result::ok).map(|answer| answer.status());
@@ -461,6 +490,20 @@ impl Proxy {
     }
 }
 
+/// An upstream's answer, and the request's turn there.
+type Answered = (Response<Incoming>, Option<Turn>);
+
+/// Counts a request as given up unless it is answered before it is dropped.
+struct Interest(Option<GivenUp>);
+
+impl Drop for Interest {
+    fn drop(&mut self) {
+        if let Some(given_up) = &self.0 {
+            given_up.note();
+        }
+    }
+}
+
 /// Cause of a request without an answer.
 #[derive(Clone, Copy, Debug)]
 enum Failure {
@@ -469,14 +512,16 @@ enum Failure {
     Closed,
     Broken,
     Late,
+    /// No turn was free in time: others of its clients are slow, or many.
+    Busy,
     SlowClient,
     /// The request's body ended early, or is not as long as it should be.
     CutShort,
 }
 
 /// Names of outcomes in counters: an answer, then those of [`Failure`] in order.
-const OUTCOMES: [&str; 7] =
-    ["answered", "unreachable", "closed", "broken", "late", "slow_client", "cut_short"];
+const OUTCOMES: [&str; 8] =
+    ["answered", "unreachable", "closed", "broken", "late", "busy", "slow_client", "cut_short"];
 
 impl Failure {
     fn of(error: &Error, upload: &Upload) -> Self {
@@ -496,7 +541,7 @@ struct Upstream {
     address: Address,
     host: HeaderValue,
     health: Mutex<Health>,
-    turns: Arc<Semaphore>,
+    turns: Arc<Turns>,
     outcomes: [AtomicU64; OUTCOMES.len()],
 }
 
@@ -513,10 +558,9 @@ struct Health {
 }
 
 impl Upstream {
-    fn new(address: Address, most: usize) -> Self {
+    fn new(address: Address, turns: Arc<Turns>) -> Self {
         let host = HeaderValue::from_str(address.authority.as_str());
         let host = host.expect("an authority's characters may stand in a header");
-        let turns = Arc::new(Semaphore::new(most));
         Self { address, host, health: Mutex::default(), turns, outcomes: Default::default() }
     }
 

@@ -56,6 +56,10 @@ pub struct ServerConfig {
     pub stall: Duration,
     /// Time for connections to finish after shutdown.
     pub grace: Duration,
+    /// Requests that were passed on and that a client may give up on one connection, before the end
+    /// of their answers. Each costs a connection to an upstream, and over HTTP/3 the stack keeps
+    /// about 100 bytes of some of them until the connection ends.
+    pub most_given_up: u64,
     /// A line for each request.
     pub access_log: Option<AccessLog>,
 }
@@ -72,6 +76,7 @@ impl Default for ServerConfig {
             handshake: Duration::from_secs(10),
             stall: Duration::from_secs(30),
             grace: Duration::from_secs(3),
+            most_given_up: 10_000,
             access_log: None,
         }
     }
@@ -97,6 +102,10 @@ impl ServerConfig {
 /// Limit on a request's header section. 64 KiB, as is common in web servers: bounds the memory that
 /// a client can occupy.
 pub(crate) const MAX_FIELD_SECTION: u32 = 64 * 1024;
+
+/// Most header fields of a message over HTTP/1.1: hyper needs a number.
+#[cfg(feature = "tcp")]
+pub(crate) const MOST_FIELDS: usize = 256;
 
 /// Bytes of a client's requests that wait to be read, on one stream: a header section and more.
 const STREAM_RECEIVE_WINDOW: u32 = 128 * 1024;
@@ -264,7 +273,7 @@ impl<A: Admission> ConnectionTask<A> {
         session: &Arc<A::Session>,
     ) -> Result<(), h3::error::ConnectionError> {
         let stops = self.site.passes_on().then(Stops::default);
-        let given_up = Arc::default();
+        let given_up = GivenUp::new(self.server_config.most_given_up);
         let mut quic = adapter::Connection::new(connection.clone(), &self.unfinished);
         quic.stops.clone_from(&stops);
         // The future is needed once, and would be most of what an idle connection takes here.
@@ -280,6 +289,11 @@ impl<A: Admission> ConnectionTask<A> {
                     // GOAWAY: requests received are answered, further ones are not.
                     http.shutdown(0).await?;
                     continue;
+                }
+                () = given_up.are_too_many() => {
+                    let load = adapter::error_code(Code::H3_EXCESSIVE_LOAD.value());
+                    connection.close(load, b"too many requests were given up");
+                    return Ok(());
                 }
                 next = http.accept() => next?,
             };
@@ -298,7 +312,7 @@ impl<A: Admission> ConnectionTask<A> {
                 remote,
                 time_for_fields: self.server_config.handshake,
                 stops: stops.clone(),
-                given_up: Arc::clone(&given_up),
+                given_up: given_up.clone(),
             };
             tokio::spawn(async move {
                 if let Err(error) = exchange.run(resolver).await {
@@ -335,13 +349,8 @@ struct Exchange<S> {
     remote: SocketAddr,
     time_for_fields: Duration,
     stops: Option<Stops>,
-    /// Requests of the connection that its client did not want any more.
-    given_up: Arc<AtomicU64>,
+    given_up: GivenUp,
 }
-
-/// Requests that a client may give up before their answers, on one connection: for some of them
-/// the stack keeps about 100 bytes until the connection ends.
-const MOST_GIVEN_UP: u64 = 10_000;
 
 #[derive(Debug, thiserror::Error)]
 enum ExchangeError {
@@ -385,6 +394,7 @@ impl<S: Session> Exchange<S> {
         let (hints, mut hinted) = mpsc::channel(MOST_HINTS);
         if self.site.passes_on() {
             request.extensions_mut().insert(EarlyHints(hints));
+            request.extensions_mut().insert(self.given_up.clone());
         }
         let answer = access_log::answer(&self.site, log, peer, Version::HTTP_3, request.map(|()| body));
         // Large, and moved with the task otherwise.
@@ -402,10 +412,6 @@ impl<S: Session> Exchange<S> {
                 // The work of other servers ends with the wish for it.
                 () = gone.as_mut() => {
                     stream.stop_stream(Code::H3_REQUEST_CANCELLED);
-                    if self.given_up.fetch_add(1, Ordering::Relaxed) >= MOST_GIVEN_UP {
-                        let load = adapter::error_code(Code::H3_EXCESSIVE_LOAD.value());
-                        self.connection.close(load, b"too many requests were given up");
-                    }
                     return Err(ExchangeError::GivenUp);
                 }
             }
@@ -488,6 +494,35 @@ pub(crate) struct EarlyHints(
     #[cfg_attr(not(feature = "tcp"), expect(dead_code, reason = "no other server gives hints"))]
     pub  mpsc::Sender<Response<()>>,
 );
+
+/// Counts the requests of a connection that its client did not want any more, as an extension of
+/// each.
+#[derive(Clone, Debug)]
+pub(crate) struct GivenUp(Arc<Given>);
+
+#[derive(Debug)]
+struct Given {
+    left: AtomicU64,
+    too_many: CancellationToken,
+}
+
+impl GivenUp {
+    pub fn new(most: u64) -> Self {
+        Self(Arc::new(Given { left: AtomicU64::new(most), too_many: CancellationToken::new() }))
+    }
+
+    #[cfg_attr(not(feature = "tcp"), expect(dead_code, reason = "nothing is passed on"))]
+    pub fn note(&self) {
+        let less = |left: u64| left.checked_sub(1);
+        if self.0.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err() {
+            self.0.too_many.cancel();
+        }
+    }
+
+    pub async fn are_too_many(&self) {
+        self.0.too_many.cancelled().await;
+    }
+}
 
 /// RFC 8470 §5.1.
 pub(crate) const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");

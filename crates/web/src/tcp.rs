@@ -3,15 +3,19 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use http::header::ALT_SVC;
+use http::header::{ALT_SVC, EXPECT};
 use http::{HeaderValue, StatusCode};
+use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -25,7 +29,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use crate::access_log::{self, AccessLog};
 use crate::identity::CurrentIdentity;
 use crate::places::{Kind, Place};
-use crate::server::{MAX_FIELD_SECTION, ServerConfig};
+use crate::server::{GivenUp, MAX_FIELD_SECTION, MOST_FIELDS, ServerConfig};
 use crate::site::Site;
 
 /// The protocols of TLS over TCP, the preferred one first.
@@ -68,6 +72,7 @@ pub fn serve(
             alt_svc: HeaderValue::from_str(&format!("h3=\":{port}\"; ma={}", REMEMBER.as_secs()))
                 .expect("digits and quotation marks may stand in a header"),
             handshake: server_config.handshake,
+            most_given_up: server_config.most_given_up,
             access_log: server_config.access_log.clone(),
             shutdown: shutdown.clone(),
         };
@@ -149,12 +154,15 @@ async fn accept(listener: &TcpListener, stall: Duration) -> io::Result<(TcpStrea
     Ok((stream, remote))
 }
 
+const TOO_MANY_GIVEN_UP: &str = "too many requests were given up";
+
 #[derive(Clone)]
 struct Service {
     tls: TlsAcceptor,
     site: Arc<Site>,
     alt_svc: HeaderValue,
     handshake: Duration,
+    most_given_up: u64,
     access_log: Option<AccessLog>,
     shutdown: CancellationToken,
 }
@@ -168,14 +176,17 @@ impl Service {
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let stream = tokio::time::timeout(self.handshake, self.tls.accept(stream)).await??;
         let has_asked = AtomicBool::new(false);
+        let given_up = GivenUp::new(self.most_given_up);
         let answer = service_fn(|mut request: http::Request<Incoming>| {
             has_asked.store(true, Ordering::Relaxed);
             if self.site.passes_on() {
                 request.extensions_mut().insert(lease.clone());
+                request.extensions_mut().insert(given_up.clone());
             }
             let (site, alt_svc) = (Arc::clone(&self.site), self.alt_svc.clone());
             let (log, version) = (self.access_log.clone(), request.version());
             Box::pin(async move {
+                let request = RequestBody::of(request);
                 let mut answer = access_log::answer(&site, log.as_ref(), remote, version, request).await;
                 answer.headers_mut().insert(ALT_SVC, alt_svc);
                 Ok::<_, Infallible>(answer)
@@ -184,7 +195,7 @@ impl Service {
         let mut builder = Builder::new(TokioExecutor::new());
         builder.http1().timer(TokioTimer::new()).header_read_timeout(self.handshake);
         builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
-        builder.http1().max_buf_size(MAX_FIELD_SECTION as usize);
+        builder.http1().max_buf_size(MAX_FIELD_SECTION as usize).max_headers(MOST_FIELDS);
         builder.http2().max_header_list_size(MAX_FIELD_SECTION);
         if self.site.passes_on() {
             // RFC 8441: a tunnel to an upstream.
@@ -201,9 +212,71 @@ impl Service {
         tokio::select! {
             done = connection.as_mut() => return done,
             () = is_late => return Err("no request came".into()),
+            () = given_up.are_too_many() => return Err(TOO_MANY_GIVEN_UP.into()),
             () = self.shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
         }
-        connection.await
+        tokio::select! {
+            done = connection => done,
+            () = given_up.are_too_many() => Err(TOO_MANY_GIVEN_UP.into()),
+        }
+    }
+}
+
+/// Longest time for the rest of a request that has been answered.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// The body of a request. If nobody reads it to its end, it is read for a while nevertheless. Many
+/// clients see no answer if a reset of the stream, or of the connection, tells them meanwhile to
+/// send no more (RFC 9112 §9.6, RFC 9113 §8.1).
+struct RequestBody {
+    /// Until its end.
+    inner: Option<Incoming>,
+    /// The client waits before it sends a body, and hyper would tell it to send.
+    waits: bool,
+}
+
+impl RequestBody {
+    fn of(request: http::Request<Incoming>) -> http::Request<Self> {
+        let waits = request.headers().contains_key(EXPECT);
+        request.map(|body| Self { inner: Some(body), waits })
+    }
+}
+
+impl http_body::Body for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let Some(body) = &mut self.inner else { return Poll::Ready(None) };
+        let polled = Pin::new(body).poll_frame(cx);
+        if let Poll::Ready(None | Some(Err(_))) = polled {
+            self.inner = None;
+        }
+        self.waits = false;
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.as_ref().is_none_or(Incoming::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.as_ref().map_or_else(|| SizeHint::with_exact(0), Incoming::size_hint)
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        let rest = self.inner.take().filter(|body| !body.is_end_stream() && !self.waits);
+        if let Some(mut body) = rest {
+            tokio::spawn(async move {
+                let rest = async { while let Some(Ok(_)) = body.frame().await {} };
+                let _ = tokio::time::timeout(DRAIN, rest).await;
+            });
+        }
     }
 }
 

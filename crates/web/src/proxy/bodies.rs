@@ -10,12 +10,14 @@ use bytes::Bytes;
 use headstart_host::locked;
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
+use tokio_util::task::AbortOnDropHandle;
 
-use super::fields::{remove_fields_of_connection, remove_fields_of_head};
-use super::{RequestBody, Turn};
+use super::RequestBody;
+use super::fields::{remove_fields_of_answer, remove_fields_of_head};
+use super::turns::{Pace, Turn, Way};
 use crate::places::Place;
+use crate::server::GivenUp;
 use crate::site::BoxError;
 
 pub(super) fn no_body() -> RequestBody {
@@ -38,13 +40,19 @@ struct Taking {
     has_failed: bool,
     /// When the last frame was taken.
     moved: Instant,
+    pace: Arc<Pace>,
 }
 
 impl Upload {
-    pub(super) fn new(body: RequestBody) -> Self {
+    pub(super) fn new(body: RequestBody, pace: Arc<Pace>) -> Self {
         let (is_touched, waits, has_failed) = (false, false, false);
         let moved = Instant::now();
-        Self(Arc::new(Mutex::new(Taking { body, peeked: None, is_touched, waits, has_failed, moved })))
+        let taking = Taking { body, peeked: None, is_touched, waits, has_failed, moved, pace };
+        Self(Arc::new(Mutex::new(taking)))
+    }
+
+    pub(super) fn pace(&self) -> Arc<Pace> {
+        Arc::clone(&locked(&self.0).pace)
     }
 
     pub(super) fn begin(&self) {
@@ -93,12 +101,15 @@ impl http_body::Body for Upload {
             Some(frame) => Poll::Ready(Some(Ok(frame))),
             None => Pin::new(&mut taking.body).poll_frame(cx),
         };
-        taking.waits = polled.is_pending();
+        if std::mem::replace(&mut taking.waits, polled.is_pending()) != taking.waits {
+            taking.pace.wait(Way::Up, taking.waits);
+        }
         let mut frame = ready!(polled);
         taking.moved = Instant::now();
         match &mut frame {
             Some(Ok(frame)) => {
                 taking.is_touched = true;
+                taking.pace.moved(Way::Up, frame.data_ref().map_or(0, Bytes::len));
                 if let Some(trailers) = frame.trailers_mut() {
                     remove_fields_of_head(trailers);
                 }
@@ -123,46 +134,107 @@ impl http_body::Body for Upload {
     }
 }
 
-/// The body of an upstream's answer, with its places among the requests in progress.
+/// The body of an upstream's answer, with its places among the requests in progress. The body
+/// itself is with its [`Pace`]: it ends with the request's turn, though nobody reads it.
 pub(super) struct Download {
-    pub(super) inner: Incoming,
-    pub(super) idle: Duration,
-    pub(super) waits: Pin<Box<Sleep>>,
-    pub(super) is_waiting: bool,
-    pub(super) _places: (Place, Turn),
+    pace: Arc<Pace>,
+    idle: Duration,
+    waits: Pin<Box<Sleep>>,
+    is_waiting: bool,
+    has_failed: bool,
+    /// Ends the request if the client takes too little.
+    watch: Option<AbortOnDropHandle<()>>,
+    given_up: Option<GivenUp>,
+    _places: (Place, Option<Turn>),
+}
+
+impl Download {
+    pub(super) fn new(
+        pace: Arc<Pace>,
+        idle: Duration,
+        given_up: Option<GivenUp>,
+        places: (Place, Option<Turn>),
+    ) -> Self {
+        let waits = Box::pin(tokio::time::sleep(idle));
+        let (is_waiting, has_failed, watch) = (false, false, None);
+        Self { pace, idle, waits, is_waiting, has_failed, watch, given_up, _places: places }
+    }
+
+    /// A client that reads nothing does not poll this either.
+    fn watch(&mut self) {
+        if self.watch.is_some() {
+            return;
+        }
+        let (pace, idle) = (Arc::clone(&self.pace), self.idle);
+        self.watch = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+            while !pace.is_too_slow(Way::Down, idle) {
+                tokio::time::sleep(idle / 4).await;
+            }
+            pace.end();
+        })));
+    }
 }
 
 impl http_body::Body for Download {
     type Data = Bytes;
     type Error = io::Error;
 
-    /// Time in which the client takes nothing does not count: then nothing is asked for.
+    /// Time in which the client takes nothing does not count as the upstream's: then nothing is
+    /// asked for.
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        let Poll::Ready(mut frame) = Pin::new(&mut self.inner).poll_frame(cx) else {
+        let late = || Poll::Ready(Some(Err(io::ErrorKind::TimedOut.into())));
+        let polled =
+            self.pace.with_content(|body| (Pin::new(&mut *body).poll_frame(cx), body.is_end_stream()));
+        let Some((polled, is_end)) = polled else { return late() };
+        let Poll::Ready(mut frame) = polled else {
             if !std::mem::replace(&mut self.is_waiting, true) {
+                self.pace.wait(Way::Down, false);
                 let limit = Instant::now() + self.idle;
                 self.waits.as_mut().reset(limit);
             }
             ready!(self.waits.as_mut().poll(cx));
-            return Poll::Ready(Some(Err(io::ErrorKind::TimedOut.into())));
+            self.has_failed = true;
+            return late();
         };
         self.is_waiting = false;
-        if let Some(Ok(frame)) = &mut frame
-            && let Some(trailers) = frame.trailers_mut()
-        {
-            remove_fields_of_connection(trailers);
+        match &mut frame {
+            Some(Ok(frame)) => {
+                if let Some(trailers) = frame.trailers_mut() {
+                    remove_fields_of_answer(trailers);
+                }
+                if let Some(data) = frame.data_ref().filter(|_| !is_end) {
+                    self.pace.moved(Way::Down, data.len());
+                    self.pace.wait(Way::Down, true);
+                    self.watch();
+                }
+            }
+            Some(Err(_)) => self.has_failed = true,
+            None => {}
         }
         Poll::Ready(frame.map(|frame| frame.map_err(io::Error::other)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.pace.with_content(|body| body.is_end_stream()).unwrap_or(false)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        self.pace.with_content(|body| body.size_hint()).unwrap_or_default()
+    }
+}
+
+impl Drop for Download {
+    fn drop(&mut self) {
+        let is_whole = self.pace.with_content(|body| body.is_end_stream());
+        self.pace.close(is_whole == Some(true));
+        if is_whole == Some(false)
+            && !self.has_failed
+            && let Some(given_up) = &self.given_up
+        {
+            given_up.note();
+        }
     }
 }

@@ -3,8 +3,10 @@
 use std::net::IpAddr;
 
 use http::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
+    AGE, ALT_SVC, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_TYPE, COOKIE, DATE, EXPECT, EXPIRES, FORWARDED, HOST, LOCATION, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, RETRY_AFTER, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VARY, VIA,
+    WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -42,11 +44,42 @@ pub(super) fn remove_fields_of_head(trailers: &mut HeaderMap) {
     }
 }
 
+/// Removes fields from an answer's trailers that are for its head alone (RFC 9110 §6.5.1): those of
+/// framing, routing, authentication, caching and content.
+pub(super) fn remove_fields_of_answer(trailers: &mut HeaderMap) {
+    remove_fields_of_connection(trailers);
+    for name in [CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, TRAILER] {
+        trailers.remove(name);
+    }
+    for name in [AGE, CACHE_CONTROL, DATE, EXPIRES, RETRY_AFTER, VARY] {
+        trailers.remove(name);
+    }
+    for name in [ALT_SVC, HOST, LOCATION, SET_COOKIE, VIA, WWW_AUTHENTICATE] {
+        trailers.remove(name);
+    }
+}
+
+/// Names of fields in which proxies of other makers say what a client's address or target was.
+const CLAIMS: [&str; 13] = [
+    "cf-connecting-ip",
+    "client-ip",
+    "fastly-client-ip",
+    "forwarded",
+    "forwarded-for",
+    "proxy",
+    "true-client-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-original-url",
+    "x-originating-ip",
+    "x-real-ip",
+    "x-rewrite-url",
+];
+
 /// Removes what a client says about its origin, unless it is a proxy that is trusted.
 fn remove_claims(headers: &mut HeaderMap, is_trusted: bool) {
     // Many servers cannot tell `X_Forwarded_For` from `X-Forwarded-For`: both become variables.
-    let is_claim =
-        |name: &str| name.starts_with("x-forwarded-") || matches!(name, "forwarded" | "x-real-ip" | "proxy");
+    let is_claim = |name: &str| name.starts_with("x-forwarded-") || CLAIMS.contains(&name);
     let wrong = |name: &str| name.contains('_') || name == "proxy" || (!is_trusted && is_claim(name));
     let names: Vec<HeaderName> = headers.keys().filter(|name| wrong(name.as_str())).cloned().collect();
     for name in names {

@@ -14,3 +14,4 @@ mod pages;
 mod proxy;
 mod starts;
 mod tcp;
+mod upstreams;

@@ -19,7 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// An origin that does with each connection what `serve` says.
-async fn origin<F, S>(serve: F) -> SocketAddr
+pub async fn origin<F, S>(serve: F) -> SocketAddr
 where
     F: Fn(TcpStream) -> S + Send + 'static,
     S: Future<Output = ()> + Send + 'static,
@@ -35,7 +35,7 @@ where
 }
 
 /// One that answers each request with the same bytes, and tells the heads of requests.
-async fn answering(answer: &'static [u8]) -> (SocketAddr, UnboundedReceiver<String>) {
+pub async fn answering(answer: &'static [u8]) -> (SocketAddr, UnboundedReceiver<String>) {
     let (tell, heads) = unbounded_channel();
     let address = origin(move |mut stream| {
         let tell = tell.clone();
@@ -54,7 +54,7 @@ async fn answering(answer: &'static [u8]) -> (SocketAddr, UnboundedReceiver<Stri
 }
 
 /// The head of a message, or `None` at the end.
-async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
+pub async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     let mut head = vec![];
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.ok()?);
@@ -62,29 +62,29 @@ async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     Some(String::from_utf8_lossy(&head).into_owned())
 }
 
-async fn in_front_of(upstreams: &[SocketAddr]) -> Running {
+pub async fn in_front_of(upstreams: &[SocketAddr]) -> Running {
     in_front_with(upstreams, ProxyConfig::default()).await
 }
 
-async fn in_front_with(upstreams: &[SocketAddr], config: ProxyConfig) -> Running {
+pub async fn in_front_with(upstreams: &[SocketAddr], config: ProxyConfig) -> Running {
     let upstreams = upstreams.iter().map(|it| format!("http://{it}").parse().expect("a URL")).collect();
     let proxy = Proxy::new(upstreams, config).expect("certificates");
     start(ServerConfig::default(), |_| Site::Upstreams(Arc::new(proxy))).await
 }
 
-async fn in_front_as(server_config: ServerConfig, upstream: SocketAddr) -> Running {
+pub async fn in_front_as(server_config: ServerConfig, upstream: SocketAddr) -> Running {
     let upstream = format!("http://{upstream}").parse().expect("a URL");
     let proxy = Proxy::new(vec![upstream], ProxyConfig::default()).expect("certificates");
     start(server_config, |_| Site::Upstreams(Arc::new(proxy))).await
 }
 
-const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+pub const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-fn get(fields: &str) -> String {
+pub fn get(fields: &str) -> String {
     format!("GET /a?b=c HTTP/1.1\r\nHost: site.example\r\nConnection: close\r\n{fields}\r\n")
 }
 
-fn status(answer: &str) -> &str {
+pub fn status(answer: &str) -> &str {
     answer.split(' ').nth(1).unwrap_or_default()
 }
 
@@ -117,7 +117,8 @@ async fn fields_of_a_connection_stay_on_it_and_claims_of_clients_are_replaced() 
     let server = in_front_of(&[address]).await;
     let claims = "Connection: x-hop, content-length\r\nX-Hop: 1\r\nKeep-Alive: 2\r\nTE: trailers\r\nProxy-Connection: x\r\n\
         X-Forwarded-For: 6.6.6.6\r\nX_Forwarded_For: 6.6.6.6\r\nForwarded: for=6.6.6.6\r\nX-Real-IP: 6.6.6.6\r\n\
-        X-Forwarded-Prefix: /x\r\nProxy: http://6.6.6.6\r\nX-Kept: 3\r\nCookie: a=1\r\nCookie: b=2\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n";
+        CF-Connecting-IP: 6.6.6.6\r\nTrue-Client-IP: 6.6.6.6\r\nX-Client-IP: 6.6.6.6\r\nForwarded-For: 6.6.6.6\r\n\
+        X-Original-URL: /6.6.6.6\r\nX-Forwarded-Prefix: /x\r\nProxy: http://6.6.6.6\r\nX-Kept: 3\r\nCookie: a=1\r\nCookie: b=2\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n";
     let mut stream = dial(&server, &[b"http/1.1"]).await;
     stream.write_all(get(claims).as_bytes()).await.expect("sent");
     let told = String::from_utf8_lossy(&read_until(&mut stream, b"\r\n\r\n").await).into_owned();
@@ -203,7 +204,7 @@ async fn bodies_are_passed_on_as_they_come_both_ways() {
     server.stop().await;
 }
 
-async fn read_until(stream: &mut (impl AsyncRead + Unpin), end: &[u8]) -> Vec<u8> {
+pub async fn read_until(stream: &mut (impl AsyncRead + Unpin), end: &[u8]) -> Vec<u8> {
     let mut read = vec![];
     while !read.windows(end.len()).any(|bytes| bytes == end) {
         let count = tokio::time::timeout(TIMEOUT, stream.read_buf(&mut read)).await.expect("in time");
@@ -322,8 +323,9 @@ async fn trailers_are_passed_on_both_ways() {
         async move {
             let request = read_until(&mut stream, b"x-sum: 7\r\n\r\n").await;
             tell.send(String::from_utf8_lossy(&request).into_owned()).expect("a listener");
-            let answer = b"HTTP/1.1 200 OK\r\nTrailer: x-end, connection\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n\
-                0\r\nX-End: 8\r\nConnection: x\r\n\r\n";
+            let answer = b"HTTP/1.1 200 OK\r\nTrailer: x-end, connection, content-length, set-cookie, alt-svc\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n\
+                0\r\nX-End: 8\r\nConnection: x\r\nContent-Length: 99\r\nSet-Cookie: a=1\r\n\
+                Alt-Svc: h3=\":1\"\r\nTrailer: x\r\nTransfer-Encoding: chunked\r\n\r\n";
             stream.write_all(answer).await.expect("sent");
         }
     })
@@ -363,6 +365,12 @@ async fn an_upstream_that_is_dead_or_late_or_talks_nonsense_has_one_clear_answer
     let (huge, _) = answering(huge.as_bytes()).await;
     let (switching, _) =
         answering(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n").await;
+    let (coded, _) =
+        answering(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n").await;
+    let (coded_to_end, _) = answering(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\ntruncated").await;
+    let many: &'static str =
+        format!("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n{}\r\nmany", "A: b\r\n".repeat(200)).leak();
+    let (many, _) = answering(many.as_bytes()).await;
     let short = Duration::from_millis(300);
     for (address, expected, text) in [
         (dead, "502", "cannot be reached"),
@@ -370,6 +378,9 @@ async fn an_upstream_that_is_dead_or_late_or_talks_nonsense_has_one_clear_answer
         (nonsense, "502", "no valid answer"),
         (huge, "502", "no valid answer"),
         (switching, "502", "no valid answer"),
+        (coded, "502", "no valid answer"),
+        (coded_to_end, "502", "no valid answer"),
+        (many, "200", "many"),
         (stuck, "200", "begun"),
     ] {
         let config = ProxyConfig { first_byte: short, idle: short, ..ProxyConfig::default() };
@@ -509,7 +520,8 @@ async fn a_web_socket_is_a_tunnel_and_no_other_upgrade_is() {
     let address = origin(|mut stream| async move {
         let head = read_head(&mut stream).await.expect("a request");
         if head.contains("upgrade: websocket\r\n") && head.contains("connection: upgrade\r\n") {
-            let answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n";
+            let protocol = if head.contains("/evil") { "h2c" } else { "WebSocket" };
+            let answer = format!("HTTP/1.1 101 Switching Protocols\r\nUpgrade: {protocol}\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n");
             stream.write_all(answer.as_bytes()).await.expect("sent");
             let mut word = [0; 4];
             while stream.read_exact(&mut word).await.is_ok() {
@@ -534,6 +546,10 @@ async fn a_web_socket_is_a_tunnel_and_no_other_upgrade_is() {
         stream.write_all(word).await.expect("sent");
         read_until(&mut stream, word).await;
     }
+    let mut stream = dial(&server, &[b"http/1.1"]).await;
+    stream.write_all(asking("websocket").replace("/chat", "/evil").as_bytes()).await.expect("sent");
+    let answer = read_until(&mut stream, b"no valid answer").await;
+    assert!(answer.starts_with(b"HTTP/1.1 502"), "the upstream changes to another protocol");
     for protocol in ["h2c", "websocket, h2c", "websocket\r\nUpgrade: h2c"] {
         let mut stream = dial(&server, &[b"http/1.1"]).await;
         stream.write_all(asking(protocol).as_bytes()).await.expect("sent");
@@ -571,17 +587,20 @@ async fn a_tunnel_has_the_grace_of_connections_and_ends_with_it() {
     server.stop().await;
 }
 
-/// By a client that nobody here wrote (RFC 8441).
-#[tokio::test(flavor = "multi_thread")]
-async fn a_web_socket_over_http_2_is_a_tunnel() {
-    let address = origin(|mut stream| async move {
-        let head = read_head(&mut stream).await.expect("a request");
-        assert!(head.starts_with("GET /chat HTTP/1.1\r\n") && head.contains("sec-websocket-key: "), "{head}");
-        let answer = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
-        stream.write_all(answer.as_bytes()).await.expect("sent");
-        let mut word = [0; 4];
-        stream.read_exact(&mut word).await.expect("a word");
-        stream.write_all(&word).await.expect("sent");
+/// By a client that nobody here wrote (RFC 8441), and an upstream that accepts by `hash`.
+async fn over_http_2(answer: impl Fn(&str) -> String + Clone + Send + Sync + 'static) -> Option<String> {
+    let address = origin(move |mut stream| {
+        let answer = answer.clone();
+        async move {
+            let head = read_head(&mut stream).await.expect("a request");
+            assert!(head.starts_with("GET /chat HTTP/1.1\r\n"), "{head}");
+            let key = head.split("sec-websocket-key: ").nth(1).and_then(|it| it.split('\r').next());
+            stream.write_all(answer(key.expect("a key")).as_bytes()).await.expect("sent");
+            let mut word = [0; 4];
+            if stream.read_exact(&mut word).await.is_ok() {
+                stream.write_all(&word).await.expect("sent");
+            }
+        }
     })
     .await;
     let server = in_front_of(&[address]).await;
@@ -593,11 +612,49 @@ async fn a_web_socket_over_http_2_is_a_tunnel() {
             r.on('data', d => { process.stdout.write(d); process.exit() }) });";
     let url = format!("https://{}", server.address);
     let run = move || std::process::Command::new("node").args(["-e", client, &url]).output();
-    match tokio::task::spawn_blocking(run).await.expect("no panic") {
-        Ok(told) => assert_eq!(String::from_utf8_lossy(&told.stdout), "200 ping", "{told:?}"),
-        Err(_) => headstart_host::not_run("node is not installed"),
-    }
+    let told = tokio::task::spawn_blocking(run).await.expect("no panic");
     server.shutdown.cancel();
+    if told.is_err() {
+        headstart_host::not_run("node is not installed");
+    }
+    Some(String::from_utf8_lossy(&told.ok()?.stdout).into_owned())
+}
+
+/// RFC 6455 §4.2.2.
+fn acceptance(key: &str) -> String {
+    use base64::Engine as _;
+    let text = format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
+    let hash = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
+    base64::engine::general_purpose::STANDARD.encode(hash)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_web_socket_over_http_2_is_a_tunnel() {
+    let told = over_http_2(|key| {
+        let accepted = acceptance(key);
+        format!(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accepted}\r\n\r\n"
+        )
+    });
+    assert_eq!(told.await.unwrap_or("200 ping".to_owned()), "200 ping");
+}
+
+/// Over HTTP/2 only the proxy knows the key, and any status of 2xx would open the tunnel.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upstream_that_does_not_accept_a_web_socket_over_http_2_gets_no_tunnel() {
+    for answer in [
+        "101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=",
+        "101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade",
+        "101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade",
+        "200 OK\r\nContent-Length: 2",
+        "204 No Content",
+    ] {
+        let told = over_http_2(move |_| format!("HTTP/1.1 {answer}\r\n\r\n")).await;
+        let told = told.unwrap_or("502".to_owned());
+        assert!(told.starts_with("502"), "{answer}: {told}");
+    }
+    let told = over_http_2(|_| "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone".to_owned());
+    assert_eq!(told.await.unwrap_or("404 none".to_owned()), "404 none", "other answers are the client's");
 }
 
 /// A request that could be read in two ways is refused, or reaches the upstream with one framing.
@@ -610,6 +667,8 @@ async fn a_request_cannot_be_smuggled() {
         ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 1, 1\r\n\r\nx", "400"),
         ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: +1\r\n\r\nx", "400"),
         ("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, identity\r\n\r\n", "400"),
+        ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "501"),
+        ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n", "501"),
         ("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", "400"),
         ("GET / HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400"),
         ("GET / HTTP/1.1\r\nHost: h\r\nX: a\r\n folded\r\n\r\n", "400"),
@@ -690,6 +749,8 @@ async fn early_hints_come_before_the_answer_over_http_3() {
     go.send(true).expect("an origin");
     let rest = answer.read_to_end(1000).await.expect("an answer");
     assert!(rest[..5] != head && rest.windows(5).any(|bytes| bytes == b"hello"), "{rest:?}");
+    let behind = 2 + usize::from(rest[1]);
+    assert_eq!((rest[0], rest[behind]), (0x01, 0x01), "102 Processing, then the answer: {rest:x?}");
     let page = &server.fetch(&["/a"]).await.pages[0];
     assert_eq!(page.body.as_deref(), Some(b"hello".as_slice()));
     assert!(ask(&server, &get("")).await.starts_with("HTTP/1.1 200 OK\r\n"));

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::{Running, TIMEOUT, folder, start};
+use crate::hostile_tcp::{dial_2, frame};
+use crate::proxy::read_until;
 use headstart_web::client::{self, Trust, tls};
 use headstart_web::identity::Identity;
 use headstart_web::server::ServerConfig;
@@ -31,7 +33,7 @@ pub async fn try_dial(
     handshake(stream, trust, protocols).await
 }
 
-async fn handshake(
+pub async fn handshake(
     stream: TcpStream,
     trust: &Trust,
     protocols: &[&[u8]],
@@ -370,5 +372,60 @@ async fn only_the_first_request_has_a_time_limit_over_http_2() {
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
+    server.stop().await;
+}
+
+/// The answer is there before the request's end, and nothing tells the client to stop: many would
+/// not look at the answer then (RFC 9112 §9.6, RFC 9113 §8.1).
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_an_upload_that_nobody_reads_is_not_lost() {
+    let server = start(ServerConfig::default(), |_| Site::Generated).await;
+    let mut stream = dial(&server, &[b"http/1.1"]).await;
+    let head = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 600000\r\n\r\n";
+    stream.write_all(head).await.expect("sent");
+    read_until(&mut stream, b"only GET and HEAD").await;
+    for _ in 0..6 {
+        stream.write_all(&vec![7; 100_000]).await.expect("it is taken");
+    }
+    let next = b"GET /bytes/10 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+    stream.write_all(next).await.expect("the connection goes on");
+    let answer = read_until(&mut stream, b"hhhhhhhhhh").await;
+    assert!(answer.starts_with(b"HTTP/1.1 200 OK\r\n"));
+
+    let mut stream = dial_2(&server).await;
+    // POST and GET of `/bytes/10`, by HPACK's static table (RFC 7541, Appendix A).
+    let fields = |method: u8| [&[method, 0x87, 0x04, 9][..], b"/bytes/10", &[0x01, 9], b"localhost"].concat();
+    stream.write_all(&frame(1, 4, 1, &fields(0x83))).await.expect("sent");
+    let mut read = read_until(&mut stream, b"only GET and HEAD").await;
+    for _ in 0..4 {
+        stream.write_all(&frame(0, 0, 1, &vec![7; 15_000])).await.expect("sent");
+    }
+    stream.write_all(&frame(0, 1, 1, &[])).await.expect("sent");
+    stream.write_all(&frame(1, 5, 3, &fields(0x82))).await.expect("sent");
+    read.extend(read_until(&mut stream, b"hhhhhhhhhh").await);
+    let mut rest = &read[..];
+    while let Some((head, tail)) = rest.split_at_checked(9) {
+        assert_ne!(head[3], 3, "a stream is reset");
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+        rest = tail.get(length..).unwrap_or_default();
+    }
+    server.stop().await;
+}
+
+/// Five seconds are enough for a client to look at its answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endless_upload_is_not_read_for_long() {
+    let server = start(ServerConfig::default(), folder).await;
+    let (mut from, mut to) = tokio::io::split(dial(&server, &[b"http/1.1"]).await);
+    let sending = tokio::spawn(async move {
+        let head = b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+        to.write_all(head).await.expect("sent");
+        while to.write_all(b"1\r\nx\r\n").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let ended = tokio::time::timeout(TIMEOUT, from.read_to_end(&mut vec![])).await;
+    let _ = ended.expect("the connection ends");
+    tokio::time::timeout(TIMEOUT, sending).await.expect("it ends").expect("no panic");
     server.stop().await;
 }
