@@ -1,6 +1,6 @@
 //! Numbers of a whole curve: capacities, and where two curves cross.
 
-use super::value::Sample;
+use super::value::{Sample, known, pair};
 use super::{Quantity, Scope, UNKNOWN};
 use crate::plan::{MixName, number_of};
 use headstart_report::statistics::{Interval, mean};
@@ -55,11 +55,14 @@ impl Scope<'_> {
                     Point { load: *load, mean: value(seeds), reference }
                 })
                 .collect();
-            feasible::capacity(rule, &curve)
+            // A seed without a number at a load has no capacity.
+            let lacks =
+                |point: &Point| point.mean.is_nan() || (rule == Rule::Reference && point.reference.is_nan());
+            if curve.iter().any(lacks) { f64::NAN } else { feasible::capacity(rule, &curve) }
         };
         let seeds = first.1.len();
         Some(Sample {
-            pooled: find(&|values| mean(values).unwrap_or(f64::NAN)),
+            pooled: find(&|values| mean(&known(values)).unwrap_or(f64::NAN)),
             by_seed: (0..seeds).map(|seed| find(&|values: &[f64]| values[seed])).collect(),
         })
     }
@@ -76,9 +79,10 @@ impl Scope<'_> {
             let x = self.plan.points[point].value(axis).and_then(number_of);
             let mix = quantity.place.mix;
             let measure = quantity.measure();
-            if let (Some((x, _)), Some(a), Some(b)) =
+            if let (Some((x, _)), Some(mut a), Some(mut b)) =
                 (x, self.numbers(measure, one, mix, point), self.numbers(measure, two, mix, point))
             {
+                pair(&mut a, &mut b);
                 curve.push((x, a, b));
             }
         }
@@ -98,9 +102,11 @@ impl Scope<'_> {
             }
             f64::NAN
         };
-        let value = find(&|values| mean(values).unwrap_or(f64::NAN));
+        let value = find(&|values| mean(&known(values)).unwrap_or(f64::NAN));
+        let seeds = curve.iter().map(|(_, a, _)| a.len()).min().unwrap_or(0);
+        let is_whole = |seed: &usize| curve.iter().all(|(_, a, _)| !a[*seed].is_nan());
         let singles: Vec<f64> =
-            (0..self.results.repeats()).map(|seed| find(&|values: &[f64]| values[seed])).collect();
+            (0..seeds).filter(is_whole).map(|seed| find(&|values: &[f64]| values[seed])).collect();
         let fold = |by: fn(f64, f64) -> f64| singles.iter().copied().fold(value, by);
         Interval { value, low: fold(f64::min), high: fold(f64::max) }
     }

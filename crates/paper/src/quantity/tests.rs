@@ -82,6 +82,62 @@ fn over_may_name_another_point() {
     );
 }
 
+/// Results in which some seeds lack a number at some points: by load, then scheme, then seed.
+fn with_holes(text: &str) -> Interval {
+    let plan = plan::tests::plan(PLAN, false).expect("fine");
+    let lacking = f64::NAN;
+    let times = [
+        [[400.0, 420.0, 440.0], [200.0, 220.0, 240.0]],
+        [[lacking, 500.0, 540.0], [300.0, lacking, 340.0]],
+        [[1000.0, lacking, 900.0], [1200.0, 700.0, 800.0]],
+    ];
+    let numbers = |time: &f64| match time.is_nan() {
+        true => Numbers::new(),
+        false => Numbers::from([("mean".to_owned(), *time)]),
+    };
+    let results = Results::new(&plan, 3, times.iter().flatten().flatten().map(numbers).collect());
+    let text: QuantityText = toml::from_str(text).expect(text);
+    let quantity = Quantity::read(text, &plan, false).expect("fine");
+    let scope = Scope { plan: &plan, results: &results, variant: 0, scheme: None, at: &[], draw: None };
+    let _ = quantity.by_seed(&scope);
+    for draw in [[0, 0, 0], [1, 1, 1], [2, 1, 0]] {
+        let drawn = Scope { draw: Some(&draw), ..scope };
+        let _ = (quantity.value(&drawn), scope.crossing(&quantity, "TCP", "load"));
+    }
+    quantity.value(&scope)
+}
+
+#[test]
+fn seeds_that_lack_a_number_are_left_out_of_both_sides() {
+    let at = |load: &str, shown: &str| {
+        let over = format!("over = {{ scheme = \"TCP\" }}\nas = \"{shown}\"");
+        with_holes(&format!("measure = \"mean\"\nscheme = \"TCP-10\"\nat = {{ load = \"{load}\" }}\n{over}"))
+    };
+    // The third seed alone has both.
+    close(at("20 %", "ratio").value, 340.0 / 540.0);
+    assert!(at("20 %", "ratio").low.is_nan(), "one pair has no interval");
+    close(at("30 %", "ratio").value, 2000.0 / 1900.0);
+    close(at("30 %", "difference").value, 50.0);
+    // Pairs of 200 and -100: a mean of 50 with a standard error of 150.
+    assert!((at("30 %", "difference").half_width() - 12.706 * 150.0).abs() < 0.1);
+}
+
+#[test]
+fn seeds_that_lack_a_number_at_one_point_have_none_across_them() {
+    for across in ["mean", "max"] {
+        let found = with_holes(&format!("measure = \"mean\"\nscheme = \"TCP\"\nacross = \"{across}\""));
+        close(found.value, if across == "max" { 950.0 } else { (420.0 + 520.0 + 950.0) / 3.0 });
+        assert!(found.low.is_nan(), "the third seed alone has all: {found:?}");
+    }
+    let one = with_holes("measure = \"mean\"\nscheme = \"TCP-10\"\nacross = \"mean\"");
+    // The first seed's 1700 / 3 and the third's 1380 / 3.
+    assert!((one.half_width() - 12.706 * 160.0 / 3.0).abs() < 0.1, "{one:?}");
+    for rule in ["own", "absolute", "reference"] {
+        let found = with_holes(&format!("measure = \"capacity.{rule}\"\nscheme = \"TCP-10\""));
+        assert!(found.low <= found.value && found.value <= found.high, "{rule}: {found:?}");
+    }
+}
+
 #[test]
 fn capacities_follow_the_three_rules() {
     let with =

@@ -6,22 +6,37 @@ use crate::plan::{MixName, Point};
 use headstart_report::statistics::{
     Interval, mean, mean_interval, quantile, ratio_interval, standard_deviation,
 };
+use headstart_study::feasible::Rule;
 use headstart_study::study::{INVALID, Numbers};
 
-/// One value for each seed, and the value of all seeds together.
+/// One value for each seed, not a number where it has none, and the value of all seeds together.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     pub(super) pooled: f64,
     pub(super) by_seed: Vec<f64>,
 }
 
+/// The values of the seeds that have one.
+pub(super) fn known(by_seed: &[f64]) -> Vec<f64> {
+    by_seed.iter().copied().filter(|value| !value.is_nan()).collect()
+}
+
+/// Leaves out the seeds that lack a number in one of the two: what is compared is paired by seed.
+pub(super) fn pair(one: &mut [f64], two: &mut [f64]) {
+    for (one, two) in one.iter_mut().zip(two) {
+        if one.is_nan() || two.is_nan() {
+            (*one, *two) = (f64::NAN, f64::NAN);
+        }
+    }
+}
+
 impl Quantity {
-    /// The values of each seed; empty if not run.
+    /// The values of each seed that has one; empty if not run.
     #[must_use]
     pub fn by_seed(&self, context: &Scope<'_>) -> Vec<f64> {
         let points = context.points(&self.place);
         let [point] = points[..] else { return vec![] };
-        context.sample(&self.place, &[point], self.statistic).map(|sample| sample.by_seed).unwrap_or_default()
+        context.of_place(&self.place, &[point]).map(|by_seed| known(&by_seed)).unwrap_or_default()
     }
 
     /// All numbers of each seed at the one point that this is about; none if it was not run.
@@ -59,30 +74,29 @@ impl Quantity {
     }
 
     fn try_value(&self, context: &Scope<'_>) -> Option<Interval> {
-        let is_capacity = rule(&self.place.measure).is_some();
         let points = context.points(&self.place);
-        if is_capacity {
-            let sample = context.sample(&self.place, &points, self.statistic)?;
+        if let Some(rule) = rule(&self.place.measure) {
+            let sample = context.capacity_of(rule, &self.place, &points)?;
             let Some(over) = &self.over else { return Some(range(&sample)) };
-            let other = context.sample(over, &context.points(over), self.statistic)?;
+            let other = context.capacity_of(rule, over, &context.points(over))?;
             return Some(range(&self.combine(&sample, &other)));
         }
         let others = self.over.as_ref().map(|over| context.points(over));
         let mut samples = vec![];
         for (number, point) in points.iter().enumerate() {
-            let sample = context.sample(&self.place, &[*point], self.statistic)?;
-            let other = match (&self.over, &others) {
+            let mut by_seed = context.of_place(&self.place, &[*point])?;
+            let mut other = match (&self.over, &others) {
                 (Some(over), Some(others)) => {
                     let other = if others.len() == 1 { others[0] } else { *others.get(number)? };
-                    Some(context.sample(over, &[other], self.statistic)?)
+                    Some(context.of_place(over, &[other])?)
                 }
                 _ => None,
             };
-            // Quotients are paired by seed: both must have the same cases.
-            if other.as_ref().is_some_and(|other: &Sample| other.by_seed.len() != sample.by_seed.len()) {
-                return None;
+            if let Some(other) = &mut other {
+                pair(&mut by_seed, other);
             }
-            samples.push((sample, other));
+            let other = other.map(|other| self.pooled(other));
+            samples.push((self.pooled(by_seed)?, if let Some(other) = other { Some(other?) } else { None }));
         }
         if let [(sample, other)] = &samples[..] {
             return Some(self.single(sample, other.as_ref()));
@@ -95,23 +109,38 @@ impl Quantity {
             .collect();
         let across = self.across?;
         let fold = |values: &[f64]| match across {
+            _ if values.iter().any(|value| value.is_nan()) => f64::NAN,
             Across::Mean => mean(values).unwrap_or(f64::NAN),
             Across::Max => values.iter().copied().fold(f64::NAN, f64::max),
         };
         let pooled: Vec<f64> = combined.iter().map(|sample| sample.pooled).collect();
         let value = fold(&pooled);
+        // A seed that lacks a number at one of the points has none across them.
         let seeds = combined.first()?.by_seed.len();
-        let by_seed: Vec<f64> = (0..seeds)
-            .map(|seed| {
-                let values: Vec<f64> = combined.iter().map(|sample| sample.by_seed[seed]).collect();
-                fold(&values)
-            })
-            .collect();
-        let reach = match (self.statistic, mean_interval(&by_seed)) {
+        let by_seed = (0..seeds).map(|seed| {
+            let values: Vec<f64> = combined.iter().map(|sample| sample.by_seed[seed]).collect();
+            fold(&values)
+        });
+        let reach = match (self.statistic, mean_interval(&known(&by_seed.collect::<Vec<_>>()))) {
             (Statistic::Mean, Some(interval)) => interval.half_width(),
             _ => f64::NAN,
         };
         Some(Interval { value, low: value - reach, high: value + reach })
+    }
+
+    /// All seeds together; `None` if no seed has a value.
+    fn pooled(&self, by_seed: Vec<f64>) -> Option<Sample> {
+        let values = known(&by_seed);
+        let pooled = match self.statistic {
+            Statistic::Mean => mean(&values),
+            Statistic::Median => quantile(&values, 0.5),
+            Statistic::P90 => quantile(&values, 0.9),
+            Statistic::P95 => quantile(&values, 0.95),
+            Statistic::P99 => quantile(&values, 0.99),
+            Statistic::Max => quantile(&values, 1.0),
+            Statistic::Deviation => standard_deviation(&values),
+        }?;
+        Some(Sample { pooled, by_seed })
     }
 
     fn single(&self, sample: &Sample, other: Option<&Sample>) -> Interval {
@@ -119,7 +148,7 @@ impl Quantity {
         let is_mean = self.statistic == Statistic::Mean;
         match other {
             None if is_mean => {
-                mean_interval(&sample.by_seed).unwrap_or_else(|| without_interval(sample.pooled))
+                mean_interval(&known(&sample.by_seed)).unwrap_or_else(|| without_interval(sample.pooled))
             }
             None => without_interval(sample.pooled),
             Some(other) if self.shown_as == ShownAs::Difference => {
@@ -127,13 +156,14 @@ impl Quantity {
                     sample.by_seed.iter().zip(&other.by_seed).map(|(one, two)| one - two).collect();
                 let value = sample.pooled - other.pooled;
                 if is_mean {
-                    mean_interval(&differences).unwrap_or_else(|| without_interval(value))
+                    mean_interval(&known(&differences)).unwrap_or_else(|| without_interval(value))
                 } else {
                     without_interval(value)
                 }
             }
             Some(other) => {
-                let ratio = if is_mean { ratio_interval(&sample.by_seed, &other.by_seed) } else { None };
+                let (one, two) = (known(&sample.by_seed), known(&other.by_seed));
+                let ratio = if is_mean { ratio_interval(&one, &two) } else { None };
                 let ratio = ratio.unwrap_or_else(|| without_interval(sample.pooled / other.pooled));
                 // Times, counts and shares are not negative, and neither are their quotients.
                 let (one, two) =
@@ -186,6 +216,8 @@ impl Scope<'_> {
         self.plan.schemes.iter().position(|scheme| scheme.name == name)
     }
 
+    /// A measure's number of each seed, not a number where a seed has no case for it, such as a
+    /// time where packets were lost. `None` if no seed has one.
     pub(super) fn numbers(
         &self,
         measure: &str,
@@ -198,31 +230,25 @@ impl Scope<'_> {
         if seeds.iter().any(|numbers| numbers.contains_key(INVALID)) {
             return None;
         }
-        // A seed may lack a number that it has no case for, such as a time where packets were lost.
-        let number = |numbers: &Numbers| numbers.get(measure).copied();
+        let number = |numbers: &Numbers| numbers.get(measure).copied().unwrap_or(f64::NAN);
         let values: Vec<f64> = match self.draw {
-            None => seeds.iter().filter_map(number).collect(),
-            Some(draw) => draw.iter().filter_map(|seed| number(seeds.get(*seed)?)).collect(),
+            None => seeds.iter().map(number).collect(),
+            Some(draw) => draw.iter().map(|seed| seeds.get(*seed).map_or(f64::NAN, number)).collect(),
         };
-        if values.is_empty() { None } else { Some(values) }
+        values.iter().any(|value| !value.is_nan()).then_some(values)
     }
 
-    fn sample(&self, place: &Place, points: &[usize], statistic: Statistic) -> Option<Sample> {
+    fn of_place(&self, place: &Place, points: &[usize]) -> Option<Vec<f64>> {
         let scheme = self.scheme_of(place.scheme.as_deref().or(self.scheme)?)?;
         if let Some(rule) = rule(&place.measure) {
-            return self.capacity(rule, scheme, place.mix, points);
+            return Some(self.capacity(rule, scheme, place.mix, points)?.by_seed);
         }
         let [point] = points else { return None };
-        let by_seed = self.numbers(&place.measure, scheme, place.mix, *point)?;
-        let pooled = match statistic {
-            Statistic::Mean => mean(&by_seed),
-            Statistic::Median => quantile(&by_seed, 0.5),
-            Statistic::P90 => quantile(&by_seed, 0.9),
-            Statistic::P95 => quantile(&by_seed, 0.95),
-            Statistic::P99 => quantile(&by_seed, 0.99),
-            Statistic::Max => quantile(&by_seed, 1.0),
-            Statistic::Deviation => standard_deviation(&by_seed),
-        }?;
-        Some(Sample { pooled, by_seed })
+        self.numbers(&place.measure, scheme, place.mix, *point)
+    }
+
+    fn capacity_of(&self, rule: Rule, place: &Place, points: &[usize]) -> Option<Sample> {
+        let scheme = self.scheme_of(place.scheme.as_deref().or(self.scheme)?)?;
+        self.capacity(rule, scheme, place.mix, points)
     }
 }
