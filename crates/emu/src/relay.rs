@@ -120,6 +120,8 @@ pub struct Summary {
     pub is_valid: bool,
     /// Log lines dropped because the disk was too slow.
     pub log_left_out: u64,
+    /// Reason why the log could not be written: the packets were carried all the same.
+    pub log_error: Option<String>,
 }
 
 struct DirectionState {
@@ -249,7 +251,7 @@ impl<E: Ends> Relay<E> {
     /// Runs on this thread until stopped.
     ///
     /// # Errors
-    /// If an end has failed, or the log could not be written.
+    /// If an end has failed.
     pub fn run(mut self, stop: &Stop) -> io::Result<Summary> {
         let real_time = prepare_thread(if self.settings.real_time { Urgency::Relay } else { Urgency::None });
         let mut inbox = Inbox::default();
@@ -274,7 +276,7 @@ impl<E: Ends> Relay<E> {
         let mut summary = self.summary(real_time);
         if let Some(log) = self.log.take() {
             summary.log_left_out = log.left_out();
-            log.finish()?;
+            summary.log_error = log.finish().err().map(|error| error.to_string());
         }
         Ok(summary)
     }
@@ -377,7 +379,7 @@ impl<E: Ends> Relay<E> {
         let is_valid = up.lateness.is_within(tolerance) && down.lateness.is_within(tolerance);
         let log_left_out = self.log.as_ref().map_or(0, Log::left_out);
         let lasted = self.clock.now().since(Time::ZERO);
-        Summary { lasted, up, down, real_time, is_valid, log_left_out }
+        Summary { lasted, up, down, real_time, is_valid, log_left_out, log_error: None }
     }
 }
 

@@ -150,6 +150,9 @@ fn finish(args: &LinkArgs, handle: Handle, code: u8) -> Result<u8> {
     if !args.how.quiet {
         eprint!("{}", show::link::summary(&summary, settings(args).tolerance));
     }
+    if let (Some(error), Some(path)) = (&summary.log_error, &args.how.log) {
+        bail!("--log {}: {error}: it is not complete", path.display());
+    }
     Ok(if args.how.strict && !summary.is_valid { INVALID } else { code })
 }
 
