@@ -18,7 +18,7 @@ mod terminal;
 
 use std::collections::BTreeMap;
 
-pub use terminal::terminal_width;
+pub use terminal::{has_styles, terminal_width};
 
 /// Rows under columns, with notes below.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -216,7 +216,9 @@ impl Progress {
 
     /// Shows it until the sender is dropped.
     fn show(&self, ended: &Receiver<()>) {
-        let bar = std::io::stderr().is_terminal().then(|| self.bar());
+        // A dumb terminal cannot draw a line again.
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let bar = (std::io::stderr().is_terminal() && !is_dumb).then(|| self.bar());
         (*locked(&BAR)).clone_from(&bar);
         let interval = if bar.is_some() { REDRAW } else { LINE };
         while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {

@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::format::Format;
 use super::serve::Choices;
+use super::terminal::has_styles;
 use crate::errors::Refuse as _;
 use crate::options::{Buffer, PathPreset};
 use crate::statistics::{mean, mean_interval};
@@ -335,11 +336,12 @@ struct LiveTable {
 
 impl LiveTable {
     fn show(&mut self, args: &DemoArgs, rows: &BTreeMap<&str, Row>, under_way: &str) {
-        if args.format != Format::Table || !std::io::stdout().is_terminal() {
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        if args.format != Format::Table || !std::io::stdout().is_terminal() || is_dumb {
             return;
         }
         self.clear();
-        let text = format!("{}\n{under_way}\n", table(args, rows).terminal(width(), true));
+        let text = format!("{}\n{under_way}\n", table(args, rows).terminal(width(), has_styles()));
         self.lines = text.lines().count();
         print!("{text}");
         // A closed terminal is reported when the result is printed.

@@ -31,11 +31,16 @@ pub fn print_bytes(bytes: &[u8]) -> Result<()> {
     }
 }
 
+/// True if standard output is a terminal that shows text in bold.
+pub fn has_styles() -> bool {
+    let [term, no_color] = ["TERM", "NO_COLOR"].map(|name| std::env::var(name).ok());
+    table::has_styles(std::io::stdout().is_terminal(), term.as_deref(), no_color.as_deref())
+}
+
 /// Prints a table as wide as the terminal.
 pub fn print_table(table: &Table) -> Result<()> {
     let width = table::terminal_width(std::env::var("COLUMNS").ok().as_deref());
-    let bold = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    print(&table.terminal(width, bold))
+    print(&table.terminal(width, has_styles()))
 }
 
 /// The command line as it can be typed again.

@@ -28,6 +28,13 @@ pub fn terminal_width(columns: Option<&str>) -> usize {
         .unwrap_or(WITHOUT_TERMINAL)
 }
 
+/// True if standard output shows text in bold, by what the caller knows of it: it is a terminal,
+/// the values of `TERM` and `NO_COLOR`. An empty `NO_COLOR` asks for nothing (no-color.org).
+#[must_use]
+pub fn has_styles(is_terminal: bool, term: Option<&str>, no_color: Option<&str>) -> bool {
+    is_terminal && term != Some("dumb") && no_color.is_none_or(str::is_empty)
+}
+
 /// One column, ready to be set.
 struct Block {
     head: Vec<String>,
@@ -44,8 +51,8 @@ struct Block {
 impl Table {
     /// The table at most `width` columns wide; with `bold`, the best of each column in bold.
     ///
-    /// Pass `bold` only if the output is a terminal and `NO_COLOR` is not set. Control characters
-    /// in text are replaced: what came from a file cannot drive the terminal.
+    /// Pass `bold` only if the output [has styles](has_styles). Control characters in text are
+    /// replaced: what came from a file cannot drive the terminal.
     #[must_use]
     pub fn terminal(&self, width: usize, bold: bool) -> String {
         let width = width.max(8);
@@ -250,6 +257,20 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 mod tests {
     use super::super::{Better, Cell, Column, Table};
     use super::*;
+
+    #[test]
+    fn text_is_bold_at_a_terminal_that_can_unless_a_value_of_no_color_says_otherwise() {
+        for (is_terminal, term, no_color, expected) in [
+            (true, Some("xterm"), None, true),
+            (true, None, None, true),
+            (true, Some("xterm"), Some(""), true),
+            (true, Some("xterm"), Some("1"), false),
+            (true, Some("dumb"), None, false),
+            (false, Some("xterm"), None, false),
+        ] {
+            assert_eq!(has_styles(is_terminal, term, no_color), expected, "{term:?} {no_color:?}");
+        }
+    }
 
     fn sample() -> Table {
         let mut table = Table::new(
