@@ -32,7 +32,7 @@ fn files(folder: &Path) -> Vec<String> {
     found
 }
 
-const BAD_FILES: [(&str, &str); 14] = [
+const BAD_FILES: [(&str, &str); 15] = [
     ("key.toml", "speed = \"5 Mbit/s\"\n"),
     ("value.toml", "rate = \"15\"\n"),
     ("type.toml", "rate = 1.5\n"),
@@ -41,6 +41,7 @@ const BAD_FILES: [(&str, &str); 14] = [
     ("words.trace", "1\n2\nthree\n"),
     ("falling.trace", "5\n4\n"),
     ("empty.trace", ""),
+    ("slow.trace", "4294967295\n"),
     ("zero.trace", "0\n0\n"),
     ("negative.trace", "1\n-2\n"),
     ("text.har", "this is no HAR\n"),
@@ -58,6 +59,12 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["race", "--rate", "0 Mbit/s"],            &["--rate", "0", "expected"]),
     (&["race", "--up-rate", "0 Mbit/s"],         &["--up-rate", "0", "expected"]),
     (&["race", "--rtt", "60"],                   &["--rtt", "60", "ms"]),
+    (&["race", "--rtt", "0.001ns"],              &["--rtt", "0.001ns", "1 ns"]),
+    (&["race", "--size", "1.5B"],                &["--size", "1.5B", "whole bytes"]),
+    (&["race", "--buffer", "1.5p"],              &["--buffer", "1.5p", "whole packets"]),
+    (&["race", "--trace", "absent.trace"],       &["--trace", "absent.trace", "cannot read"]),
+    (&["race", "--load", "0.00001%"],            &["--load", "0.00001%", "0.0001 %"]),
+    (&["race", "--trace", "slow.trace"],         &["--trace", "mean rate", "8 bit/s"]),
     (&["race", "--rtt", "100s"],                 &["--rtt", "100 s", "expected"]),
     (&["assess", "nonsense"],                    &["nonsense", "expected"]),
     (&["assess", "iw10,iw32,iw10"],              &["found `iw10` twice", "expected"]),
@@ -566,4 +573,16 @@ fn csv(line: &str) -> Vec<String> {
         }
     }
     fields
+}
+
+#[cfg(all(feature = "full", target_os = "linux"))]
+#[test]
+fn a_log_on_a_full_disk_leaves_the_summary_of_a_run_that_went_well() {
+    let folder = folder("full disk");
+    let output =
+        headstart(&folder, &["link", "--udp", "127.0.0.1:9", "--duration", "50ms", "--log", "/dev/full"]);
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && words.contains("crossed the path"), "{words}");
+    let last = words.lines().last().unwrap_or_default();
+    assert!(last.contains("--log /dev/full") && last.contains("No space left"), "{words}");
 }

@@ -18,6 +18,15 @@ use crate::{Bytes, Packets, Rate, Ratio, Span};
 pub struct ParseError {
     found: String,
     expected: &'static str,
+    is_part: bool,
+}
+
+impl ParseError {
+    /// True if the form is right, and the quantity a part of what can be had: `1.5 B`.
+    #[must_use]
+    pub fn is_part(&self) -> bool {
+        self.is_part
+    }
 }
 
 impl fmt::Display for ParseError {
@@ -52,17 +61,50 @@ fn split(text: &str) -> Option<(u128, &str)> {
     Some((millionths, unit.trim()))
 }
 
-/// The text times the unit's size, in base units rounded down; `None` if the unit is unknown.
-fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+/// The text times the unit's size, in millionths of a base unit; `None` if the unit is unknown.
+fn in_millionths(text: &str, units: &[(&str, u64)]) -> Option<u128> {
     let (millionths, unit) = split(text)?;
     let (_, size) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?;
-    u64::try_from(millionths * u128::from(*size) / 1_000_000).ok()
+    Some(millionths * u128::from(*size))
+}
+
+/// The text times the unit's size, in base units rounded down; `None` if the unit is unknown.
+fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    u64::try_from(in_millionths(text, units)? / 1_000_000).ok()
+}
+
+/// As [`scaled`], but what is not zero must not become it.
+fn scaled_above_zero(
+    text: &str,
+    units: &[(&str, u64)],
+    expected: &'static str,
+    least: &'static str,
+) -> Result<u64, ParseError> {
+    let amount = scaled(text, units).ok_or_else(|| refuse(text, expected))?;
+    let is_lost = amount == 0 && in_millionths(text, units) != Some(0);
+    if is_lost { Err(refuse_part(text, least)) } else { Ok(amount) }
+}
+
+/// As [`scaled`], but without a part of a base unit.
+fn whole(
+    text: &str,
+    units: &[(&str, u64)],
+    expected: &'static str,
+    parts: &'static str,
+) -> Result<u64, ParseError> {
+    let amount = scaled(text, units).ok_or_else(|| refuse(text, expected))?;
+    let is_whole = in_millionths(text, units).is_some_and(|millionths| millionths % 1_000_000 == 0);
+    if is_whole { Ok(amount) } else { Err(refuse_part(text, parts)) }
 }
 
 fn refuse(text: &str, expected: &'static str) -> ParseError {
     let found = text.trim().to_owned();
     let expected = if found.starts_with('-') { "no sign: a quantity is zero or more" } else { expected };
-    ParseError { found, expected }
+    ParseError { found, expected, is_part: false }
+}
+
+fn refuse_part(text: &str, expected: &'static str) -> ParseError {
+    ParseError { is_part: true, ..refuse(text, expected) }
 }
 
 impl FromStr for Bytes {
@@ -78,9 +120,8 @@ impl FromStr for Bytes {
             ("MiB", 1 << 20),
             ("GiB", 1 << 30),
         ];
-        scaled(text, UNITS).map(Bytes::new).ok_or_else(|| {
-            refuse(text, "a size with its unit (B, kB, MB, GB, KiB, MiB or GiB), such as `100 kB`")
-        })
+        const EXPECTED: &str = "a size with its unit (B, kB, MB, GB, KiB, MiB or GiB), such as `100 kB`";
+        whole(text, UNITS, EXPECTED, "whole bytes").map(Bytes::new)
     }
 }
 
@@ -133,9 +174,8 @@ impl FromStr for Span {
             ("min", 60_000_000_000),
             ("h", 3_600_000_000_000),
         ];
-        scaled(text, UNITS)
-            .map(Span::from_nanos)
-            .ok_or_else(|| refuse(text, "a time with its unit (ns, us, ms, s, min or h), such as `60 ms`"))
+        const EXPECTED: &str = "a time with its unit (ns, us, ms, s, min or h), such as `60 ms`";
+        scaled_above_zero(text, UNITS, EXPECTED, "0 or at least 1 ns").map(Span::from_nanos)
     }
 }
 
@@ -143,9 +183,8 @@ impl FromStr for Packets {
     type Err = ParseError;
     fn from_str(text: &str) -> Result<Self, ParseError> {
         const UNITS: &[(&str, u64)] = &[("p", 1), ("pkt", 1), ("packet", 1), ("packets", 1)];
-        scaled(text, UNITS)
-            .map(Packets::new)
-            .ok_or_else(|| refuse(text, "a number of packets, such as `104 packets` or `104p`"))
+        const EXPECTED: &str = "a number of packets, such as `104 packets` or `104p`";
+        whole(text, UNITS, EXPECTED, "whole packets").map(Packets::new)
     }
 }
 
@@ -154,9 +193,10 @@ impl FromStr for Ratio {
     /// A percentage, exact to a millionth.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         const EXPECTED: &str = "a share in percent, such as `25 %` or `0.1%`";
-        let millionths = scaled(text, &[("%", 10_000), ("percent", 10_000)]);
-        let millionths = millionths.and_then(|share| u32::try_from(share).ok());
-        millionths.map(|share| Self::new(share, 1_000_000)).ok_or_else(|| refuse(text, EXPECTED))
+        const UNITS: &[(&str, u64)] = &[("%", 10_000), ("percent", 10_000)];
+        let millionths = scaled_above_zero(text, UNITS, EXPECTED, "0 or at least 0.0001 %")?;
+        let millionths = u32::try_from(millionths).map_err(|_| refuse(text, EXPECTED))?;
+        Ok(Self::new(millionths, 1_000_000))
     }
 }
 
@@ -256,6 +296,23 @@ mod tests {
         assert!("9999999999999999 GB".parse::<Bytes>().is_err(), "too large to count");
         let negative = "-5 Mbit/s".parse::<Rate>().expect_err("below zero").to_string();
         assert_eq!(negative, "found `-5 Mbit/s`, expected no sign: a quantity is zero or more");
+    }
+
+    #[test]
+    fn an_amount_that_would_be_cut_off_is_refused() {
+        let share = "0.00001%".parse::<Ratio>().expect_err("below a millionth").to_string();
+        assert_eq!(share, "found `0.00001%`, expected 0 or at least 0.0001 %");
+        let time = "0.001 ns".parse::<Span>().expect_err("below a nanosecond").to_string();
+        assert_eq!(time, "found `0.001 ns`, expected 0 or at least 1 ns");
+        for text in ["1.5 B", "0.1 KiB", "0.0001 kB"] {
+            let size = text.parse::<Bytes>().expect_err(text).to_string();
+            assert_eq!(size, format!("found `{text}`, expected whole bytes"));
+        }
+        let packets = "1.5 packets".parse::<Packets>().expect_err("half of one").to_string();
+        assert_eq!(packets, "found `1.5 packets`, expected whole packets");
+        assert_eq!("0.0001 %".parse(), Ok(Ratio::new(1, 1_000_000)));
+        assert_eq!(("0 %".parse(), "0 s".parse()), (Ok(Ratio::new(0, 1)), Ok(Span::ZERO)));
+        assert_eq!("1.0 B".parse(), Ok(Bytes::new(1)));
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl FromStr for VectorFile {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let bytes = read_at_most(Path::new(text), read::MAX_BYTES);
-        let bytes = bytes.map_err(|error| format!("cannot read it: {error}"))?;
+        let bytes = bytes.map_err(|error| format!("cannot read `{text}`: {error}"))?;
         let bytes = without_mark(&bytes).map_err(|error| error.to_string())?;
         let mut vectors = read::from_bytes(bytes).map_err(|error| error.to_string())?;
         // A trace is in the order of connections' ends or starts; a replay needs the latter.

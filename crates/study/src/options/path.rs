@@ -53,6 +53,10 @@ impl PathOptions {
             routing.router_assumed_rate != Some(Rate::ZERO),
             "--router-assumed-rate: found 0, expected more than 0"
         );
+        for (name, file) in [("--trace", &self.trace), ("--up-trace", &self.up_trace)] {
+            let is_slow = file.as_ref().is_some_and(|file| file.trace.mean_rate().is_zero());
+            ensure!(!is_slow, "{name}: found a mean rate below 8 bit/s, expected that at least");
+        }
         let plan = self.unchecked_plan(up);
         plan.check().map_err(|error| refusal(&error))?;
         carries_packets("", self.buffer, &plan.down)?;

@@ -12,7 +12,7 @@ use headstart_sim::workload::page::Fetch;
 use headstart_startup::catalogue::Entry;
 use headstart_startup::parameters::{is_same_name, split_list};
 use headstart_units::hash::{FNV128, fnv128};
-use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
+use headstart_units::{Bytes, Packets, ParseError, Rate, Ratio, Span};
 
 use super::example_links;
 use crate::schemes;
@@ -65,7 +65,14 @@ impl FromStr for Buffer {
         if let Ok(time) = text.parse() {
             return Ok(Self::Time(time));
         }
-        text.parse().map(Self::Bytes).map_err(|_| {
+        let parts = [text.parse::<Packets>().err(), text.parse::<Span>().err()];
+        if let Some(part) = parts.into_iter().flatten().find(ParseError::is_part) {
+            return Err(part.to_string());
+        }
+        text.parse().map(Self::Bytes).map_err(|error: ParseError| {
+            if error.is_part() {
+                return error.to_string();
+            }
             format!("found `{text}`, expected a buffer such as `115 kB`, `104 packets`, `50 ms` or `1 BDP`")
         })
     }
@@ -110,7 +117,7 @@ impl FromStr for TraceFile {
             return Ok(Self { name: text.to_owned(), trace: Arc::new(trace) });
         }
         let bytes = read_at_most(Path::new(text), trace::MAX_BYTES);
-        let bytes = bytes.map_err(|error| format!("cannot read it: {error}"))?;
+        let bytes = bytes.map_err(|error| format!("cannot read `{text}`: {error}"))?;
         let bytes = without_mark(&bytes).map_err(|error| error.to_string())?;
         let trace = if text.to_ascii_lowercase().ends_with(".csv") {
             crate::workload::files::rates(&String::from_utf8_lossy(bytes))
@@ -162,7 +169,7 @@ impl FromStr for DelayFile {
             });
         }
         let bytes = read_at_most(Path::new(text), delay_trace::MAX_BYTES);
-        let bytes = bytes.map_err(|error| format!("cannot read it: {error}"))?;
+        let bytes = bytes.map_err(|error| format!("cannot read `{text}`: {error}"))?;
         let bytes = without_mark(&bytes).map_err(|error| error.to_string())?;
         Ok(Self { name: text.to_owned(), delays: delay_trace::read(bytes)? })
     }
@@ -301,6 +308,7 @@ impl FromStr for SizeName {
         }
         match text.parse::<Bytes>() {
             Ok(bytes) if !bytes.is_zero() => Ok(Self::Fixed(bytes)),
+            Err(error) if error.is_part() => Err(error.to_string()),
             _ => Err(format!(
                 "found `{text}`, expected a size above zero with its unit (B, kB, MB, GB, KiB, MiB or GiB), such as `100 kB`, or {} or a file.csv",
                 names.join(", ")

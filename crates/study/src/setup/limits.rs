@@ -86,11 +86,14 @@ impl Setup {
         } else {
             limit.packets as f64 * self.transport.mtu.get() as f64
         };
+        let of_bdp = match bdp.get() {
+            0 => String::new(),
+            bdp => format!("{:.2} BDP, ", bytes / bdp as f64),
+        };
         let window = self.transport.receive_window / rtt.max(Span::from_micros(1));
         format!(
-            "BDP {bdp}; buffer {:.2} BDP, {:.0} ms; acks need up to {} of {} on the way back; the receive window allows a \
+            "BDP {bdp}; buffer {of_bdp}{:.0} ms; acks need up to {} of {} on the way back; the receive window allows a \
              flow {}",
-            bytes / bdp.get().max(1) as f64,
             bytes / rate.as_bytes_per_sec().max(1) as f64 * 1000.0,
             self.rate_of_acks(),
             self.rate_back(),
@@ -153,5 +156,11 @@ mod tests {
         let options = ["--rate", "20mbit", "--rtt", "50ms", "--buffer", "1BDP"];
         let line = Settings::parse(Carriers::MODEL, options.into_iter()).expect("fine").describe_path();
         assert!(line.starts_with("BDP 125 kB; buffer 1.00 BDP, 50 ms; acks need up to 693"), "{line}");
+        let options = ["--rtt", "0s", "--buffer", "125kB", "--rate", "20mbit"];
+        let line = Settings::parse(Carriers::MODEL, options.into_iter()).expect("fine").describe_path();
+        assert!(
+            line.starts_with("BDP 0 B; buffer 50 ms; acks"),
+            "a buffer is no multiple of nothing: {line}"
+        );
     }
 }
