@@ -247,9 +247,21 @@ pub fn parse(content: &[u8], page: Option<&str>) -> Result<Page, HarError> {
     }
     let content = without_mark(content).map_err(|error| HarError::from(Problem::Io(error)))?;
     let mut reader = serde_json::Deserializer::from_slice(content);
-    let har: Map<Har> = serde_path_to_error::deserialize(&mut reader)
-        .map_err(|error| refusal(&error.path().to_string(), error.inner()))?;
-    reader.end().map_err(|error| refusal("", &error))?;
+    let found = serde_path_to_error::deserialize(&mut reader);
+    let found = match found {
+        Ok(har) => {
+            reader.end().map_err(|error| refusal("", &error))?;
+            Ok(har)
+        }
+        // Of a key that is there twice the last one counts, as in browsers.
+        Err(error) if error.inner().to_string().starts_with("duplicate field") => {
+            let value: serde_json::Value =
+                serde_json::from_slice(content).map_err(|error| refusal("", &error))?;
+            serde_path_to_error::deserialize(value)
+        }
+        Err(error) => Err(error),
+    };
+    let har: Map<Har> = found.map_err(|error| refusal(&error.path().to_string(), error.inner()))?;
     Ok(page_of(har.0, page)?)
 }
 
@@ -644,7 +656,8 @@ fn origin(scheme: &str, url: &str) -> Option<String> {
     Some(format!("{scheme}://{}:{port}", host.to_lowercase()))
 }
 
-/// Microseconds from 1970 to an ISO 8601 date-time with offset: `2017-06-28T17:41:55.090+09:00`.
+/// Microseconds from 1970 to an ISO 8601 date-time: `2017-06-28T17:41:55.090+09:00`. One without an
+/// offset, as scripts write it, counts as UTC: only differences matter.
 fn microseconds(text: &str) -> Option<i64> {
     let number = |from: usize, to: usize, most: i64| -> Option<i64> {
         let digits = text.get(from..to).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
@@ -678,7 +691,7 @@ fn microseconds(text: &str) -> Option<i64> {
         }
     }
     let offset_minutes = match text.get(place..)? {
-        "Z" | "z" => 0,
+        "Z" | "z" | "" => 0,
         zone => {
             let minute_at = if is_at(place + 3, b":") { place + 4 } else { place + 3 };
             let minutes = number(place + 1, place + 3, 23)? * 60 + number(minute_at, minute_at + 2, 59)?;

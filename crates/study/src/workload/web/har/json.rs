@@ -121,7 +121,7 @@ pub(super) struct Map<T>(pub(super) T);
 /// A JSON list of bounded length.
 pub(super) struct List<T>(pub(super) Vec<T>);
 
-/// A number that is not negative; `None` if it is, or is `null` or absent.
+/// A number that is not negative, also as text; `None` if it is, or is `null`, empty or absent.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Count(pub(super) Option<u64>);
 
@@ -220,6 +220,17 @@ impl Visitor<'_> for ValueVisitor<Count> {
             Ok(Count(Some(value as u64)))
         } else {
             Err(E::invalid_value(serde::de::Unexpected::Float(value), &self))
+        }
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Count, E> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(Count(None));
+        }
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => self.visit_f64(number),
+            _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
         }
     }
 

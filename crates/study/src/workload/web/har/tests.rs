@@ -294,6 +294,28 @@ fn an_error_names_key_found_and_expected() {
 }
 
 #[test]
+fn dates_without_a_zone_numbers_as_text_and_keys_that_are_there_twice_are_read() {
+    let mut entries = [chrome(0, "https://example/", 9), chrome(250, "https://example/a", 7)];
+    for entry in &mut entries {
+        let date = entry["startedDateTime"].as_str().expect("a text").trim_end_matches('Z').to_owned();
+        entry["startedDateTime"] = date.into();
+    }
+    let page = parsed(&entries);
+    assert_eq!((sizes(&page), page.requests[1].at), (vec![9, 7], Span::from_millis(250)));
+    for (text, expected) in [("20000", Ok(20_000)), (" 700.0 ", Ok(700)), ("-1", Err(Reason::UnknownSize))] {
+        assert_eq!(size_of(json!({ "bodySize": text })), expected, "{text}");
+    }
+    assert_eq!(size_of(json!({ "bodySize": "", "headersSize": 70 })), Ok(70));
+    let text = har(&[chrome(0, "https://example/", 9)]).to_string();
+    let twice = text.replace("\"_transferSize\":9", "\"_transferSize\":1,\"_transferSize\":11");
+    assert_ne!(text, twice);
+    assert_eq!(sizes(&parse(twice.as_bytes(), None).expect("the last one counts")), [11]);
+    let wrong = twice.replace("\"_transferSize\":11", "\"_transferSize\":\"x\"");
+    let error = parse(wrong.as_bytes(), None).expect_err("no number").to_string();
+    assert!(error.starts_with("log.entries[0].response._transferSize: found string"), "{error}");
+}
+
+#[test]
 fn incomplete_entries_are_left_out_and_counted() {
     let good = har(&[chrome(0, "https://example/", 9), chrome(1, "https://example/a", 7)]);
     for (pointer, value) in [
@@ -354,7 +376,7 @@ fn date_times_are_read_strictly() {
         ("1969-12-31T23:59:59.5Z", Some(-0.5)),
         ("0000-01-01T00:00:00Z", Some(-62_167_219_200.0)),
         ("2017-02-29T00:00:00Z", None), ("2017-13-01T00:00:00Z", None), ("2017-00-01T00:00:00Z", None),
-        ("2017-01-01T24:00:00Z", None), ("2017-01-01T00:00:00", None), ("2017-01-01T00:00:00.Z", None),
+        ("2017-01-01T24:00:00Z", None), ("2017-01-01T00:00:00", Some(1_483_228_800.0)), ("2017-01-01T00:00:00.Z", None),
         ("2017-01-01T00:00:00+9:00", None), ("2017-01-01T00:00:00Z ", None), ("+017-01-01T00:00:00Z", None),
         ("2017-01-01T00:00:00+09:00x", None), ("2017-01-01", None), ("", None), ("２017-01-01T00:00:00Z", None),
     ] {
