@@ -3,7 +3,9 @@
 //! | module | reads |
 //! |---|---|
 //! | [`capture`] | packet captures of TCP |
-//! | [`logs`] | a sender's qlog, the log of `headstart link` |
+//! | [`frames`] | the link layers of captures |
+//! | [`qlog`] | a sender's qlog |
+//! | [`logs`] | the log of `headstart link` |
 //! | [`texts`] | the words of `ss -ti`, `ping` and `headstart get` |
 //!
 //! Nothing is assumed about the place of a capture. The round trip is the sum of its two parts:
@@ -13,7 +15,9 @@
 //! shows the rate; else the rate of acknowledgements does.
 
 pub mod capture;
+pub mod frames;
 pub mod logs;
+pub mod qlog;
 pub mod texts;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -58,6 +62,10 @@ pub struct Measured {
     pub has_packets: bool,
     /// Data went the other way too: acknowledgements waited behind it.
     pub both_ways: bool,
+    /// The record has the sizes of packets.
+    pub has_sizes: bool,
+    /// Faults of the record, each a sentence.
+    pub notes: Vec<String>,
 }
 
 impl Default for Measured {
@@ -73,6 +81,8 @@ impl Default for Measured {
             has_handshake: false,
             has_packets: true,
             both_ways: false,
+            has_sizes: true,
+            notes: vec![],
         }
     }
 }
@@ -134,13 +144,36 @@ pub fn measure(segments: &[Segment]) -> Measured {
     let mut connections: BTreeMap<(SocketAddr, SocketAddr), Vec<&Segment>> = BTreeMap::new();
     for segment in segments {
         let ends = (segment.from.min(segment.to), segment.from.max(segment.to));
-        let of_pair = connections.entry(ends).or_default();
-        // A router's or bridge's interfaces have each packet once more.
-        if of_pair.first().is_none_or(|first| first.interface == segment.interface) {
-            of_pair.push(segment);
-        }
+        connections.entry(ends).or_default().push(segment);
     }
-    combined(connections.into_values().map(|segments| Connection::new(&segments)).collect())
+    let connections = connections.into_values().map(|segments| Connection::new(&of_one_place(segments)));
+    combined(connections.collect())
+}
+
+/// The segments of a connection as one place saw them. A router's or bridge's interfaces have each
+/// packet once more; those of a tap have a direction each.
+fn of_one_place(mut segments: Vec<&Segment>) -> Vec<&Segment> {
+    let Some(first) = segments.first() else { return segments };
+    let sender = first.from;
+    let is_back = |segment: &Segment| usize::from(segment.from != sender);
+    let mut counts: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
+    let mut order = vec![];
+    for segment in &segments {
+        let count = counts.entry(segment.interface).or_insert_with(|| {
+            order.push(segment.interface);
+            [0, 0]
+        });
+        count[is_back(segment)] += 1;
+    }
+    let most = [0, 1].map(|way| counts.values().map(|count| count[way]).max().unwrap_or(0));
+    let has_most = |interface: &u32, way: usize| 2 * counts[interface][way] >= most[way];
+    let whole = order.iter().find(|interface| has_most(interface, 0) && has_most(interface, 1));
+    let places = match whole {
+        Some(interface) => [Some(interface); 2],
+        None => [0, 1].map(|way| order.iter().find(|interface| has_most(interface, way))),
+    };
+    segments.retain(|segment| places[is_back(segment)] == Some(&segment.interface));
+    segments
 }
 
 /// Share of the data that goes the other way, from which on it disturbs.

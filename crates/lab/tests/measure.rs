@@ -2,9 +2,10 @@
 //! number is known, and of damaged files.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use headstart::measure::capture::{Segment, read};
 use headstart::measure::{Estimate, Measured, measure};
@@ -236,9 +237,9 @@ fn file(name: &str, bytes: &[u8]) -> PathBuf {
 
 #[test]
 fn a_segment_is_read_as_it_was_captured() {
-    let (segments, is_cut) = read(&file("syn.pcap", &one_syn())).expect("it is a capture");
-    let [segment] = &segments[..] else { panic!("{segments:?}") };
-    assert!(segment.is_syn && segment.acknowledges.is_none() && !is_cut);
+    let found = read(&one_syn()[..]).expect("it is a capture");
+    let [segment] = &found.segments[..] else { panic!("{found:?}") };
+    assert!(segment.is_syn && segment.acknowledges.is_none() && !found.is_cut);
     assert_eq!((segment.at, segment.sequence, segment.payload), (Time::from_millis(7_250), 5, 0));
     assert_eq!(segment.from, ([192, 0, 2, 1], 443).into());
 }
@@ -247,15 +248,196 @@ fn a_segment_is_read_as_it_was_captured() {
 fn damaged_captures_are_refused_or_read_in_part_and_never_a_panic() {
     let whole = one_syn();
     for length in 0..whole.len() {
-        let _ = read(&file("cut.pcap", &whole[..length])).map(|(segments, _)| measure(&segments));
+        let _ = read(&whole[..length]).map(|found| measure(&found.segments));
     }
     for place in 0..whole.len() {
         for value in [0, 1, 0x7f, 0x80, 0xff] {
             let mut bytes = [&whole[..], &whole[24..]].concat();
             bytes[place] = value;
-            let _ = read(&file("changed.pcap", &bytes)).map(|(segments, _)| measure(&segments));
+            let _ = read(&bytes[..]).map(|found| measure(&found.segments));
         }
     }
+}
+
+/// Form of the capture of a download.
+#[derive(Clone, Copy)]
+struct Capturing {
+    /// Bytes before each IP packet.
+    link: &'static [u8],
+    link_type: u32,
+    /// IPv6 with destination options of 8 bytes (RFC 8200 §4.6).
+    has_extension: bool,
+    /// IPv4 within IPv6.
+    is_tunnelled: bool,
+    /// The length of data in the IP header is 0.
+    is_offloaded: bool,
+    /// The clock is set back in mid-capture by so many microseconds.
+    step: u64,
+    /// Every tenth packet is written before the one that was captured before it.
+    is_unordered: bool,
+    /// A pcapng of two interfaces, of which each has one direction.
+    is_tap: bool,
+    /// Ticks in a second as pcapng writes it, where it is not microseconds.
+    resolution: Option<u8>,
+}
+
+/// 400 packets at 20 Mbit/s and an RTT of 40 ms, seen at the receiver.
+fn download(how: Capturing) -> Vec<u8> {
+    let mut frames = vec![(0, false, 1000, 0, 2, 0), (40_000, true, 5000, 1001, 18, 0)];
+    frames.push((40_100, false, 1001, 5001, 16, 0));
+    for number in 0..400_u32 {
+        let at = 90_000 + u64::from(number) * 605;
+        frames.push((at, true, 5001 + number * 1448, 1001, 16, 1448));
+        frames.push((at + 10, false, 1001, 5001 + (number + 1) * 1448, 16, 0));
+    }
+    let mut frames: Vec<_> = frames
+        .into_iter()
+        .enumerate()
+        .map(|(number, (at, is_down, sequence, acknowledged, flags, size))| {
+            let at = 1_000_000_000 + at - if number > 400 { how.step } else { 0 };
+            (at, is_down, packet(how, is_down, sequence, acknowledged, flags, size))
+        })
+        .collect();
+    if how.is_unordered {
+        (10..frames.len()).step_by(10).for_each(|place| frames.swap(place, place - 1));
+    }
+    let is_new = how.is_tap || how.resolution.is_some();
+    let block = |kind: u32, content: &[u8]| {
+        let content = [content, &vec![0; content.len().wrapping_neg() % 4]].concat();
+        let length = (content.len() as u32 + 12).to_le_bytes();
+        [&kind.to_le_bytes(), &length, &content[..], &length].concat()
+    };
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+    if !is_new {
+        let header = words(&[0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, how.link_type]);
+        let records = frames.iter().flat_map(|(at, _, frame)| {
+            let length = frame.len() as u32;
+            [words(&[(at / 1_000_000) as u32, (at % 1_000_000) as u32, length, length]), frame.clone()]
+                .concat()
+        });
+        return header.into_iter().chain(records).collect();
+    }
+    let mut bytes = block(0x0a0d_0d0a, &words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]));
+    let resolution = how.resolution.unwrap_or(6);
+    let mut option = words(&[how.link_type, 0, 0x0001_0009]);
+    option.extend([resolution, 0, 0, 0, 0, 0, 0, 0]);
+    bytes.extend([block(1, &option), block(1, &option)].concat());
+    for (at, is_down, frame) in frames {
+        let ticks =
+            if resolution == 6 { at } else { (u128::from(at) << (resolution & 0x7f)) as u64 / 1_000_000 };
+        let interface = u32::from(how.is_tap && is_down);
+        let length = frame.len() as u32;
+        let head = words(&[interface, (ticks >> 32) as u32, ticks as u32, length, length]);
+        bytes.extend(block(6, &[head, frame].concat()));
+    }
+    bytes
+}
+
+fn packet(
+    how: Capturing,
+    is_down: bool,
+    sequence: u32,
+    acknowledged: u32,
+    flags: u8,
+    size: usize,
+) -> Vec<u8> {
+    let ports: [u16; 2] = if is_down { [80, 4000] } else { [4000, 80] };
+    let mut tcp: Vec<u8> = ports.iter().flat_map(|port| port.to_be_bytes()).collect();
+    tcp.extend([sequence, acknowledged].iter().flat_map(|word| word.to_be_bytes()));
+    tcp.extend([0x50, flags, 255, 255, 0, 0, 0, 0]);
+    tcp.resize(20 + size, 0);
+    let ends = if is_down { [1, 2] } else { [2, 1] };
+    let six = |next: u8, content: &[u8]| {
+        let length = (content.len() as u16).to_be_bytes();
+        let mut ip = [&[0x60, 0, 0, 0], &length[..], &[next, 64]].concat();
+        ends.iter().for_each(|end| ip.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, *end]));
+        [&ip, content].concat()
+    };
+    let ip = if how.has_extension {
+        six(60, &[&[6, 0, 1, 4, 0, 0, 0, 0], &tcp[..]].concat())
+    } else {
+        let length = if how.is_offloaded && size > 0 { 0 } else { 20 + tcp.len() as u16 };
+        let length = length.to_be_bytes();
+        let mut ip = [&[0x45, 0], &length[..], &[0, 1, 64, 0, 64, 6, 0, 0]].concat();
+        ends.iter().for_each(|end| ip.extend([10, 0, 0, *end]));
+        let packet = [ip, tcp].concat();
+        if how.is_tunnelled { six(4, &packet) } else { packet }
+    };
+    [how.link, &ip].concat()
+}
+
+const ETHERNET: Capturing = Capturing {
+    link: &[2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 8, 0],
+    link_type: 1,
+    has_extension: false,
+    is_tunnelled: false,
+    is_offloaded: false,
+    step: 0,
+    is_unordered: false,
+    is_tap: false,
+    resolution: None,
+};
+
+#[test]
+fn a_download_has_its_rate_and_round_trip_however_it_was_captured() {
+    const SIX: &[u8] = &[2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0x86, 0xdd];
+    const PPPOE: &[u8] = &[2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0x88, 0x64, 0x11, 0, 0, 1, 5, 0xde, 0, 0x21];
+    const ANY_VLAN: &[u8] = &[0, 0, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 2, 2, 0x81, 0, 0, 0x64, 8, 0];
+    let cases = [
+        ("plain", ETHERNET),
+        ("extension", Capturing { link: SIX, has_extension: true, ..ETHERNET }),
+        ("tunnel", Capturing { link: SIX, is_tunnelled: true, ..ETHERNET }),
+        ("offload", Capturing { is_offloaded: true, ..ETHERNET }),
+        ("PPPoE", Capturing { link: PPPOE, ..ETHERNET }),
+        ("VLAN behind any", Capturing { link: ANY_VLAN, link_type: 113, ..ETHERNET }),
+        ("length of the checksum", Capturing { link_type: 0x1400_0001, ..ETHERNET }),
+        ("step", Capturing { step: 100_000, ..ETHERNET }),
+        ("unordered", Capturing { is_unordered: true, ..ETHERNET }),
+        ("tap", Capturing { is_tap: true, ..ETHERNET }),
+        ("powers of two", Capturing { resolution: Some(0x94), ..ETHERNET }),
+    ];
+    for (name, how) in cases {
+        let found = read(&download(how)[..]).expect("it is a capture");
+        let measured = measure(&found.segments);
+        let value = |estimate: Option<Estimate>| estimate.map_or(0.0, |estimate| estimate.value);
+        assert_eq!((found.segments.len(), measured.packets, measured.losses), (803, 400, (0, 0)), "{name}");
+        assert!((0.0395..0.0405).contains(&value(measured.rtt)), "{name}: {measured:?}");
+        assert!((1.9e7..2.1e7).contains(&value(measured.rate)), "{name}: {measured:?}");
+        assert_eq!(found.steps.0, u32::from(name == "step"), "{name}: {:?}", found.steps);
+    }
+}
+
+#[test]
+fn frames_that_are_no_tcp_are_counted_by_name() {
+    let [pppoe, arp] = [[0x88, 0x63], [8, 6]].map(|kind| [[2; 12].as_slice(), &kind].concat());
+    for (link, expected) in [(pppoe, "PPPoE's discovery"), (arp, "ARP")] {
+        let capture = download(Capturing { link: link.leak(), ..ETHERNET });
+        let found = read(&capture[..]).expect("it is a capture");
+        assert_eq!(found.others.get(expected), Some(&803), "{:?}", found.others);
+        let output = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        let file = file(&format!("{}.pcap", expected.len()), &capture);
+        let output = { output }.arg("measure").arg(file).output().expect("the command was built");
+        let message = String::from_utf8(output.stderr).expect("messages are text");
+        assert!(message.contains(&format!("803 of {expected}")), "{message}");
+    }
+}
+
+#[test]
+fn a_pipe_is_read_as_a_file_is_and_a_clock_that_was_set_back_is_told() {
+    let capture = download(Capturing { step: 100_000, ..ETHERNET });
+    let mut child = Command::new(env!("CARGO_BIN_EXE_headstart"))
+        .args(["measure", "/dev/stdin"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command was built");
+    child.stdin.take().expect("it is piped").write_all(&capture).expect("it is read");
+    let output = child.wait_with_output().expect("it ends");
+    let [options, words] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(options.starts_with("--rate ") && options.contains("--loss 0%"), "{options} {words}");
+    assert!(words.contains("times go backwards 1 times, by 9"), "{words}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `headstart measure`: options of a path from records of its traffic.
 
 use std::fs::File;
-use std::io::{BufReader, Read as _};
+use std::io::{BufReader, Cursor, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -10,7 +10,8 @@ use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use super::terminal::print;
 use crate::errors::Refuse as _;
-use crate::measure::{Estimate, Measured, capture, logs, measure, texts};
+use crate::measure::capture::{self, Capture};
+use crate::measure::{Estimate, Measured, logs, measure, qlog, texts};
 
 /// Options of `measure`.
 #[derive(Args, Debug)]
@@ -26,36 +27,71 @@ pub struct MeasureArgs {
 /// Most bytes of a file that is no capture.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Reads a file by what it begins with.
-fn read(file: &Path) -> Result<(Measured, usize)> {
+/// The path by a file, and words on the file.
+struct Record {
+    measured: Measured,
+    segments: usize,
+    /// Frames of a capture that are no TCP, most first.
+    others: String,
+}
+
+/// Reads a file by what it begins with: once, for it may be a pipe.
+fn read(file: &Path) -> Result<Record> {
     let mut begin = vec![];
-    File::open(file)?.take(4096).read_to_end(&mut begin)?;
-    let is_text = !begin.contains(&0) && !begin.is_empty();
-    if begin.starts_with(b"# headstart link log") {
-        return Ok((logs::link(BufReader::new(File::open(file)?))?, 0));
+    let mut rest = File::open(file)?;
+    rest.by_ref().take(4096).read_to_end(&mut begin)?;
+    let is_wide = begin.starts_with(&[0xff, 0xfe]) || begin.starts_with(&[0xfe, 0xff]);
+    let is_text = !begin.is_empty() && (is_wide || !begin.contains(&0));
+    let is_link = begin.starts_with(b"# headstart link log");
+    let kind = begin.iter().find(|byte| !byte.is_ascii_whitespace() && **byte != 0x1e).copied();
+    let mut content = Cursor::new(begin).chain(rest);
+    if is_link {
+        return Ok(logs::link(BufReader::new(content))?.into());
     }
     if !is_text {
-        let (segments, is_cut) = capture::read(file)?;
-        if is_cut {
-            eprintln!(
-                "headstart: only the first {} million TCP segments are read",
-                segments.len() / 1_000_000
-            );
-        }
-        return Ok((measure(&segments), segments.len()));
+        return Ok(capture::read(content)?.into());
     }
-    let mut content = vec![];
-    File::open(file)?.take(MOST_BYTES + 1).read_to_end(&mut content)?;
+    let mut text = vec![];
+    content.by_ref().take(MOST_BYTES + 1).read_to_end(&mut text)?;
     ensure!(
-        content.len() as u64 <= MOST_BYTES,
+        text.len() as u64 <= MOST_BYTES,
         "found more than {} MiB, expected less of a text",
         MOST_BYTES >> 20
     );
-    let found = match begin.iter().find(|byte| !byte.is_ascii_whitespace() && **byte != 0x1e) {
-        Some(b'{') => logs::qlog(&content)?,
-        _ => texts::read(&String::from_utf8_lossy(&content))?,
+    let measured = match kind {
+        Some(b'{') => qlog::qlog(&text)?,
+        _ => texts::read(&texts::decoded(&text))?,
     };
-    Ok((found, 0))
+    Ok(measured.into())
+}
+
+impl From<Measured> for Record {
+    fn from(measured: Measured) -> Self {
+        Self { measured, segments: 0, others: String::new() }
+    }
+}
+
+impl From<Capture> for Record {
+    fn from(capture: Capture) -> Self {
+        let segments = capture.segments.len();
+        let mut measured = measure(&capture.segments);
+        if capture.is_cut {
+            measured
+                .notes
+                .push(format!("only the first {} million TCP segments are read", segments / 1_000_000));
+        }
+        if let (count @ 1.., longest) = capture.steps {
+            measured.notes.push(format!(
+                "times go backwards {count} times, by {longest} at most: the clock was set back. What follows is \
+                 moved on by that, so that rate and delays are near to those of a clock that was not set"
+            ));
+        }
+        let mut others: Vec<_> = capture.others.into_iter().collect();
+        others.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let others =
+            others.iter().take(3).map(|(name, count)| format!("; {count} of {name}, which is not read"));
+        Self { measured, segments, others: others.collect() }
+    }
 }
 
 /// Prints the options on standard output, and how they were found on standard error.
@@ -66,13 +102,13 @@ pub fn run(args: &MeasureArgs) -> Result<()> {
     let mut found: Vec<Found> = vec![];
     for file in &args.files {
         let name = file.display().to_string();
-        let (measured, segments) = read(file).context(name.clone()).or_refuse()?;
+        let Record { measured, segments, others } = read(file).context(name.clone()).or_refuse()?;
         let lines = self::found(&measured);
         if lines.iter().all(|line| line.option.is_none()) {
             let packets = measured.packets;
             let reason = format!(
                 "{name}: found {segments} TCP segments and {packets} packets of data in one direction, expected a \
-                 download of at least 30 packets, or a handshake"
+                 download of at least 30 packets, or a handshake{others}"
             );
             return (|| -> Result<()> { bail!(reason) })().or_refuse();
         }
@@ -84,6 +120,9 @@ pub fn run(args: &MeasureArgs) -> Result<()> {
                     *known = new;
                 }
             }
+        }
+        for note in &measured.notes {
+            eprintln!("headstart: {name}: {note}");
         }
         if measured.both_ways {
             eprintln!(
@@ -131,6 +170,7 @@ fn found(measured: &Measured) -> Vec<Found> {
         basis,
     };
     let rate = match measured.rate {
+        None if !measured.has_sizes => unknown("rate", "no sizes of packets"),
         None => unknown("rate", "too few packets of data"),
         Some(rate) => {
             let basis = match measured.was_busy {
@@ -160,6 +200,7 @@ fn found(measured: &Measured) -> Vec<Found> {
             known("buffer", bytes_text(buffer.value), range(buffer, &bytes_text) + &basis)
         }
         None if !measured.was_busy => unknown("buffer", "no queue was seen"),
+        None if !measured.has_sizes => unknown("buffer", "no sizes of packets"),
         None => {
             let held = measured.rate.map_or(0.0, |rate| rate.value / 8.0 * measured.queue);
             known("buffer", bytes_text(held), "at least: it never overflowed, as far as can be seen".into())
@@ -172,7 +213,7 @@ fn found(measured: &Measured) -> Vec<Found> {
         packets => {
             let share = short as f64 / packets as f64;
             let error = 1.96 * (share * (1.0 - share) / packets as f64).sqrt();
-            let high = if short == 0 { 3.0 / packets as f64 } else { share + error };
+            let high = if short == 0 { 3.0 / packets as f64 } else { (share + error).min(1.0) };
             let estimate = Estimate { value: share, low: (share - error).max(0.0), high };
             let basis =
                 format!("{short} of {packets} packets while the queue was short, {full} while it was long");

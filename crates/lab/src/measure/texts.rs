@@ -1,9 +1,24 @@
 //! Words of other programs on a path: `ss -ti`, `ping`, and `headstart get --format json`.
 
+use std::borrow::Cow;
+
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use super::{Estimate, Measured, crowd};
+
+/// The text of a file: Windows' shell writes that of commands as UTF-16.
+#[must_use]
+pub fn decoded(content: &[u8]) -> Cow<'_, str> {
+    let (rest, word): (_, fn([u8; 2]) -> u16) = match content {
+        [0xff, 0xfe, rest @ ..] => (rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => (rest, u16::from_be_bytes),
+        [0xef, 0xbb, 0xbf, rest @ ..] => return String::from_utf8_lossy(rest),
+        rest => return String::from_utf8_lossy(rest),
+    };
+    let words: Vec<u16> = rest.chunks_exact(2).map(|pair| word([pair[0], pair[1]])).collect();
+    String::from_utf16_lossy(&words).into()
+}
 
 /// Measures a path by such a text.
 ///
@@ -14,6 +29,8 @@ pub fn read(text: &str) -> Result<Measured> {
         Ok(ss(text))
     } else if text.contains("min/avg/max") {
         ping(text).context("found another form of summary, expected ping's `min/avg/max/mdev = 1/2/3/0 ms`")
+    } else if let Some(replies) = replies(text) {
+        Ok(replies)
     } else if text.trim_start().starts_with('[') {
         get(text)
     } else {
@@ -94,6 +111,26 @@ fn ping(text: &str) -> Option<Measured> {
     })
 }
 
+/// The replies that `ping` lists, where it has no summary in one line: that of Windows, whose times
+/// are whole milliseconds without their rest, or one that was cut. Words are of any language.
+fn replies(text: &str) -> Option<Measured> {
+    // `icmp_seq=1 ttl=53 time=25.1 ms`, `bytes=32 time=25ms TTL=53`, `Zeit<1ms`
+    let time = |line: &str| {
+        let (number, is_below) = line.match_indices(['=', '<']).find_map(|(at, sign)| {
+            let (number, _) = line[at + 1..].split_once("ms")?;
+            Some((number.trim().replace(',', ".").parse::<f64>().ok()?, sign == "<"))
+        })?;
+        line.to_ascii_lowercase().contains("ttl=").then_some(if is_below { 0.0 } else { number })
+    };
+    let least = text.lines().filter_map(time).reduce(f64::min)?;
+    // A fraction tells a program whose times have one.
+    let is_whole = text.lines().filter_map(time).all(|time| time.fract() == 0.0);
+    let rest = if is_whole { 1.0 } else { 0.0 };
+    let value = if least > 0.0 { least } else { rest / 2.0 };
+    let rtt = Estimate { value: value / 1e3, low: least / 1e3, high: (least + rest) / 1e3 };
+    Some(Measured { rtt: Some(rtt), has_handshake: true, has_packets: false, ..Measured::default() })
+}
+
 /// The fastest page of `headstart get`, from its first byte to its last: a lower bound.
 fn get(text: &str) -> Result<Measured> {
     let rows: Vec<Value> =
@@ -156,6 +193,20 @@ mod tests {
             assert_eq!(found.rtt.map(|rtt| rtt.value), Some(0.040558));
             assert!(found.rate.is_none());
         }
+        let windows = "Pinging 1.1.1.1 with 32 bytes of data:\r\n\
+            Reply from 1.1.1.1: bytes=32 time=25ms TTL=53\r\nReply from 1.1.1.1: bytes=32 time=24ms TTL=53\r\n\
+            Approximate round trip times in milli-seconds:\r\n    Minimum = 24ms, Maximum = 25ms, Average = 24ms\r\n";
+        let german = "Antwort von 1.1.1.1: Bytes=32 Zeit=24ms TTL=53\n    Minimum = 24ms, Maximum = 24ms";
+        let wide: Vec<u8> = windows.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let wide = decoded(&[&[0xff, 0xfe], &wide[..]].concat()).into_owned();
+        for text in [windows, german, &wide, &decoded(&[b"\xef\xbb\xbf", windows.as_bytes()].concat())] {
+            let rtt = read(text).expect("it is known").rtt.expect("it has times");
+            assert_eq!((rtt.value, rtt.low, rtt.high), (0.024, 0.024, 0.025), "{text}");
+        }
+        let near = read("Reply from 127.0.0.1: bytes=32 time<1ms TTL=128").expect("it is known").rtt;
+        assert_eq!(near, Some(Estimate { value: 0.0005, low: 0.0, high: 0.001 }));
+        let cut = "64 bytes from 1.1.1.1: icmp_seq=1 ttl=53 time=25.1 ms\n64 bytes from 1.1.1.1: icmp_seq=2 ttl=53 time=24.0 ms";
+        assert_eq!(read(cut).expect("it is known").rtt, Some(exactly(0.024)));
         let page = r#"[{"bytes":1000,"first_byte_ms":10.0,"complete_ms":18.0,"rtt_ms":4.5,"handshake_ms":5.0},
             {"bytes":1000,"first_byte_ms":10.0,"complete_ms":12.0,"rtt_ms":5.5,"handshake_ms":4.25}]"#;
         let found = read(page).expect("it is known");
