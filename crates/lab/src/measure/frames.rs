@@ -80,7 +80,7 @@ fn ppp(frame: &[u8]) -> Option<Inner<'_>> {
     })
 }
 
-/// What follows the labels of MPLS: IP has its version in the first bits.
+/// Content behind the labels of MPLS: IP has its version in the first bits.
 fn labelled(mut frame: &[u8]) -> Option<Inner<'_>> {
     loop {
         let is_last = frame.get(2)? & 1 == 1;

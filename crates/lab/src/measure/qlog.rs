@@ -4,10 +4,10 @@
 //! |---|---|---|
 //! | drafts 00 and 01 | events are arrays, named by `event_fields`; microseconds | picoquic, mvfst |
 //! | from draft 02 on, one document | a packet that was lost may have no `header` | aioquic |
-//! | the same, a record for each event (RFC 7464) | | quic-go, noq, quiche |
+//! | from draft 02 on, a record for each event (RFC 7464) | | quic-go, noq, quiche |
 //!
-//! A packet was lost if it was never acknowledged, and a log says so or later ones were: what stacks
-//! write of losses differs too much.
+//! A packet was lost if it was never acknowledged, and a log says so or later ones were: stacks
+//! write losses too differently to believe them alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -140,7 +140,7 @@ fn events_of_cut(content: &[u8]) -> Vec<(Value, Vec<Value>)> {
         if content.get(at - 1) != Some(&b'[') || found.len() == TRACES {
             continue;
         }
-        // What is before the events, as a document without them.
+        // The text before the events, as a document without them.
         let head = [&content[..key], &b"\"events\":[]}]}"[..]].concat();
         let head: Value = serde_json::from_slice(&head).unwrap_or_default();
         let trace = head["traces"].as_array().and_then(|traces| traces.last().cloned()).unwrap_or_default();
@@ -161,7 +161,7 @@ fn events_of_cut(content: &[u8]) -> Vec<(Value, Vec<Value>)> {
     found
 }
 
-/// How a trace writes its events.
+/// Form of the events of a trace.
 #[derive(Default)]
 struct Form {
     /// Names of an event's fields, where it is an array.
