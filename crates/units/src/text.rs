@@ -146,10 +146,20 @@ impl FromStr for Rate {
         // Case decides here alone: a small b is a bit.
         const SMALL: &[(&str, u64)] =
             &[("b/s", 1), ("kb/s", 1_000), ("mb/s", 1_000_000), ("gb/s", 1_000_000_000)];
-        const BYTES: &[(&str, u64)] =
-            &[("B/s", 1), ("kB/s", 1_000), ("MB/s", 1_000_000), ("GB/s", 1_000_000_000)];
+        const BYTES: &[(&str, u64)] = &[
+            ("B/s", 1),
+            ("kB/s", 1_000),
+            ("MB/s", 1_000_000),
+            ("GB/s", 1_000_000_000),
+            ("Bps", 1),
+            ("kBps", 1_000),
+            ("MBps", 1_000_000),
+            ("GBps", 1_000_000_000),
+        ];
         let small = if text.contains("b/s") { SMALL } else { &[] };
-        let rate = scaled(text, BITS)
+        // A large B is a byte, and `MBps` is no `Mbps`.
+        let bits = if text.contains("Bps") { &[] } else { BITS };
+        let rate = scaled(text, bits)
             .or_else(|| scaled(text, small))
             .map(Rate::from_bits_per_sec)
             .or_else(|| scaled(text, BYTES).map(Rate::from_bytes_per_sec))
@@ -271,6 +281,8 @@ mod tests {
             "15000 kb/s",
             "15000 kbit/s",
             "1.875 MB/s",
+            "1.875 MBps",
+            "1875kBps",
             " 15 mbit/s ",
         ] {
             assert_eq!(text.parse(), Ok(Rate::from_mbit_per_sec(15)), "{text}");
