@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
-use headstart_startup::catalogue::{self, Entry, Name, Needs};
-use headstart_startup::{Scheme, Startup as _, parameters};
+use headstart_startup::catalogue::{self, Entry, Name, Needs, Server};
+use headstart_startup::{Scheme, parameters};
 
 /// A scheme that the stack carries.
 #[derive(Clone, Copy, Debug)]
@@ -52,10 +52,6 @@ pub struct ChoiceOn<S> {
     stack: PhantomData<S>,
 }
 
-/// A congestion controller cannot ask for copies.
-const NO_COPIES: &str =
-    "it sends packets again that are not lost, and a congestion controller cannot ask for that";
-
 impl<S: Stack> ChoiceOn<S> {
     /// The scheme that `text` names, with its parameters, as [`catalogue::find`] parses it.
     ///
@@ -71,8 +67,7 @@ impl<S: Stack> ChoiceOn<S> {
     /// [`ChoiceError::Unsupported`] if the stack cannot carry it.
     pub fn of(entry: &Entry) -> Result<Self, ChoiceError> {
         let scheme = entry.scheme();
-        let no_copies = || scheme.repair().is_active().then_some(NO_COPIES);
-        if let Some(reason) = entry.about().not_over_udp.or_else(no_copies).or_else(|| S::refusal(&scheme)) {
+        if let Some(reason) = entry.refusal(Server::Quinn).or_else(|| S::refusal(&scheme)) {
             let name = entry.name.to_string();
             return Err(ChoiceError::Unsupported { name, stack: S::NAME, reason });
         }

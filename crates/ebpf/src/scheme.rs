@@ -3,6 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
+use headstart_startup::catalogue::{self, Server};
 use headstart_units::{Bytes, Rate, Span};
 
 use crate::Error;
@@ -171,22 +172,17 @@ impl FromStr for Scheme {
         }
         let names = ALL.map(|scheme| scheme.to_string()).join(", ");
         let expected = format!("expected one of {names}, or iwN for slow start from N segments");
-        let reason = match text.split('-').next().unwrap_or_default() {
-            "halfback" | "proactive" => {
-                "a congestion control of the kernel cannot send a segment again or twice"
-            }
-            "reactive" => "the kernel's tail loss probe is the same, and always on",
-            "quick" => {
-                "a server's request is an IP option of its SYN-ACK, which the kernel refuses to sock_ops with EINVAL and \
-                 has no place for in a congestion control, and its grant is in the routers' copy of it"
-            }
-            "rcp" => "its grants come from routers, whose marks a congestion control does not see",
-            "pcp" | "bbr" => "it stays in charge for ever: select the kernel's own control instead",
-            "rapid" | "suss" => "it has not been ported",
-            _ if ["-hystart", "-search"].iter().any(|exit| text.ends_with(exit)) => {
-                "slow start is the kernel's there, which leaves it by a HyStart of its own"
-            }
-            _ => return Err(Error::new(format!("found no scheme `{text}`, {expected}"))),
+        let Ok(entry) = catalogue::find(text) else {
+            return Err(Error::new(format!("found no scheme `{text}`, {expected}")));
+        };
+        let Some(reason) = entry.refusal(Server::Tcp) else {
+            // Another spelling of the name.
+            let window = entry.name.strip_prefix("slow-start(initial-window=");
+            let name = match window.and_then(|rest| rest.strip_suffix(')')) {
+                Some(segments) => format!("iw{segments}"),
+                None => entry.name.to_string(),
+            };
+            return name.parse();
         };
         Err(Error::new(format!("scheme `{text}` cannot run over the kernel's TCP ({reason}): {expected}")))
     }
@@ -208,11 +204,17 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_one_of_the_catalogue() {
-        for scheme in ALL {
-            let name = scheme.to_string();
-            assert!(headstart_startup::catalogue::find(&name).is_ok(), "{name}");
+    fn the_kernel_has_the_schemes_of_which_the_catalogue_says_so() {
+        for entry in catalogue::all() {
+            let found = entry.name.parse::<Scheme>().map(|scheme| scheme.to_string());
+            assert_eq!(found.is_ok(), entry.refusal(Server::Tcp).is_none(), "{}", entry.name);
+            assert!(found.is_err() || found.as_deref() == Ok(entry.name.as_str()), "{}", entry.name);
         }
+        for scheme in ALL {
+            assert!(catalogue::find(&scheme.to_string()).is_ok(), "{scheme}");
+        }
+        assert_eq!("Wise Start".parse(), Ok(Scheme::WiseStart), "another spelling");
+        assert_eq!("slow-start(initial-window=20)".parse(), Ok(Scheme::SlowStart(20)));
     }
 
     #[test]
@@ -226,7 +228,11 @@ mod tests {
             ("suss", "has not been ported"),
             ("iw10-search", "a HyStart of its own"),
             ("iw0", "expected 1 to 1000"),
-            ("wisestart", "found no scheme `wisestart`, expected one of iw10, jump-start"),
+            ("prague", "has not been ported"),
+            ("rc3", "cannot send a segment again"),
+            ("halfback(additional=25%)", "cannot send a segment again"),
+            ("headstart(queue-weight=24)", "its parameters at their defaults"),
+            ("wise", "found no scheme `wise`, expected one of iw10, jump-start"),
         ] {
             let error = name.parse::<Scheme>().expect_err(name).to_string();
             assert!(error.contains(reason), "{error}");

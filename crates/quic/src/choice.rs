@@ -3,7 +3,7 @@
 //! Names and parameters are as in [`headstart_startup::catalogue`]. A scheme that this
 //! transport cannot carry is refused by name, never replaced by another.
 
-use headstart_startup::catalogue::{self, Entry, Name, Native, Needs};
+use headstart_startup::catalogue::{self, Entry, Name, Native, Needs, Server};
 use headstart_startup::{Scheme, Startup as _};
 
 use crate::ChoiceError;
@@ -64,7 +64,7 @@ impl Choice {
     /// # Errors
     /// [`ChoiceError::Unsupported`] if this transport cannot carry it.
     pub fn own(entry: &Entry) -> Result<Self, ChoiceError> {
-        if let Some(reason) = entry.about().not_over_udp {
+        if let Some(reason) = entry.refusal(Server::Serve) {
             let name = entry.name.to_string();
             return Err(ChoiceError::Unsupported { name, stack: "QUIC", reason });
         }

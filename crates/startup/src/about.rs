@@ -21,10 +21,13 @@ pub struct About {
     pub native: Option<Native>,
     /// The reason why a transport over UDP sockets, such as QUIC, cannot carry it.
     pub not_over_udp: Option<&'static str>,
+    /// The reason why Linux TCP does not carry it, as `headstart tcp` extends the kernel.
+    pub not_over_tcp: Option<&'static str>,
 }
 
 impl About {
-    /// A scheme that is compared, and that every transport can carry.
+    /// A scheme that is compared, and that every transport can carry but the kernel's TCP, to
+    /// which it has not been ported.
     #[must_use]
     pub const fn new(name: &'static str, needs: Needs, summary: &'static str) -> Self {
         Self {
@@ -36,7 +39,22 @@ impl About {
             presets: &[],
             native: None,
             not_over_udp: None,
+            not_over_tcp: Some("it has not been ported to the kernel"),
         }
+    }
+
+    /// This row, of a scheme that `headstart tcp` has.
+    #[must_use]
+    pub const fn over_tcp(mut self) -> Self {
+        self.not_over_tcp = None;
+        self
+    }
+
+    /// This row, with the reason why `headstart tcp` cannot have the scheme.
+    #[must_use]
+    pub const fn not_over_tcp(mut self, reason: &'static str) -> Self {
+        self.not_over_tcp = Some(reason);
+        self
     }
 }
 
@@ -78,6 +96,17 @@ impl Needs {
             Self::Routers => "routers",
         }
     }
+}
+
+/// Servers that run schemes, by the schemes that each can carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// `headstart serve` and `headstart proxy`, and other servers on noq.
+    Serve,
+    /// A server on quinn or s2n-quic, whose congestion controllers cannot ask for copies.
+    Quinn,
+    /// A server over the kernel's TCP, by `headstart tcp`.
+    Tcp,
 }
 
 /// Starts built into transports: the only ones of a kernel's TCP.

@@ -24,7 +24,7 @@ use crate::parameters::{Description, Error, is_same_name, settings, split};
 use crate::scheme::foreign::ForeignScheme;
 use crate::scheme::{FAMILIES, Foreign, Scheme, Startup as _};
 
-pub use crate::about::{About, Native, Needs, Preset};
+pub use crate::about::{About, Native, Needs, Preset, Server};
 pub use crate::name::Name;
 pub use crate::scheme::Family;
 
@@ -85,6 +85,39 @@ impl Entry {
     #[must_use]
     pub const fn scheme(&self) -> Scheme {
         self.scheme
+    }
+
+    /// The reason why a server cannot run the scheme; `None` if it can.
+    #[must_use]
+    pub fn refusal(&self, server: Server) -> Option<&'static str> {
+        let about = self.about();
+        let copies = self.scheme.repair().is_active();
+        match server {
+            Server::Serve => about.not_over_udp,
+            Server::Quinn => about.not_over_udp.or(copies.then_some(
+                "it sends packets again that are not lost, and a congestion controller cannot ask for that",
+            )),
+            Server::Tcp if copies => {
+                Some("a congestion control of the kernel cannot send a segment again or twice")
+            }
+            Server::Tcp => about.not_over_tcp.or_else(|| self.parameters_over_tcp()),
+        }
+    }
+
+    /// The reason why the kernel's port cannot have these parameters.
+    fn parameters_over_tcp(&self) -> Option<&'static str> {
+        let mut text = Name::default();
+        if self.scheme.print_parameters(&mut text).is_err() || text.is_empty() {
+            return None;
+        }
+        let inner = text.trim_start_matches('(').trim_end_matches(')');
+        match inner.split_once('=') {
+            Some(("initial-window" | "adaptation", value)) if !value.contains(',') => None,
+            Some(("exit", _)) => {
+                Some("slow start is the kernel's there, which leaves it by a HyStart of its own")
+            }
+            _ => Some("the kernel has its parameters at their defaults"),
+        }
     }
 
     /// The scheme's parameters, with their defaults.

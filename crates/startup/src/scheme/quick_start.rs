@@ -76,7 +76,10 @@ crate::words!(Failure { SlowStart = "slow-start", Halve = "halve" });
 /// The scheme's row of the catalogue.
 pub const ABOUT: About = About {
     not_over_udp: Some("its requests are options of the IP header, which a UDP socket does not let through"),
-    ..About::new("quick-start", Needs::Routers, "the rate that every router grants, for one RTT (RFC 4782)")
+    ..About::new("quick-start", Needs::Routers, "the rate that every router grants, for one RTT (RFC 4782)").not_over_tcp(
+        "a server's request is an IP option of its SYN-ACK, which the kernel refuses to sock_ops with EINVAL and has no place for \
+         in a congestion control, and its grant is in the routers' copy of it",
+    )
 };
 
 crate::parameters! {

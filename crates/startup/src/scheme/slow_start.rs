@@ -62,7 +62,7 @@ pub const ABOUT: About = About {
         named("iw64", "slow-start(initial-window=64)", "slow start from 64 segments (Cubic64)"),
     ],
     native: Some(Native::SlowStart),
-    ..About::new("slow-start", Needs::Nothing, "slow start")
+    ..About::new("slow-start", Needs::Nothing, "slow start").over_tcp()
 };
 
 const fn named(name: &'static str, text: &'static str, summary: &'static str) -> Preset {
