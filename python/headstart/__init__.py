@@ -204,7 +204,7 @@ def _words(options: Mapping[str, Any], is_sweep: bool = False) -> list[str]:
             isinstance(value, Iterable) and any(isinstance(one, str) for one in value)
         )
         unit, factor = _UNITS[end] if end and not is_text else ("", 1)
-        # `in` is a keyword: it is `in_` here.
+        # Keywords of the language have a low line behind them here: `in_`, `for_`.
         bare = name[: -len(end)] if unit and name not in _SHARES else name.rstrip("_")
         option = "--" + bare.replace("_", "-")
         if (other := names.setdefault(option, name)) != name:

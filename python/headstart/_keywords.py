@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import keyword
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -85,8 +86,7 @@ def keywords(command: str) -> Mapping[str, Keyword]:
         name, kind = row["option"].replace("-", "_"), row["kind"]
         if row["command"] != command or name in NOT_HERE:
             continue
-        # `in` is a keyword of Python.
-        name = "in_" if name == "in" else name
+        name += "_" if keyword.iskeyword(name) else ""
         ends = [end for end in _ENDS.get(kind, ()) if not name.endswith(end)]
         of = "str | float" if kind == "share" and not ends else _TYPES.get(kind, "str")
         numbers = "float"

@@ -6,10 +6,11 @@
 //! is. The rules are in docs/definitions.md.
 
 use clap::ValueEnum;
-use headstart_report::statistics::{Interval, may_be_smallest, simultaneous};
+use headstart_report::statistics::{Interval, may_be_smallest};
+use headstart_startup::catalogue::Needs;
 use headstart_startup::scheme::Scheme;
 
-use crate::race::{Race, SchemeResult};
+use crate::race::{LEAST_SEEDS, Race, SchemeResult};
 
 /// The flows that a scheme harms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,9 +44,6 @@ pub enum HarmVerdict {
 
 /// The harm that is accepted unless told otherwise: others take one percent longer.
 pub const MOST_HARM: f64 = 0.01;
-
-/// Intervals of fewer seeds say nothing.
-const LEAST_SEEDS: usize = 3;
 
 impl Harm {
     /// The verdict, if others may take longer by the share `most`.
@@ -83,12 +81,12 @@ impl Harm {
 
 impl SchemeResult {
     /// The worse of the costs to short flows and to long flows: by the verdict, then the larger.
-    /// `None` without other flows. Its interval is one of `count` that hold at once.
-    fn worst_harm(&self, most: f64, count: usize) -> Option<Harm> {
+    /// `None` without other flows.
+    fn worst_harm(&self, most: f64) -> Option<Harm> {
         let seeds = self.mean().by_seed.len();
         let known = |interval: Interval| {
             if seeds >= LEAST_SEEDS {
-                simultaneous(interval, seeds - 1, count)
+                interval
             } else {
                 Interval { low: f64::NAN, high: f64::NAN, ..interval }
             }
@@ -137,6 +135,8 @@ pub struct Verdict {
     pub harmless: Vec<usize>,
     /// Schemes of unknown harm that may be faster than all harmless ones.
     pub not_known: Vec<usize>,
+    /// Schemes that are known to harm others, the worst first.
+    pub harmful: Vec<usize>,
     /// Schemes that gave the same runs, packet for packet.
     pub identical: Vec<IdenticalSchemes>,
 }
@@ -152,13 +152,28 @@ pub struct IdenticalSchemes {
 
 impl Race {
     /// The worse harm of a scheme, to short or to long flows. `None` without other flows.
-    ///
-    /// The intervals of all schemes but the reference hold at once. The star goes to the fastest of
-    /// those that pass, and would otherwise find the one of twenty that passes by chance.
     #[must_use]
     pub fn worst_harm(&self, scheme_result: &SchemeResult) -> Option<Harm> {
-        let is_judged = |result: &&SchemeResult| result.entry.name != self.reference.name;
-        scheme_result.worst_harm(self.most_harm, self.scheme_results.iter().filter(is_judged).count())
+        scheme_result.worst_harm(self.most_harm)
+    }
+
+    /// Number of schemes whose intervals of harm hold at once: all but the reference.
+    #[must_use]
+    pub fn judged(&self) -> usize {
+        self.scheme_results.iter().filter(|result| result.entry.name != self.reference.name).count()
+    }
+
+    /// The fastest harmless schemes among those that a server can have without a record, a hint or
+    /// routers.
+    #[must_use]
+    pub fn harmless_anywhere(&self) -> Vec<usize> {
+        let is_one = |place: &usize| {
+            let result = &self.scheme_results[*place];
+            let harm = self.worst_harm(result).map(|harm| harm.verdict(self.most_harm));
+            let needs = matches!(result.entry.needs, Needs::Nothing | Needs::FlowSize);
+            needs && result.counts() && harm == Some(HarmVerdict::Harmless)
+        };
+        self.fastest_of((0..self.scheme_results.len()).filter(is_one).collect())
     }
 
     /// The winners.
@@ -178,9 +193,19 @@ impl Race {
         let may_win = |place: &usize| self.fastest_of([&harmless[..], &[*place]].concat()).contains(place);
         let mut not_known: Vec<usize> = of(&[HarmVerdict::NotKnown]).into_iter().filter(may_win).collect();
         self.sort(&mut not_known, SortKey::Time);
+        // Flows of a scheme that never finishes harm all the same.
+        let mut harmful: Vec<usize> = (0..self.scheme_results.len())
+            .filter(|place| {
+                let harm = self.worst_harm(&self.scheme_results[*place]);
+                harm.is_some_and(|harm| harm.verdict(self.most_harm) == HarmVerdict::Harmful)
+            })
+            .collect();
+        self.sort(&mut harmful, SortKey::Harm);
+        harmful.reverse();
         Verdict {
             fastest: self.fastest_of(counting().collect()),
             not_known,
+            harmful,
             harmless: self.fastest_of(harmless),
             identical: self.identical(),
         }
@@ -332,15 +357,17 @@ pub(crate) mod tests {
             },
             ..scheme_result
         });
+        let reference = crate::setup::reference();
         Race {
-            scheme_results: numbered.collect(),
+            scheme_results: crate::race::hold_at_once(numbered.collect(), reference),
             is_pages: false,
             traced_serial: 0,
             seeds,
             empty_seeds: 0,
             begun: 0,
             most_harm: MOST_HARM,
-            reference: crate::setup::reference(),
+            server: None,
+            reference,
         }
     }
 
@@ -351,7 +378,7 @@ pub(crate) mod tests {
                 .harm_of(harm)
                 .long_share_of(share)
                 .0
-                .worst_harm(MOST_HARM, 1)
+                .worst_harm(MOST_HARM)
                 .expect("both")
                 .harmed
         };
@@ -368,7 +395,7 @@ pub(crate) mod tests {
     fn harm_is_judged_by_a_margin_and_not_by_the_number_of_seeds() {
         let harm = |by_seed: &[f64]| {
             let made = scheme_result("iw2", &vec![1.0; by_seed.len()]).harm_of(by_seed).0;
-            made.worst_harm(MOST_HARM, 1).expect("it has other flows")
+            made.worst_harm(MOST_HARM).expect("it has other flows")
         };
         // Around 0.4 % in all of them; sixty-four seeds make that significant, and not harmful.
         let seeds = |count: usize| -> Vec<f64> {

@@ -110,7 +110,9 @@ pub static DEPENDENCIES: &[Dependency] = &[
     row("long-size", "without --long-share", has_long_share, "--long-size 300kB", ["--background 1", "--long-share 50%"]),
     row("long-scheme", "without --background or --long-share", Setup::has_long_flows, "--long-scheme bbr", ["", "--background 1"]),
     row("long-window", "without --background or --long-share", Setup::has_long_flows, "--long-window 142kB",
-        ["", "--background 1 --rtt 300ms --loss 0% --load 20% --schemes iw10"]),
+        ["", "--background 1 --rtt 300ms --loss 0% --load 20% --schemes iw10 --receive-window 100kB"]),
+    row("long-window", "below --receive-window", |setup| !setup.has_long_flows() || setup.workload.long_window > setup.transport.receive_window,
+        "--long-window 142kB", ["--background 1", "--background 1 --rtt 300ms --loss 0% --load 20% --schemes iw10 --receive-window 100kB"]),
     row("hint", "without a scheme that takes hints", |setup| runs(setup, takes_hints), "--hint 30%",
         ["--schemes halfback", "--schemes blitzstart"]),
 ];

@@ -20,6 +20,7 @@ use headstart_net::{ElementPlan, duplicate, policer};
 use headstart_sim::tcp::{Pacing, Probe, ReceiveGrowth};
 use headstart_sim::workload::Opener;
 use headstart_startup::base;
+use headstart_startup::catalogue::Server;
 use headstart_units::{Bytes, ParseError, Rate, Ratio, Span};
 
 use crate::workload::files::ArrivalFile;
@@ -31,7 +32,7 @@ pub use address::{address, destination};
 pub use attack::AttackName;
 pub use choices::{
     AckName, BASES, CryptoName, DetectionName, Environment, GROWTHS, LaterName, OPENERS, PACINGS, PROBES,
-    RouterName, TransportName, choice_name, discipline, name_of, one_of, usual_buffer,
+    RouterName, SERVERS, TransportName, choice_name, discipline, name_of, one_of, usual_buffer,
 };
 pub use path::UpOptions;
 pub use presets::PathPreset;
@@ -218,8 +219,8 @@ pub struct TransportOptions {
     /// Segments that a pacer lets go at once
     #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = whole(1..=64_u32))]
     pub quantum: u32,
-    /// The receiver's window
-    #[arg(long, default_value = "141 kB", value_name = "SIZE")]
+    /// The receiver's window [default: what Chromium grants to a QUIC stream; Halfback has 141 kB]
+    #[arg(long, default_value = "6 MB", value_name = "SIZE")]
     pub receive_window: Bytes,
     /// Growth of the receive window: in Linux up to 32 MiB from 64240 B (--receive-window), in
     /// Chromium up to 6 MiB
@@ -373,6 +374,10 @@ pub struct RunOptions {
     /// lists them]
     #[arg(long, value_name = "NAMES")]
     pub schemes: Option<SchemeNames>,
+    /// Server that is to run the scheme: others than it can carry are left out, and the verdict is
+    /// for it
+    #[arg(long = "for", value_name = "SERVER", value_parser = one_of(SERVERS))]
+    pub server: Option<Server>,
     /// Scheme that the others are compared with; harm is measured on its flows [default: iw10;
     /// where a kernel runs, its own start]
     #[arg(long, value_name = "SCHEME")]

@@ -21,8 +21,8 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::carrier::{Carrier, Carriers, Run};
 use crate::options::{
-    AckName, DelayFile, DetectionName, Environment, FetchName, LaterName, PathOptions, RunOptions,
-    SchemeName, SizeName, TransportName, TransportOptions, UpOptions, WorkloadOptions,
+    AckName, DelayFile, DetectionName, Environment, FetchName, LaterName, PathOptions, RunOptions, SERVERS,
+    SchemeName, SizeName, TransportName, TransportOptions, UpOptions, WorkloadOptions, name_of,
 };
 use crate::schemes;
 use crate::workload::files::ArrivalFile;
@@ -150,6 +150,10 @@ impl Setup {
         let carrier = carriers.find(run.environment, transport.transport)?;
         for name in run.schemes() {
             carrier.check_scheme(name.0, &transport)?;
+            if let Some((server, reason)) = run.server.and_then(|it| Some((it, name.0.refusal(it)?))) {
+                let server = name_of(SERVERS, &server);
+                bail!("--schemes: found {}, expected one that --for {server} can run: {reason}", name.0.name);
+            }
         }
         notes.extend(carrier.note().map(str::to_owned));
         let sizes = sizes(&workload)?;

@@ -150,6 +150,9 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
         print_table(&headlines::terminal_table(&headlines, width))?;
     }
     print(&format!("\n{}\n", reproduce::summary(&judged)))?;
+    if args.quick {
+        print(&format!("{}\n", reproduce::QUICK))?;
+    }
     if args.mutants {
         print("\n")?;
         print_table(&reproduce::mutants_table(&judged, &reproduction.mutants))?;

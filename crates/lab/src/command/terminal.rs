@@ -88,7 +88,11 @@ pub fn flows_written(flows: Option<(PathBuf, u64)>) -> Result<()> {
 
 /// Prints which given options have no effect before the first run; results have these notes too.
 pub fn print_idle_options(setup: &mut Setup, given_options: &[String], is_alone: bool) {
-    for note in idle(setup, given_options, is_alone) {
+    let given = |name: &str| given_options.iter().any(|given| given == name);
+    let replaced = (given("path") && setup.path.trace.is_some()).then(|| {
+        "--trace replaces the rate of --path; its round-trip time, buffer and losses stay".to_owned()
+    });
+    for note in replaced.into_iter().chain(idle(setup, given_options, is_alone)) {
         eprintln!("headstart: {note}");
         setup.notes.push(note);
     }

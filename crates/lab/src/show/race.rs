@@ -247,7 +247,7 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
         ),
     };
     let mut all = measures::definitions(|_| true);
-    all.insert(1, own("[low, high]", format!("95 % confidence interval of the mean over {} runs with different seeds (Student's t, of the logarithm for times and ratios); of a ratio, paired by seed.", setup.run.repeats)));
+    all.insert(1, own("[low, high]", format!("95 % confidence interval of the mean over {} runs with different seeds (Student's t, of the logarithm for times and ratios); of a ratio, paired by seed. Intervals of harm and of long flows hold at once for all schemes but the reference.", setup.run.repeats)));
     all.extend([
         own("load", "Payload offered, as a share of the bottleneck's rate. Headers, retransmissions and copies come on top.".into()),
         own("segment", format!("MSS {}, {} of headers; an ack has {}, a SYN {}.", tcp.mss, tcp.header, tcp.header, tcp.syn)),
@@ -277,8 +277,14 @@ pub fn report(
         Section::Figure {
             svg: figures::plane(race).svg(),
             caption: format!(
-                "The latency-safety plane: fast is low, considerate is left. Harm is the worse of what {} flows suffer from the scheme and of what long flows lose. Bars are 95 % confidence intervals.",
-                race.reference.name
+                "The latency-safety plane: fast is low, considerate is left. Harm is the worse of what {} flows suffer from the scheme and of what long flows lose. Bars are 95 % confidence intervals{}.",
+                race.reference.name,
+                match race.judged() {
+                    0 | 1 => String::new(),
+                    count => format!(
+                        "; those of harm hold at once for all {count} schemes, here and in all tables"
+                    ),
+                },
             ),
         },
     ];

@@ -324,6 +324,10 @@ fn schemes(judged: &[JudgedFigure<'_>], drawings: &[Vec<DrawnFigure>]) -> Vec<St
     names
 }
 
+/// The words of a run by `--quick`, on the first screen of its page and in the terminal.
+pub const QUICK: &str = "This is the cut-down run (--quick), with fewer seeds, points and pairs of hosts than the \
+                         captions say; without --quick it is the whole one.";
+
 /// The paper's page.
 #[must_use]
 pub fn report(
@@ -334,6 +338,12 @@ pub fn report(
 ) -> Report {
     let mut sections = vec![];
     let headlines = headlines::rows(paper, judged);
+    let is_quick = judged.iter().any(|one| one.experiment.plan.is_quick);
+    let mut lead = vec![paper.citation.clone()];
+    if is_quick {
+        lead.push(QUICK.to_owned());
+    }
+    lead.push(summary(judged));
     if !headlines.is_empty() {
         sections.push(Section::Table(headlines::table(&headlines)));
     }
@@ -346,7 +356,9 @@ pub fn report(
         sections.push(Section::Heading(format!("{}: {}", plan.source, plan.title)));
         sections.push(Section::Text(plan.shows.clone()));
         for drawing in drawn {
-            sections.push(Section::Figure { svg: drawing.svg.clone(), caption: drawing.caption.clone() });
+            let quick = if plan.is_quick { " (Cut-down run.)" } else { "" };
+            let caption = format!("{}{quick}", drawing.caption);
+            sections.push(Section::Figure { svg: drawing.svg.clone(), caption });
         }
         if !one.claims.is_empty() {
             let mut folded = vec![Section::Table(claims_table(one))];
@@ -374,11 +386,10 @@ pub fn report(
     }
     sections.push(Section::Heading("How it was done, and all claims".into()));
     sections.push(Section::Text(paper.about.clone()));
-    sections.push(Section::Text(summary(judged)));
     sections.push(Section::Table(counts_table(judged)));
     Report {
         title: format!("Reproduction: {}", paper.title),
-        lead: paper.citation.clone(),
+        lead: lead.join(" "),
         sections,
         provenance: Provenance { facts, plan: String::new() },
     }

@@ -14,9 +14,12 @@ use crate::race::{Measured, Race};
 use crate::report::{Provenance, Report, Section};
 use crate::setup::Setup;
 use crate::show::cell;
-use crate::statistics::quantile;
+use crate::statistics::{among_more, quantile};
 use crate::sweep::Point;
 use crate::table::{Better, Cell, Column, Table};
+use crate::verdict::{Harm, HarmVerdict, HarmedFlows, MOST_HARM};
+
+use figures::MapOf;
 
 /// A gain or a loss that is counted, in per cent.
 const CLEAR: f64 = 5.0;
@@ -35,12 +38,17 @@ pub struct PointResult {
     /// numbers.
     numbers: Vec<Option<f64>>,
     rows: Vec<Row>,
+    /// Number of schemes whose intervals of harm hold at once.
+    judged: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Row {
     scheme: String,
     measured: BTreeMap<&'static str, Measured>,
+    /// The worse harm, to short or to long flows, with an interval that holds for all schemes of
+    /// the point at once.
+    harm: Option<Harm>,
     /// Mean completion time of flows by what held them back, in milliseconds.
     limited: Option<Vec<f64>>,
 }
@@ -89,12 +97,17 @@ impl PointResult {
     }
 }
 
-/// Gains of a scheme in mean completion time, in per cent.
+/// Gains of a scheme in mean completion time, in per cent, and its harm.
 struct Gain {
     scheme: String,
     median: f64,
     /// The gain at each point at which both are known.
     percent: Vec<f64>,
+    /// Points at which it is known to harm others, and at which that is not known.
+    harmful: usize,
+    not_known: usize,
+    /// The largest harm, of the points with the worst verdict, with the place of its point.
+    worst: Option<(usize, Harm)>,
 }
 
 impl Gain {
@@ -142,11 +155,12 @@ impl Sweep {
         let row = |scheme_result: &crate::race::SchemeResult| Row {
             scheme: scheme_result.entry.name.to_string(),
             measured: SHOWN.into_iter().map(|name| (name, scheme_result.measured[name].clone())).collect(),
+            harm: race.worst_harm(scheme_result),
             limited: scheme_result.limited_ms(),
         };
         let typed = point.varied.iter().map(|(_, value)| value.clone()).collect();
         let rows: Vec<Row> = race.scheme_results.iter().map(row).collect();
-        self.keep(PointResult { typed, numbers, rows });
+        self.keep(PointResult { typed, numbers, rows, judged: race.judged() });
     }
 
     fn keep(&mut self, point: PointResult) {
@@ -282,7 +296,21 @@ impl Sweep {
         let of = |scheme: &str| {
             let points = self.points.iter().filter_map(|point| Some(1.0 - point.ratio(scheme, base)?));
             let percent: Vec<f64> = points.map(|gain| 100.0 * gain).filter(|gain| gain.is_finite()).collect();
-            Some(Gain { scheme: scheme.to_owned(), median: quantile(&percent, 0.5)?, percent })
+            let (mut harmful, mut not_known) = (0, 0);
+            let mut worst: Option<(usize, Harm, HarmVerdict)> = None;
+            for (place, point) in self.points.iter().enumerate() {
+                let Some((harm, verdict)) = self.harm(point, scheme) else { continue };
+                harmful += usize::from(verdict == HarmVerdict::Harmful);
+                not_known += usize::from(verdict == HarmVerdict::NotKnown);
+                let is_worse = worst
+                    .is_none_or(|(_, than, of)| (verdict, harm.interval.value) > (of, than.interval.value));
+                if is_worse {
+                    worst = Some((place, harm, verdict));
+                }
+            }
+            let worst = worst.map(|(place, harm, _)| (place, harm));
+            let median = quantile(&percent, 0.5)?;
+            Some(Gain { scheme: scheme.to_owned(), median, percent, harmful, not_known, worst })
         };
         let mut gains: Vec<Gain> =
             self.schemes().into_iter().filter(|scheme| *scheme != base).filter_map(of).collect();
@@ -290,12 +318,73 @@ impl Sweep {
         gains
     }
 
-    /// The gain of the scheme with the largest median, in a sentence without its full stop.
+    /// The harm of a scheme at a point. Its interval holds at once for all schemes at all points:
+    /// of many points one would be found harmful by chance.
+    fn harm(&self, point: &PointResult, scheme: &str) -> Option<(Harm, HarmVerdict)> {
+        let row = point.rows.iter().find(|row| row.scheme == scheme)?;
+        let harm = row.harm?;
+        let seeds = row.measured["mean_ms"].by_seed.len();
+        let interval = if harm.has_interval() {
+            let all = point.judged.max(1) * self.points.len();
+            among_more(harm.interval, seeds - 1, point.judged, all)
+        } else {
+            harm.interval
+        };
+        let harm = Harm { interval, ..harm };
+        Some((harm, harm.verdict(MOST_HARM)))
+    }
+
+    /// The options of a point that vary, in words.
+    fn place(&self, place: usize) -> String {
+        let values = self.axes.iter().zip(&self.points[place].typed);
+        values.map(|(axis, value)| format!("{} {value}", axis.words())).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The schemes that harm others somewhere, with the worst point of each; without its full stop.
+    fn harmful(&self, gains: &[Gain]) -> Option<String> {
+        let of = |gain: &Gain| {
+            let (place, harm) = gain.worst.filter(|_| gain.harmful > 0)?;
+            let percent = digits(100.0 * (harm.interval.value - 1.0));
+            let whom = match harm.harmed {
+                HarmedFlows::ShortFlows => "",
+                HarmedFlows::LongFlows => ", of long flows",
+            };
+            let at = self.place(place);
+            let at = if at.is_empty() { at } else { format!(" at {at}") };
+            Some(format!(
+                "{} on {} of {} (most: {percent} %{whom}{at})",
+                gain.scheme,
+                gain.harmful,
+                gain.percent.len()
+            ))
+        };
+        let all: Vec<String> = gains.iter().filter_map(of).collect();
+        (!all.is_empty()).then(|| format!("Known to harm others: {}", all.join("; ")))
+    }
+
+    /// The scheme with the largest median gain of those that harm nobody at any point, and the
+    /// schemes that harm, in sentences without the last full stop.
     #[must_use]
     pub fn verdict(&self) -> Option<String> {
-        let best = self.gains().into_iter().next()?;
+        let gains = self.gains();
+        let best = gains.iter().find(|gain| gain.harmful == 0);
+        let mut sentences: Vec<String> = best.map(|best| self.gain_in_words(best)).into_iter().collect();
+        if best.is_none() && !gains.is_empty() {
+            sentences.push("No scheme is without known harm to others at some point".into());
+        }
+        sentences.extend(self.harmful(&gains));
+        (!sentences.is_empty()).then(|| sentences.join(". "))
+    }
+
+    fn gain_in_words(&self, best: &Gain) -> String {
         let (more, less) = best.counts();
         let (scheme, base, count) = (&best.scheme, self.base(), best.percent.len());
+        let harm = match (best.worst, best.not_known) {
+            (None, _) => String::new(),
+            (_, 0) => "; others pay less than 1 % at each".to_owned(),
+            (_, open) if open == count => "; its harm to others is not known at any".to_owned(),
+            (_, open) => format!("; its harm to others is not known on {open}"),
+        };
         let less = if less == 0 { "none".to_owned() } else { less.to_string() };
         let median = digits(best.median.abs());
         let median = if best.median < 0.0 {
@@ -303,9 +392,9 @@ impl Sweep {
         } else {
             format!("gains {median} % over {base}")
         };
-        Some(format!(
-            "{scheme} {median} in the median; it gains more than {CLEAR} % on {more} of {count} and loses more than that on {less}"
-        ))
+        format!(
+            "{scheme} {median} in the median; it gains more than {CLEAR} % on {more} of {count} and loses more than that on {less}{harm}"
+        )
     }
 
     fn gain_table(&self) -> Table {
@@ -319,6 +408,9 @@ impl Sweep {
                 Column::number("most", "%").better(Better::Higher),
                 points(format!("gains more than {CLEAR} %")).better(Better::Higher),
                 points(format!("loses more than {CLEAR} %")).better(Better::Lower),
+                Column::number("worst harm", "").better(Better::Lower),
+                points("known to harm".into()).better(Better::Lower),
+                points("harm not known".into()),
             ],
         );
         for gain in self.gains() {
@@ -327,6 +419,8 @@ impl Sweep {
             let mut cells = vec![Cell::text(&gain.scheme)];
             cells.extend([gain.median, least, most].map(|percent| Cell::number(percent, 1)));
             cells.extend([more, less].map(|count| Cell::number(count as f64, 0)));
+            cells.push(gain.worst.map_or(Cell::Missing, |(_, harm)| Cell::number(harm.interval.value, 3)));
+            cells.extend([gain.harmful, gain.not_known].map(|count| Cell::number(count as f64, 0)));
             table.row(cells);
         }
         table
@@ -340,10 +434,11 @@ impl Sweep {
         let mut sections = vec![Section::Picks(schemes.iter().map(|name| (*name).to_owned()).collect())];
         let verdict = self.verdict();
         if verdict.is_some() {
-            sections.push(Section::Heading(format!("Gain over {}", self.base())));
+            sections.push(Section::Heading(format!("Gain over {}, and harm to others", self.base())));
             sections.push(Section::Table(self.gain_table()));
             if self.axes.len() >= 2 {
-                sections.extend(self.heat_maps());
+                sections.extend(self.heat_maps(MapOf::Gain));
+                sections.extend(self.heat_maps(MapOf::Harm));
             }
         }
         sections.push(Section::Heading("Where the order crosses".into()));
@@ -390,6 +485,14 @@ impl Sweep {
                 format!("Mean completion time that a scheme saves over {} at a point, in per cent of the latter. At one point it may be chance.", self.base()),
             ));
         terms.push((
+            "known to harm".into(),
+            format!(
+                "Others take more than {} % longer, by a 95 % interval that holds at once for all schemes at all points; harm is not \
+                 known where it reaches over that. A scheme that harms at one point is not the winner.",
+                100.0 * MOST_HARM
+            ),
+        ));
+        terms.push((
                 "crosses".into(),
                 "Between the last value at which one scheme is faster and the first at which the other is, each by differences paired by seed \
                  whose 95 % interval does not hold zero; about where a straight line between the mean differences is zero."
@@ -432,6 +535,8 @@ fn short(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use headstart_report::statistics::Interval;
+
     use super::*;
 
     fn point(typed: &[&str], numbers: &[f64], means: [[f64; 3]; 2]) -> PointResult {
@@ -441,10 +546,12 @@ mod tests {
             Row {
                 scheme: scheme.to_owned(),
                 measured: SHOWN.map(|name| (name, mean.clone())).into(),
+                harm: None,
                 limited,
             }
         };
         PointResult {
+            judged: 1,
             typed: typed.iter().map(|text| (*text).to_owned()).collect(),
             numbers: numbers.iter().map(|number| Some(*number)).collect(),
             rows: ["iw10", "jump-start"].into_iter().zip(means).map(row).collect(),
@@ -506,6 +613,40 @@ mod tests {
             2 * 2 + 2 * 2 + 1 + 1,
             "two measures along each axis, one heat map, and where the time goes"
         );
+    }
+
+    #[test]
+    fn a_scheme_that_harms_at_one_point_is_not_the_winner() {
+        let mut swept = sweep();
+        for point in &mut swept.points {
+            let is_crowded = point.typed[0] == "50%";
+            for row in &mut point.rows {
+                row.measured.insert("mean_ms", Measured::positive(vec![90.0; 3]));
+                let harm = |value: f64| Harm {
+                    interval: Interval { value, low: value - 0.005, high: value + 0.005 },
+                    harmed: HarmedFlows::ShortFlows,
+                };
+                row.harm = Some(harm(if row.scheme == "jump-start" && is_crowded { 1.2 } else { 1.0 }));
+                if row.scheme == "jump-start" {
+                    row.measured.insert("mean_ms", Measured::positive(vec![60.0; 3]));
+                }
+            }
+            let mut third = point.rows[0].clone();
+            third.scheme = "iw32".to_owned();
+            third.measured.insert("mean_ms", Measured::positive(vec![81.0; 3]));
+            point.rows.push(third);
+        }
+        swept.schemes.push("iw32".to_owned());
+        assert_eq!(
+            swept.verdict().expect("schemes"),
+            "iw32 gains 10 % over iw10 in the median; it gains more than 5 % on 4 of 4 and loses more than that on \
+             none; its harm to others is not known at any. Known to harm others: jump-start on 2 of 4 (most: 20 % at \
+             load 50%, rtt 20ms)"
+        );
+        let html = swept.report("headstart sweep").html();
+        assert_eq!(html.matches("harm: longer time of flows of iw10").count(), 2 * 2, "a map of each");
+        // The intervals of three seeds are wide if they hold for four points at once.
+        assert!(html.contains(">20<") && html.contains(">0?<"), "known harm has no question mark");
     }
 
     #[test]

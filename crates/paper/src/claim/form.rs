@@ -222,6 +222,7 @@ impl Printed {
             }],
             says: format!("{says}: the paper's | ours"),
             width: Figure::WIDTH,
+            full: 2.0,
         };
         let mut numbers = vec![];
         for (row, found) in rows.iter().zip(&cells) {

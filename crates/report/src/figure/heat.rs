@@ -32,6 +32,8 @@ pub struct HeatMap {
     pub says: String,
     /// Width of the drawing, in pixels: a page shows it as wide as itself.
     pub width: f64,
+    /// The ratio, above 1, from which on the colour is full, and below its inverse.
+    pub full: f64,
 }
 
 /// One map of several over the same columns and rows.
@@ -91,7 +93,7 @@ impl HeatMap {
             let x = MARGIN + (number % in_line as usize) as f64 * room / in_line + left;
             let top = (number / in_line as usize) as f64 * panel_height + head;
             for (row, column, ratio, _) in panel.known() {
-                let far = libm::log2(ratio).clamp(-1.0, 1.0);
+                let far = (libm::log2(ratio) / libm::log2(self.full)).clamp(-1.0, 1.0);
                 canvas.empty(
                     "rect",
                     &[
@@ -166,6 +168,7 @@ mod tests {
             panels: vec![HeatPanel { cells: vec![vec![Some(0.5), Some(1.25)]], ..HeatPanel::default() }],
             says: "jump-start over iw10".into(),
             width: HeatMap::WIDTH,
+            full: 2.0,
         };
         let svg = map.svg();
         let text = svg.as_str();
@@ -200,6 +203,7 @@ mod tests {
                 .to_vec(),
             says: String::new(),
             width: HeatMap::WIDTH,
+            full: 2.0,
         };
         let mut named = map(3);
         named.columns.1 = ["51 ms", "204 ms", "816 ms"].map(str::to_owned).to_vec();

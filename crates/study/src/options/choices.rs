@@ -6,6 +6,7 @@ use headstart_net::QueueDiscipline;
 use headstart_sim::tcp::{Pacing, Probe, ReceiveGrowth};
 use headstart_sim::workload::Opener;
 use headstart_startup::base::Kind;
+use headstart_startup::catalogue::Server;
 use headstart_startup::quick_start::router::{Denial, Granularity};
 
 /// A value of an option: its names, separated by `|`, the setting that they select, and its help.
@@ -22,6 +23,13 @@ pub const BASES: &[Choice<Kind>] = &[
     ("reno|newreno", Kind::Reno, "RFC 5681"),
     ("reno-linux", Kind::RenoLinux, "RFC 5681 in whole segments, as in Linux"),
     ("reno-google", Kind::RenoGoogle, "RFC 5681 with Google QUIC's cut: a loss leaves seven tenths"),
+];
+
+/// Servers that run schemes.
+pub const SERVERS: &[Choice<Server>] = &[
+    ("tcp", Server::Tcp, "Any server over Linux TCP, by `headstart tcp`"),
+    ("serve|proxy|noq", Server::Serve, "`headstart serve` and `headstart proxy`"),
+    ("quinn|s2n-quic", Server::Quinn, "A server of your own on quinn or s2n-quic"),
 ];
 
 /// Actions when acks stop arriving.

@@ -1,6 +1,6 @@
 //! Limits of a set-up other than the start: receive window, acknowledgements, the queue's buffer.
 
-use headstart_units::{Rate, Span};
+use headstart_units::{Bytes, Rate, Span};
 
 use super::Setup;
 use crate::options::{Buffer, usual_buffer};
@@ -8,11 +8,17 @@ use crate::options::{Buffer, usual_buffer};
 impl Setup {
     /// Notes on what may limit flows in place of their start.
     pub(super) fn limits(&self) -> Vec<String> {
-        let limits = [self.limit_of_receive_window(), self.limit_of_acks(), self.limit_of_queue()];
+        let limits = [
+            self.limit_of_load(),
+            self.limit_of_receive_window(),
+            self.limit_of_acks(),
+            self.limit_of_queue(),
+        ];
         limits.into_iter().flatten().collect()
     }
 
-    /// The receive window keeps flows below the rate of the path: a note on it, if it does.
+    /// The receive window keeps flows below the rate of the path, or from filling its queue: a note
+    /// on it, if it does.
     fn limit_of_receive_window(&self) -> Option<String> {
         let (window, rtt) = (self.transport.receive_window, self.rtt());
         let has_larger = if let Some(file) = &self.workload.arrivals {
@@ -21,12 +27,42 @@ impl Setup {
             self.pages.is_empty() && self.sizes.share_of_flows(window) < 1.0 - 1e-9
         };
         let bdp = self.bottleneck() * rtt;
-        (has_larger && bdp > window).then(|| {
+        // An active queue is not filled.
+        let buffer = match usual_buffer(self.path.queue) {
+            Some(_) => Bytes::ZERO,
+            None => Bytes::new(self.buffer_bytes() as u64),
+        };
+        let limit = if bdp > window {
+            format!("limits larger flows to {} of {}", window / rtt, self.bottleneck())
+        } else {
+            "keeps larger flows from filling path and buffer".to_owned()
+        };
+        (has_larger && bdp + buffer > window).then(|| {
             format!(
-                "--receive-window: {window} limits larger flows to {} of {}; {} removes the limit",
-                window / rtt,
-                self.bottleneck(),
-                bdp * 2
+                "--receive-window: {window} {limit}: losses and harm are those of such receivers; {} removes the limit",
+                (bdp + buffer) * 2
+            )
+        })
+    }
+
+    /// The bottleneck's buffer, in bytes of full packets if it counts packets.
+    fn buffer_bytes(&self) -> f64 {
+        let limit = self.path.buffer.limit(self.bottleneck(), self.rtt());
+        if limit.packets == u64::MAX {
+            limit.bytes.get() as f64
+        } else {
+            limit.packets as f64 * self.transport.mtu.get() as f64
+        }
+    }
+
+    /// More is offered than the bottleneck carries: a note on it.
+    fn limit_of_load(&self) -> Option<String> {
+        let load = self.workload.load;
+        (load.as_f64() > 1.0).then(|| {
+            format!(
+                "--load: {load} is more than the link carries: the queue grows as long as flows arrive, and times are \
+                 those of a run of {}",
+                self.run.duration
             )
         })
     }
@@ -80,12 +116,7 @@ impl Setup {
     pub fn describe_path(&self) -> String {
         let (rate, rtt) = (self.bottleneck(), self.rtt());
         let bdp = rate * rtt;
-        let limit = self.path.buffer.limit(rate, rtt);
-        let bytes = if limit.packets == u64::MAX {
-            limit.bytes.get() as f64
-        } else {
-            limit.packets as f64 * self.transport.mtu.get() as f64
-        };
+        let bytes = self.buffer_bytes();
         let of_bdp = match bdp.get() {
             0 => String::new(),
             bdp => format!("{:.2} BDP, ", bytes / bdp as f64),
@@ -115,16 +146,39 @@ mod tests {
         };
         let long = "--rate 1gbit --rtt 200ms --size";
         assert_eq!(
-            limit(&format!("{long} 20MB")).as_deref(),
+            limit(&format!("{long} 20MB --receive-window 141kB")).as_deref(),
             Some(
-                "--receive-window: 141 kB limits larger flows to 5.64 Mbit/s of 1 Gbit/s; \
-                 50 MB removes the limit"
+                "--receive-window: 141 kB limits larger flows to 5.64 Mbit/s of 1 Gbit/s: losses and harm are those of \
+                 such receivers; 50.23 MB removes the limit"
             )
         );
-        assert!(limit(&format!("{long} internet")).is_some(), "some of its flows");
-        for fine in ["", &format!("{long} 100kB"), &format!("{long} 20MB --receive-window 50MB")] {
+        assert!(limit(&format!("{long} internet --receive-window 141kB")).is_some(), "some of its flows");
+        // 187.5 kB are on the path, and 115 kB in the queue.
+        let short = "--rate 50mbit --rtt 30ms --size 300kB --receive-window";
+        let found = limit(&format!("{short} 250kB")).expect("a note");
+        assert!(
+            found.contains("250 kB keeps larger flows from filling path and buffer: losses and harm"),
+            "{found}"
+        );
+        for fine in [
+            "",
+            "--size internet",
+            &format!("{long} 100kB"),
+            &format!("{long} 20MB --receive-window 52MB"),
+            &format!("{short} 303kB"),
+            &format!("{short} 250kB --queue codel --buffer 1000p"),
+        ] {
             assert_eq!(limit(fine), None, "{fine}");
         }
+    }
+
+    #[test]
+    fn a_load_above_the_rate_is_told_of() {
+        let notes =
+            |options: &str| Settings::parse(Carriers::MODEL, options.split_whitespace()).expect("fine").notes;
+        let found = notes("--load 140%");
+        assert!(found[0].starts_with("--load: 140 % is more than the link carries"), "{found:?}");
+        assert!(notes("--load 100%").iter().all(|note| !note.starts_with("--load")));
     }
 
     #[test]

@@ -2,14 +2,15 @@
 
 use headstart_paper::claim::digits;
 use headstart_report::statistics::Interval;
-use headstart_startup::catalogue::Needs;
+use headstart_startup::catalogue::{Needs, Server};
 use headstart_startup::sending::LimitedBy;
 use headstart_units::Span;
 
+use crate::options::{SERVERS, name_of};
 use crate::race::{Measured, Race, SchemeResult};
 use crate::setup::Setup;
 use crate::show::counted;
-use crate::verdict::{Harm, HarmVerdict, HarmedFlows, IdenticalSchemes, SortKey};
+use crate::verdict::{Harm, HarmVerdict, HarmedFlows, IdenticalSchemes, SortKey, Verdict};
 
 /// So many names are listed before the others are only counted.
 const MAX_NAMES: usize = 4;
@@ -32,12 +33,13 @@ pub fn verdict(race: &Race) -> String {
     let seeds = counted((race.seeds - race.empty_seeds) as u64, "seed");
     let time = time(fastest);
     let others = &found.fastest[1..];
-    let mut text = match others.len() {
+    let mut text = race.server.map_or_else(String::new, |server| for_server(race, &found, server));
+    text += &match others.len() {
         0 if race.scheme_results.len() == 1 => format!("{} takes {time}.", fastest.entry.name),
-        0 => format!("Fastest is {}: {time}.", fastest.entry.name),
+        0 => format!("Fastest is {}: {time}.", with_needs(fastest)),
         _ => format!(
             "Fastest is {} with {time}; {} {} not differ significantly (paired over {seeds}).",
-            fastest.entry.name,
+            with_needs(fastest),
             names(race, others),
             if others.len() == 1 { "does" } else { "do" }
         ),
@@ -56,7 +58,8 @@ pub fn verdict(race: &Race) -> String {
                 }
                 _ => String::new(),
             };
-            text += &format!(" Fastest harmless scheme: {}, {}{harm}", winner.entry.name, self::time(winner));
+            text +=
+                &format!(" Fastest harmless scheme: {}, {}{harm}", with_needs(winner), self::time(winner));
             if !others.is_empty() {
                 text += &format!("; {} not significantly slower", names(race, others));
             }
@@ -67,18 +70,106 @@ pub fn verdict(race: &Race) -> String {
         }
         None => {}
     }
+    text += &anywhere(race, &found);
+    text += &harmful(race, &found, first);
     text += &gain_of_default(race).unwrap_or_default();
     text += &unused(race);
     text += &waits(race, first);
     text += &losers(race, first);
     let open: Vec<usize> = found.not_known.into_iter().filter(|place| *place != first).collect();
     if !open.is_empty() && race.seeds > 1 {
-        text += &format!(" Not known yet: the harm of {}", names(race, &open));
-        let needed = open.iter().filter_map(|place| seeds_to_tell(race, scheme_result(*place)));
-        text +=
-            &needed.reduce(f64::max).map_or_else(|| ".".to_owned(), |seeds| format!("; {}.", to_tell(seeds)));
+        let one = |place: &usize| {
+            let result = scheme_result(*place);
+            let needed = seeds_to_tell(race, result).map(|seeds| match seeds {
+                TOO_MANY.. => format!(" (more than {TOO_MANY})"),
+                _ => format!(" ({seeds})"),
+            });
+            format!("{}{}", result.entry.name, needed.unwrap_or_default())
+        };
+        text += &format!(
+            " Not known yet: the harm of {}; in brackets the seeds that would tell (--repeats).",
+            listed(open.iter().map(one).collect())
+        );
     }
     text
+}
+
+/// Advice for a server: the harmless scheme that takes the least time, and its time over the
+/// reference's.
+fn for_server(race: &Race, found: &Verdict, server: Server) -> String {
+    let name = name_of(SERVERS, &server);
+    let reference = race.reference.name;
+    let Some(&best) = found.harmless.first() else {
+        return format!("For {name} no scheme is known to gain without harm. ");
+    };
+    let result = &race.scheme_results[best];
+    let base = race.scheme_results.iter().find(|result| result.entry.name == reference);
+    match base {
+        Some(base) if result.entry.name != reference => {
+            let ratio = Measured::ratio(&result.mean().by_seed, &base.mean().by_seed).interval();
+            let harm = race.worst_harm(result).map_or_else(String::new, |harm| of_harm(&harm));
+            format!(
+                "For {name} use {}: {} of {reference}'s time, harm {harm}. ",
+                with_needs(result),
+                with_interval(&ratio, 2)
+            )
+        }
+        _ => format!("For {name} stay with {reference}. "),
+    }
+}
+
+/// The scheme with the knowledge that it cannot do without.
+fn with_needs(result: &SchemeResult) -> String {
+    let needs = match result.entry.needs {
+        Needs::Nothing | Needs::FlowSize => "",
+        Needs::History => " (needs a record of the client)",
+        Needs::Hint => " (needs a hint of the client)",
+        Needs::Routers => " (needs routers that take part)",
+    };
+    format!("{}{needs}", result.entry.name)
+}
+
+/// The fastest harmless scheme that every server can have, if those that were named need more.
+fn anywhere(race: &Race, found: &Verdict) -> String {
+    let is_named = |place: usize| Some(&place) == found.harmless.first();
+    match race.harmless_anywhere()[..] {
+        [best, ..] if !is_named(best) && !found.harmless.is_empty() => {
+            let result = &race.scheme_results[best];
+            format!(" Without record, hint and routers: {}, {}.", result.entry.name, time(result))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Every scheme that is known to harm others, but for the fastest, of which it was said.
+fn harmful(race: &Race, found: &Verdict, fastest: usize) -> String {
+    let others = found.harmful.iter().filter(|place| **place != fastest);
+    let one = |place: &usize| {
+        let result = &race.scheme_results[*place];
+        let harm = race.worst_harm(result)?;
+        Some(format!("{} {}", result.entry.name, of_harm(&harm)))
+    };
+    let named: Vec<String> = others.filter_map(one).collect();
+    let at_once = match race.judged() {
+        0 | 1 => String::new(),
+        count => format!("; intervals of harm hold at once for all {count}"),
+    };
+    if !named.is_empty() {
+        let also = if found.harmful.contains(&fastest) { "others too" } else { "others" };
+        return format!(" Known to harm {also}: {}{at_once}.", listed(named));
+    }
+    let has_others = race.scheme_results.len() > 1 && race.seeds - race.empty_seeds >= FEW_SEEDS;
+    if found.harmful.is_empty() && has_others {
+        format!(" No scheme is known to harm others by more than {}{at_once}.", margin(race))
+    } else {
+        String::new()
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(mut parts: Vec<String>) -> String {
+    let last = parts.pop().unwrap_or_default();
+    if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) }
 }
 
 /// Time of the servers' default scheme over the reference's on this path, and over that of the
@@ -181,11 +272,16 @@ fn reasons(loser: &SchemeResult, winner: &SchemeResult) -> String {
         .map(|((own, other), by)| (own - other, by.as_str()))
         .collect();
     let longer: f64 = parts.iter().map(|(millis, _)| millis).sum();
-    parts.retain(|(millis, _)| *millis >= WORTH_SAYING * longer);
+    parts.retain(|(millis, _)| millis.abs() >= WORTH_SAYING * longer);
     parts.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let mut sentences = vec![];
     if longer > 0.0 {
-        let parts: Vec<_> = parts.iter().map(|(millis, by)| format!("{} ms {by}", digits(*millis))).collect();
+        // Shorter waits are said too: without them a part could be larger than the whole.
+        let part = |(millis, by): &(f64, &str)| {
+            let less = if *millis < 0.0 { "less " } else { "" };
+            format!("{less}{} ms {by}", digits(millis.abs()))
+        };
+        let parts: Vec<_> = parts.iter().map(part).collect();
         sentences.push(format!(
             "a flow that finishes takes {} ms longer than one of {other}: {}",
             digits(longer),
@@ -235,11 +331,12 @@ fn seeds_to_tell(race: &Race, scheme_result: &SchemeResult) -> Option<f64> {
     race.worst_harm(scheme_result)?.seeds_to_tell(race.most_harm, seeds)
 }
 
+/// So many seeds are no advice any more.
+const TOO_MANY: f64 = 1000.0;
+
 fn to_tell(seeds: f64) -> String {
-    /// More are no advice.
-    const MOST: f64 = 1000.0;
-    if seeds > MOST {
-        format!("more than {MOST} seeds would tell")
+    if seeds >= TOO_MANY {
+        format!("more than {TOO_MANY} seeds would tell")
     } else {
         format!("about {seeds} seeds would tell (--repeats)")
     }
@@ -344,8 +441,7 @@ fn names(race: &Race, places: &[usize]) -> String {
     if places.len() > MAX_NAMES {
         parts.push(format!("{} more", places.len() - MAX_NAMES));
     }
-    let last = parts.pop().unwrap_or_default();
-    if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) }
+    listed(parts)
 }
 
 /// The reason for an empty result, with advice, if it is empty.
@@ -586,7 +682,7 @@ mod tests {
         let race = race(vec![wise_start, scheme_result("iw10", &[249.0]).0]);
         assert_eq!(
             verdict(&race),
-            "Fastest is wise-start with 229 ms; iw10 does not differ significantly (paired over 1 seed). Its harm \
+            "Fastest is wise-start (needs a record of the client) with 229 ms; iw10 does not differ significantly (paired over 1 seed). Its harm \
              to others is 1.005, which may be chance."
         );
         assert!(race.verdict().harmless.is_empty());
@@ -603,6 +699,74 @@ mod tests {
             ) && text.contains("Fastest harmless scheme: iw10"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn every_scheme_that_harms_is_named_and_each_that_is_open_has_its_number_of_seeds() {
+        let with = |name: &str, mean: f64, harm: [f64; 4]| {
+            scheme_result(name, &[mean, mean + 1.0, mean - 1.0, mean]).harm_of(&harm).0
+        };
+        let text = verdict(&race(vec![
+            with("iw10", 240.0, [1.0; 4]),
+            with("iw32", 200.0, [1.0, 1.001, 0.999, 1.0]),
+            with("jump-start", 190.0, [1.19, 1.18, 1.2, 1.19]),
+            with("halfback", 260.0, [2.28, 2.2, 2.3, 2.25]),
+            with("wise-start", 150.0, [1.03, 0.98, 1.02, 0.99]),
+            with("blitzstart", 160.0, [1.05, 0.9, 1.02, 0.99]),
+        ]));
+        let harmful = " Known to harm others: halfback 2.258 [2.134, 2.388] and jump-start 1.190 [1.166, 1.214]; \
+                       intervals of harm hold at once for all 5.";
+        assert!(text.contains(harmful), "{text}");
+        assert!(text.starts_with("Fastest is wise-start (needs a record of the client): 150 ms"), "{text}");
+        let open = " Not known yet: the harm of blitzstart (436); in brackets the seeds that would tell (--repeats).";
+        assert!(text.ends_with(open), "{text}");
+        // The harmless winner needs nothing: another for those without knowledge is not named.
+        assert!(
+            text.contains(" Fastest harmless scheme: iw32, 200 ms") && !text.contains("Without record"),
+            "{text}"
+        );
+        let text = verdict(&race(vec![
+            with("iw10", 240.0, [1.0; 4]),
+            with("iw32", 200.0, [1.0, 1.001, 0.999, 1.0]),
+            with("wise-start", 150.0, [1.0, 1.001, 0.999, 1.0]),
+        ]));
+        assert!(
+            text.contains(" Without record, hint and routers: iw32, 200 ms [")
+                && text
+                    .contains(" No scheme is known to harm others by more than 1 % (--most-harm); intervals"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_first_words_are_for_the_server_that_was_named() {
+        let with = |name: &str, mean: f64, harm: [f64; 4]| {
+            scheme_result(name, &[mean, mean + 1.0, mean - 1.0, mean]).harm_of(&harm).0
+        };
+        let iw10 = with("iw10", 240.0, [1.0; 4]);
+        let mut of_tcp = race(vec![iw10.clone(), with("headstart", 120.0, [1.0, 1.001, 0.999, 1.0])]);
+        of_tcp.server = Some(Server::Tcp);
+        let text = verdict(&of_tcp);
+        let first = "For tcp use headstart: 0.50 [0.50, 0.50] of iw10's time, harm 1.000 [0.999, 1.001]. ";
+        assert!(text.starts_with(first), "{text}");
+        let mut harmful = race(vec![iw10, with("jump-start", 120.0, [1.2, 1.21, 1.2, 1.19])]);
+        harmful.server = Some(Server::Quinn);
+        assert!(verdict(&harmful).starts_with("For quinn stay with iw10. "), "{}", verdict(&harmful));
+    }
+
+    #[test]
+    fn parts_of_a_reason_that_are_larger_than_the_whole_stand_beside_what_is_less() {
+        let with = |name: &str, millis: f64, limited: [u64; LimitedBy::ALL.len()]| {
+            let mut result = scheme_result(name, &[millis, millis + 1.0, millis]).0;
+            result.totals.flows = 100;
+            result.totals.limited = limited.map(|ms| ms * 100_000_000);
+            result
+        };
+        let fast = with("jump-start", 200.0, [60, 10, 0, 0, 0, 70, 60]);
+        let slow = with("iw10", 291.0, [60, 163, 0, 0, 0, 8, 60]);
+        let text = verdict(&race(vec![slow, fast]));
+        let why = "takes 91 ms longer than one of jump-start: 153 ms window, less 62 ms recovery.";
+        assert!(text.contains(why), "{text}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use headstart_startup::sending::LimitedBy;
 use super::{Gain, PointResult, Row, Sweep};
 use crate::figure::{Axis, Figure, Guide, HeatMap, HeatPanel, Point as Mark, Series, StackedBars, Style};
 use crate::report::Section;
+use crate::verdict::HarmVerdict;
 
 /// Most drawings of a kind; the number left out is printed.
 const MAX_DRAWINGS: usize = 8;
@@ -18,6 +19,20 @@ const MAX_PANELS: usize = 60;
 const PANELS: usize = 5;
 /// The legend of heat maps.
 const COLOURS: &str = "Blue gains, orange loses: the full blue is a gain of 50 % and more, the full orange a loss of 100 % and more.";
+
+const HARM_COLOURS: &str = "Of short and of long flows the worse. Orange is harm, full at 25 % and more; `?`: not known within 1 %, by intervals that hold at once for all schemes and points.";
+/// Ratios of the fullest colours.
+const FULL_GAIN: f64 = 2.0;
+const FULL_HARM: f64 = 1.25;
+
+/// The number in the cells of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MapOf {
+    /// Gain over the reference.
+    Gain,
+    /// Harm to others.
+    Harm,
+}
 
 impl Sweep {
     pub(super) fn lines(&self, axis: usize) -> Vec<Section> {
@@ -73,31 +88,42 @@ impl Sweep {
         values
     }
 
-    /// The gain of a scheme at these points over the first two axes.
-    fn panel(&self, title: &str, scheme: &str, points: &[&PointResult]) -> HeatPanel {
-        let ratio = |row: &String, column: &String| {
+    /// A value of a scheme at these points over the first two axes.
+    fn panel(&self, title: &str, scheme: &str, points: &[&PointResult], map: MapOf) -> HeatPanel {
+        let percent = |ratio: f64| format!("{:.0}", (100.0 * ratio).round() + 0.0).replace('-', "\u{2212}");
+        let value = |row: &String, column: &String| -> Option<(f64, String)> {
             let is_it = |point: &&&PointResult| point.typed[0] == *column && point.typed[1] == *row;
-            points.iter().find(is_it)?.ratio(scheme, self.base())
+            let point = points.iter().find(is_it)?;
+            match map {
+                MapOf::Gain => {
+                    let ratio = point.ratio(scheme, self.base())?;
+                    Some((ratio, percent(1.0 - ratio)))
+                }
+                MapOf::Harm => {
+                    let (harm, verdict) = self.harm(point, scheme)?;
+                    let sign = if verdict == HarmVerdict::NotKnown { "?" } else { "" };
+                    Some((harm.interval.value, percent(harm.interval.value - 1.0) + sign))
+                }
+            }
         };
         let columns = self.values(0);
-        let line = |row| columns.iter().map(|column| ratio(row, column)).collect();
-        let cells: Vec<Vec<Option<f64>>> = self.values(1).iter().map(line).collect();
-        let percent = |ratio: &Option<f64>| {
-            ratio.map_or_else(String::new, |it| {
-                format!("{:.0}", (100.0 * (1.0 - it)).round() + 0.0).replace('-', "\u{2212}")
-            })
-        };
-        let texts = cells.iter().map(|row| row.iter().map(percent).collect()).collect();
+        let (mut cells, mut texts) = (vec![], vec![]);
+        for row in self.values(1) {
+            let line: Vec<Option<(f64, String)>> = columns.iter().map(|column| value(&row, column)).collect();
+            cells.push(line.iter().map(|cell| cell.as_ref().map(|(ratio, _)| *ratio)).collect());
+            texts.push(line.into_iter().map(|cell| cell.unwrap_or_default().1).collect());
+        }
         HeatPanel { title: title.to_owned(), cells, texts }
     }
 
-    fn heat_map(&self, panels: Vec<HeatPanel>, says: &str) -> HeatMap {
+    fn heat_map(&self, panels: Vec<HeatPanel>, says: &str, full: f64) -> HeatMap {
         HeatMap {
             columns: (self.axes[0].words(), self.values(0)),
             rows: (self.axes[1].words(), self.values(1)),
             panels,
             says: says.to_owned(),
             width: HeatMap::WIDTH,
+            full,
         }
     }
 
@@ -109,17 +135,22 @@ impl Sweep {
         if self.axes.len() < 2 {
             return None;
         }
-        let panel = |gain: Gain| self.panel(&gain.scheme, &gain.scheme, points);
+        let panel = |gain: Gain| self.panel(&gain.scheme, &gain.scheme, points, MapOf::Gain);
         let panels: Vec<HeatPanel> = self.gains().into_iter().map(panel).collect();
         let says = format!("Gain over {} in per cent of the mean completion time", self.base());
-        let map = HeatMap { width, ..self.heat_map(panels, &says) };
+        let map = HeatMap { width, ..self.heat_map(panels, &says, FULL_GAIN) };
         let verdict = self.verdict()?;
         Some((map.svg(), format!("{says}. {COLOURS} {verdict}.")))
     }
 
-    /// The gain of each scheme over the first two axes, in a panel for each group of the others.
-    pub(super) fn heat_maps(&self) -> Vec<Section> {
+    /// Gain or harm of each scheme over the first two axes, in a panel for each group of the
+    /// others.
+    pub(super) fn heat_maps(&self, of: MapOf) -> Vec<Section> {
         let base = self.base();
+        let has_harm = self.points.iter().flat_map(|point| &point.rows).any(|row| row.harm.is_some());
+        if of == MapOf::Harm && !has_harm {
+            return vec![];
+        }
         let groups = self.along(&[0, 1]);
         let gains = self.gains();
         let shown = &groups[..groups.len().min(MAX_PANELS)];
@@ -127,15 +158,19 @@ impl Sweep {
             let scheme = &gain.scheme;
             let panel = |(group, points): &(String, Vec<&PointResult>)| {
                 let title = if group.is_empty() { scheme.clone() } else { format!("{scheme}: {group}") };
-                self.panel(&title, scheme, points)
+                self.panel(&title, scheme, points, of)
             };
             let count = shown.len().div_ceil(PANELS);
             let map = |(number, some): (usize, &[(String, Vec<&PointResult>)])| {
                 let part = if count > 1 { format!(" ({} of {count})", number + 1) } else { String::new() };
-                let says =
-                    format!("{scheme}: gain over {base} in per cent of the mean completion time{part}");
-                let map = self.heat_map(some.iter().map(panel).collect(), &says);
-                Section::Figure { svg: map.svg(), caption: format!("{says}. {COLOURS}") }
+                let (says, colours, full) = match of {
+                    MapOf::Gain => ("gain over", COLOURS, FULL_GAIN),
+                    MapOf::Harm => ("harm: longer time of flows of", HARM_COLOURS, FULL_HARM),
+                };
+                let share = if of == MapOf::Gain { " of the mean completion time" } else { "" };
+                let says = format!("{scheme}: {says} {base} in per cent{share}{part}");
+                let map = self.heat_map(some.iter().map(panel).collect(), &says, full);
+                Section::Figure { svg: map.svg(), caption: format!("{says}. {colours}") }
             };
             shown.chunks(PANELS).enumerate().map(map).collect()
         };
