@@ -220,6 +220,9 @@ class SharedOptions(TypedDict, total=False):
     opener: str | None
     """Side that opens connections [default: the sender; in the emulator always the
     receiver] (one of sender, receiver)"""
+    for_: str | None
+    """Server that is to run the scheme: others than it can carry are left out, and the
+    verdict is for it (one of tcp, serve, quinn)"""
     reference: str | type[Scheme] | None
     """Scheme that the others are compared with; harm is measured on its flows [default:
     iw10; where a kernel runs, its own start]"""
@@ -280,7 +283,8 @@ class SharedOptions(TypedDict, total=False):
     quantum: int | None
     """Segments that a pacer lets go at once [default: 1]"""
     receive_window: str | None
-    """The receiver's window [default: 141 kB]"""
+    """The receiver's window [default: what Chromium grants to a QUIC stream; Halfback has
+    141 kB] [default: 6 MB]"""
     receive_window_bytes: float | None
     """`receive_window` as a number, in bytes"""
     receive_growth: str | None
@@ -577,6 +581,9 @@ class SweepOptions(TypedDict, total=False):
     opener: str | Iterable[str] | None
     """Side that opens connections [default: the sender; in the emulator always the
     receiver] (one of sender, receiver)"""
+    for_: str | Iterable[str] | None
+    """Server that is to run the scheme: others than it can carry are left out, and the
+    verdict is for it (one of tcp, serve, quinn)"""
     reference: str | type[Scheme] | Iterable[str | type[Scheme]] | None
     """Scheme that the others are compared with; harm is measured on its flows [default:
     iw10; where a kernel runs, its own start]"""
@@ -645,7 +652,8 @@ class SweepOptions(TypedDict, total=False):
     quantum: str | int | Iterable[str | int] | None
     """Segments that a pacer lets go at once [default: 1]"""
     receive_window: str | Iterable[str] | None
-    """The receiver's window [default: 141 kB]"""
+    """The receiver's window [default: what Chromium grants to a QUIC stream; Halfback has
+    141 kB] [default: 6 MB]"""
     receive_window_bytes: float | Iterable[float] | None
     """`receive_window` as a number, in bytes"""
     receive_growth: str | Iterable[str] | None

@@ -244,7 +244,7 @@ def test_results_are_pickled():
     ("options", "said"),
     [
         ({"rate": 15}, "rate: found `15`"),
-        ({"trace": "nope.down"}, "trace: cannot read it"),
+        ({"trace": "nope.down"}, "trace: cannot read"),
         ({"schemes": b"iw10"}, "schemes: found bytes"),
         ({"schemes": {"iw10": 1}}, "schemes: found dict"),
         ({"rtt": "60 ms", "rtt_s": 0.06}, "rtt_s: found with rtt, expected one of them"),

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import keyword
 import os
 import pathlib
 import pydoc
@@ -30,7 +31,7 @@ def test_the_types_of_keywords_are_those_of_the_declared_options():
 def test_every_option_that_help_of_the_command_lists_is_a_keyword(command, name):
     listed = set(re.findall(r"^ +(?:-., )?--([a-z0-9-]+)", command(name, "--help").stdout, re.MULTILINE))
     keywords = {word.replace("-", "_") for word in listed} - _keywords.NOT_HERE
-    keywords = {"in_" if word == "in" else word for word in keywords}
+    keywords = {word + "_" * keyword.iskeyword(word) for word in keywords}
     assert keywords == set(headstart.options(name)["name"]) and len(keywords) > 8
 
 
