@@ -107,8 +107,6 @@ pub struct Connection {
     controllers: AtomicUsize,
     /// True for a path of another connection.
     is_disowned: AtomicBool,
-    /// A token validated the peer's address before the handshake.
-    is_validated: AtomicBool,
     /// The address that the peer moved to last.
     moved_to: Mutex<Option<IpAddr>>,
 }
@@ -136,7 +134,6 @@ impl Connection {
             account: Mutex::new(Account::new(report)),
             controllers: AtomicUsize::new(0),
             is_disowned: AtomicBool::new(false),
-            is_validated: AtomicBool::new(false),
             moved_to: Mutex::default(),
         })
     }
@@ -176,12 +173,6 @@ impl Connection {
         Bytes::new(self.flow_control.load(Ordering::Relaxed)).min(self.rules.flight_limit)
     }
 
-    /// A token validated the peer's address (RFC 9000 §8.1.3): an answer to a request in 0-RTT may
-    /// begin from the peer's record.
-    pub fn set_validated(&self) {
-        self.is_validated.store(true, Ordering::Relaxed);
-    }
-
     /// Data goes to `address` now: after a migration not the peer's first one.
     pub fn set_destination(&self, address: IpAddr) {
         *locked(&self.moved_to) = (address != self.peer.ip()).then_some(address);
@@ -191,12 +182,6 @@ impl Connection {
     #[must_use]
     pub fn moved_to(&self) -> Option<IpAddr> {
         *locked(&self.moved_to)
-    }
-
-    /// A token validated the peer's address.
-    #[must_use]
-    pub fn is_validated(&self) -> bool {
-        self.is_validated.load(Ordering::Relaxed)
     }
 
     /// Bytes announced by the application so far.

@@ -7,10 +7,9 @@
 //!  window 10 packets       record, gates and hint are known        the scheme decides
 //! ```
 //!
-//! An answer to a request in 0-RTT leaves before any round trip. If a token has validated the
-//! peer's address, and the gates take its record, the record's RTT stands for the missing one
-//! ([`Driver::read_early`]). The first sample decides: a start that it contradicts becomes slow
-//! start. Other answers get ten packets until then.
+//! An answer to a request in 0-RTT leaves before any round trip, and gets ten packets until the
+//! first acknowledgement, whatever is known of the peer: a token shows that somebody had the
+//! address once, and an acknowledgement that somebody there asks now.
 //!
 //! A stack's adapter calls [`Driver::before_send`] and [`Driver::before_packet`] for each packet or
 //! batch that leaves. It passes what leaves, arrives and is lost to the [`Sender`]. Afterwards it
@@ -24,7 +23,7 @@ use headstart_startup::catalogue::Needs;
 use headstart_startup::history::SharedRecord;
 use headstart_startup::sending::{CachedController, Sender};
 use headstart_startup::{Allowance, Controller, FlightPlan, Prior, Progress, Startup as _};
-use headstart_units::{Bytes, Span, Time};
+use headstart_units::{Bytes, Time};
 
 use crate::announced::{self, ESTIMATED};
 use crate::connection::Connection;
@@ -262,13 +261,12 @@ impl Driver {
     fn record_of_new_path(&self, now: Time) -> Option<SharedRecord> {
         let address = self.connection.moved_to()?;
         let is_drawn = self.connection.rules.rollout.draw(true, self.connection.number) == Arm::Treatment;
-        let known = self.peek(now, client_key(address), Some(self.sender.rtt().min))?;
+        let known = self.peek(now, client_key(address))?;
         (is_drawn && known.live == 0).then_some(known)
     }
 
-    /// The record of `key`, if the scheme draws on one and the gates take it for this RTT, or for
-    /// its own.
-    fn peek(&self, now: Time, key: IpAddr, rtt: Option<Span>) -> Option<SharedRecord> {
+    /// The record of `key`, if the scheme draws on one and the gates take it for this RTT.
+    fn peek(&self, now: Time, key: IpAddr) -> Option<SharedRecord> {
         let rules = &self.connection.rules;
         let requirements = rules.choice.scheme.requirements();
         if rules.choice.needs != Needs::History && !requirements.reserves_credit {
@@ -277,39 +275,7 @@ impl Driver {
         let known = peek(rules.store()?, requirements.history_key(key))?;
         let gates = rules.gates.with_credit(requirements.reserves_credit);
         let initial = self.sender.packet() * INITIAL_PACKETS;
-        gates.judge(Some(known), now, rtt.unwrap_or(known.record.rt_prop), initial).ok()
-    }
-
-    /// A full packet leaves before the first round trip was measured. Reads record and hint if the
-    /// peer's address is validated and a record of it stands for the round trip.
-    #[cold]
-    pub fn read_early(&mut self, now: Time) {
-        if !self.is_unmeasured() || self.is_late || !self.connection.is_validated() {
-            return;
-        }
-        if let Some(known) = self.peek(now, self.connection.key, None) {
-            self.sender.assume_rtt(known.record.rt_prop);
-            self.read_inputs(now);
-            locked(&self.connection.account).report.early = true;
-        }
-    }
-
-    /// The first sample of the RTT: a start that began from another is given up.
-    pub fn confirm_rtt(&mut self, now: Time) {
-        let mut account = locked(&self.connection.account);
-        let rtt = self.sender.rtt().min;
-        account.report.handshake_rtt = rtt;
-        let record = account.report.known.filter(|_| account.report.early).map(|known| known.record);
-        let refusal = record.and_then(|record| record.contradicted_by(rtt));
-        if refusal.is_none() || !self.connection.rules.gates.same_path {
-            return;
-        }
-        account.report.refusal = refusal;
-        drop(account);
-        self.run_control();
-        let prior = self.complete(&Prior::bare(now, self.sender.packet(), rtt, Bytes::ZERO));
-        self.sender.update(|controller| controller.establish(&prior));
-        self.note_phase(now);
+        gates.judge(Some(known), now, self.sender.rtt().min, initial).ok()
     }
 
     /// The control scheme takes the place of one that has not begun.

@@ -110,9 +110,7 @@ pub struct StartReport {
     pub arm: Arm,
     /// Input of the first flight.
     pub source: Source,
-    /// The start began in 0-RTT, before any RTT was measured.
-    pub early: bool,
-    /// The RTT of the handshake; of an early start the RTT of its first answer.
+    /// The RTT of the handshake.
     pub handshake_rtt: Span,
     /// The store's record and the state around it.
     pub known: Option<SharedRecord>,
@@ -215,9 +213,6 @@ impl fmt::Display for StartReport {
         write!(f, "scheme={} arm={} source={}", self.scheme, self.arm.name(), self.source.name())?;
         if let Some(peer) = self.peer {
             write!(f, " peer={}", peer.ip())?;
-        }
-        if self.early {
-            write!(f, " early=true")?;
         }
         write!(f, " handshake_rtt_ms={:.3}", self.handshake_rtt.as_millis_f64())?;
         if let Some(SharedRecord { record, live }) = self.known {

@@ -13,8 +13,7 @@
 //! A scheme is established with the first full data packet after the first round-trip sample: only
 //! then are the RTT, the flow's size and the hint all known. A scheme that plans with the flow's
 //! size begins with the first data packet after [`Handle::expect`](crate::Handle::expect). A
-//! response sent in 0-RTT begins earlier: from the peer's record if a token validated its address,
-//! else with ten packets.
+//! response sent in 0-RTT has ten packets until then.
 //!
 //! | module | holds |
 //! |---|---|
@@ -237,9 +236,6 @@ impl Adapter {
     /// One of the scheme's packets is about to leave, if that has begun: true.
     fn leaves(&mut self, now: Time, bytes: Bytes) -> bool {
         let has_begun = self.driver.is_started();
-        if !has_begun && self.driver.is_unmeasured() && bytes + SLACK >= self.driver.sender.packet() {
-            self.driver.read_early(now);
-        }
         if !self.driver.before_send(now, bytes + SLACK >= self.driver.sender.packet()) {
             return false;
         }

@@ -37,7 +37,6 @@ impl Handle {
     /// The client's address was validated by its token
     /// ([`noq::Incoming::remote_address_validated`]): for a caller that drives the protocol itself.
     pub fn address_validated(&self) {
-        self.0.connection.set_validated();
         if let Some(paths) = &self.0.paths {
             paths.handshaken();
         }

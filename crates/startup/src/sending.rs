@@ -116,7 +116,6 @@ pub struct Sender {
     controller: CachedController,
     packet: Bytes,
     rtt: Rtt,
-    is_rtt_assumed: bool,
     rate: RateEstimator,
     /// Highest delivery rate, computed once per ack.
     fastest: Option<Rate>,
@@ -151,7 +150,6 @@ impl Sender {
             controller: CachedController::new(controller),
             packet,
             rtt: Rtt::default(),
-            is_rtt_assumed: false,
             rate: RateEstimator::default(),
             fastest: None,
             train: PacketTrain::default(),
@@ -301,23 +299,8 @@ impl Sender {
         ledger.deliver_up_to(number, sent_at, bytes, |packet| batch.add(packet))
     }
 
-    /// No RTT was measured yet: `rtt` stands for it until the first sample, which takes its place.
-    pub fn assume_rtt(&mut self, rtt: Span) {
-        self.rtt.update(rtt);
-        self.is_rtt_assumed = true;
-    }
-
-    /// The RTT is the one given to [`Self::assume_rtt`].
-    #[must_use]
-    pub const fn is_rtt_assumed(&self) -> bool {
-        self.is_rtt_assumed
-    }
-
     /// The acknowledgement's sample of the RTT, before [`Self::end_of_acks`].
     pub fn on_rtt_sample(&mut self, sample: Span) {
-        if core::mem::take(&mut self.is_rtt_assumed) {
-            self.rtt = Rtt::default();
-        }
         let is_first = self.rtt.smoothed.is_zero();
         self.rtt.update(sample);
         if !is_first {

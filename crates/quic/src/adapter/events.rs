@@ -56,12 +56,7 @@ impl Adapter {
         let is_new = |&(number, _): &(u64, Time)| Some(number) == largest;
         let sample = newest.filter(is_new).map(|(_, sent)| now.since(sent));
         if let Some(sample) = sample {
-            let was_assumed = self.driver.sender.is_rtt_assumed();
             self.driver.sender.on_rtt_sample(sample);
-            if was_assumed {
-                self.driver.confirm_rtt(now);
-                self.cached_metrics = None;
-            }
             if self.driver.is_unmeasured() {
                 if let Some(address) = self.shared.paths.as_ref().and_then(|paths| paths.destination()) {
                     self.shared.connection.set_destination(address);

@@ -100,15 +100,13 @@ impl Adapter {
         let left = driver.burst().saturating_sub(driver.sender.ledger().sent());
         // A first packet after the handshake's may be smaller by that.
         let left = if left <= SLACK { Bytes::ZERO } else { left };
-        // In 0-RTT the handshake's packets have emptied the bucket, which is not followed there.
-        let is_early = driver.sender.is_rtt_assumed();
         match left {
-            Bytes::ZERO if driver.sender.ledger().end() == 1 && driver.burst() <= packet && !is_early => {
+            Bytes::ZERO if driver.sender.ledger().end() == 1 && driver.burst() <= packet => {
                 let due = packet.saturating_sub(self.bucket.tokens).max(Bytes::new(1));
                 pace.map(|pace| (due / (packet / pace)).max(MIN_PACE))
             }
             Bytes::ZERO => pace,
-            left if pace.is_some() && !is_early => Some(self.bucket_of(left.max(packet))),
+            left if pace.is_some() => Some(self.bucket_of(left.max(packet))),
             _ => Some(UNPACED),
         }
     }
