@@ -260,8 +260,12 @@ mod tests {
         let start_flight = |number, spent| start_flight(&store, number, spent);
         assert_eq!(start_flight(0, 0), None);
         for number in 1..100 {
-            let credit = start_flight(number, 0);
-            assert_eq!(credit, Some(50_000 + 1000 * u64::from(number)), "peer {number}");
+            let (credit, own) = (start_flight(number, 0), 50_000 + 1000 * u64::from(number));
+            // Until the network has outcomes of its own, all first contacts together share one,
+            // which a single network moves by less and less.
+            let is_own = number >= 8;
+            assert!(credit == Some(own) || (!is_own && credit < Some(own)), "peer {number}: {credit:?}");
+            assert!(credit > Some(50_000), "peer {number}: {credit:?}");
         }
         store.flush();
         assert_eq!(start_flight(100, 0), None);

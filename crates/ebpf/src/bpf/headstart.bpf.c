@@ -366,6 +366,22 @@ INLINE __u64 revise(__u64 *credit, const struct hs_start *s)
 	return after;
 }
 
+/* Revision::of_all: a prefix that has had so many outcomes moves the credit of all by a part. */
+INLINE void revise_all(__u64 *credit, const struct hs_start *s, __u64 outcomes)
+{
+	__u64 before, base, part, after;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		before = *credit;
+		base = before ? before : s->cold;
+		part = base >> (HS_LARGEST_PART + (outcomes & (HS_OWN_FROM - 1)));
+		after = hs_clamp(hs_revised(s, before), base - part, base + part);
+		if (__sync_val_compare_and_swap(credit, before, after) == before)
+			return;
+	}
+}
+
 /* The /24 of IPv4, the /48 of IPv6. */
 INLINE void prefix_of(struct hs_key *prefix, const struct hs_key *peer)
 {
@@ -393,25 +409,27 @@ HS_GLOBAL __u64 first_contact_credit(const struct hs_key *peer)
 	return all ? *all : 0;
 }
 
-/* FirstContacts::revise: of all, and of the prefix, which is returned. */
+/* FirstContacts::revise: of the prefix, which is returned, and of all. */
 HS_GLOBAL __u64 revise_first_contacts(const struct hs_key *peer, const struct hs_start *s)
 {
 	__u64 *all = bpf_map_lookup_elem(&strangers, &zero);
 	struct hs_prefix first = { .outcomes = 1 }, *own;
 	struct hs_key key = {};
+	__u64 outcomes = 0;
 
 	if (!peer || !s || !all)
 		return 0;
-	first.credit = revise(all, s);
 	prefix_of(&key, peer);
 	own = bpf_map_lookup_elem(&prefixes, &key);
-	if (!own) {
+	if (own) {
+		outcomes = __sync_fetch_and_add(&own->outcomes, 1);
+		first.credit = revise(&own->credit, s);
+	} else {
+		first.credit = hs_revised(s, *all);
 		bpf_map_update_elem(&prefixes, &key, &first, BPF_ANY);
-		return first.credit;
 	}
-	if (__sync_fetch_and_add(&own->outcomes, 1) >= HS_OWN_FROM)
-		return revise(&own->credit, s);
-	own->credit = first.credit;
+	if (outcomes < HS_OWN_FROM)
+		revise_all(all, s, outcomes);
 	return first.credit;
 }
 
