@@ -61,6 +61,7 @@
 //! | [`adapter`] | the stack's congestion controller, from a scheme and a base controller |
 //! | [`session`] | the TLS session that carries hints and observes outgoing packets |
 //! | [`hint`] | the transport parameter: format, quantisation |
+//! | [`tickets`] | sessions that clients may resume, of which an address has a part |
 //! | [`token`] | records that clients carry, sealed in address validation tokens |
 //! | [`copies`] | proactive retransmission of whole datagrams |
 //! | [`journal`] | a sender's events in order: for simulations |
@@ -102,6 +103,7 @@ pub mod runtime;
 pub mod server;
 pub mod session;
 mod shared;
+pub mod tickets;
 pub mod token;
 mod unvalidated;
 

@@ -43,6 +43,7 @@ use crate::pending_connection::PendingConnection;
 use crate::session::{CustomCrypto, ServerTls, SessionFactory, tls};
 use crate::shared::{Rules, Shared};
 use crate::store::client_key;
+use crate::tickets::Tickets;
 use crate::token::{TokenKeys, Tokens};
 
 /// Errors of an endpoint's set-up.
@@ -69,6 +70,7 @@ pub struct ServerSetup {
     crypto: Crypto,
     announce: Option<Hint>,
     tokens: Option<TokenKeys>,
+    tickets: Option<Arc<Tickets>>,
     rules: Arc<Rules>,
     draws: Arc<Draws>,
     #[cfg(feature = "qlog")]
@@ -213,6 +215,7 @@ impl ServerSetup {
             crypto,
             announce: None,
             tokens: None,
+            tickets: None,
             rules: Arc::new(Rules::new(Side::Server, choice)),
             draws: Arc::default(),
             #[cfg(feature = "qlog")]
@@ -231,6 +234,14 @@ impl ServerSetup {
             self.base.token_key(tokens);
             self.tokens = Some(keys);
         }
+        self
+    }
+
+    /// Keeps the tickets of clients here, in place of the session storage of the TLS configuration,
+    /// so that one address cannot take the places of all others' ([`tickets`](crate::tickets)).
+    #[must_use]
+    pub fn tickets(mut self, tickets: Arc<Tickets>) -> Self {
+        self.tickets = Some(tickets);
         self
     }
 
@@ -298,6 +309,7 @@ impl ServerSetup {
             Crypto::Tls(tls) => Arc::new(tls::ServerConfig {
                 tls: tls.clone(),
                 announce: self.announce,
+                tickets: self.tickets.clone(),
                 shared: Arc::clone(&shared),
             }),
             Crypto::Custom(sessions) => Arc::new(CustomCrypto {

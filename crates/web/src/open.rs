@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use headstart_quic::server::SetupError;
+use headstart_quic::tickets::Tickets;
 use headstart_quic::token::TokenKeys;
 use headstart_quic::{Choice, Gates, Guard, Policy, PreciseRuntime, Rollout, ServerSetup, Sharded, Store};
 use noq::Endpoint;
@@ -140,6 +141,7 @@ pub fn open_on(
     let mut base = noq::ServerConfig::with_crypto(Arc::new(crypto));
     base.transport_config(Arc::new(server::transport()));
     let runtime = PreciseRuntime::new();
+    let tickets = Arc::new(Tickets::default());
 
     let setup = |choice, history, rollout| -> Result<ServerSetup, OpenError> {
         let setup = ServerSetup::new(base.clone(), Arc::clone(&tls), choice)?
@@ -147,6 +149,7 @@ pub fn open_on(
             .rollout(rollout)
             .gates(plan.gates)
             .limits(plan.hints)
+            .tickets(Arc::clone(&tickets))
             .duplicate_sender(runtime.duplicate_sender());
         setup.check()?;
         with_qlog(setup, plan.qlog.as_ref())

@@ -48,6 +48,8 @@ pub fn tls(identity: &Arc<CurrentIdentity>) -> Result<Arc<rustls::ServerConfig>,
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_cert_resolver(Arc::clone(identity) as Arc<_>);
+    // Nothing is kept of a client that may come back: no stranger can take its place.
+    config.ticketer = rustls::crypto::ring::Ticketer::new()?;
     config.alpn_protocols = PROTOCOLS.iter().map(|name| name.to_vec()).collect();
     Ok(Arc::new(config))
 }

@@ -20,6 +20,7 @@ use rustls::quic::{
 use super::ObservedSession;
 use crate::hint;
 use crate::shared::Shared;
+use crate::tickets::{Tickets, TicketsOfAddress};
 use headstart_startup::prior::Hint;
 
 /// Outcome of the handshake: noq's own type of that name cannot be built outside of noq.
@@ -42,6 +43,7 @@ pub(crate) struct ClientConfig {
 pub(crate) struct ServerConfig {
     pub tls: ServerTls,
     pub announce: Option<Hint>,
+    pub tickets: Option<Arc<Tickets>>,
     pub shared: Arc<Shared>,
 }
 
@@ -132,7 +134,16 @@ impl crypto::ServerConfig for ServerConfig {
 
     fn start_session(&self, version: u32, params: &TransportParameters) -> Box<dyn crypto::Session> {
         let params_bytes = encoded(params, self.announce);
-        let session = match ServerConnection::new(Arc::clone(&self.tls.config), Version::V1, params_bytes) {
+        let config = match &self.tickets {
+            None => Arc::clone(&self.tls.config),
+            Some(tickets) => {
+                let (tickets, address) = (Arc::clone(tickets), self.shared.connection.key);
+                let mut config = rustls::ServerConfig::clone(&self.tls.config);
+                config.session_storage = Arc::new(TicketsOfAddress { tickets, address });
+                Arc::new(config)
+            }
+        };
+        let session = match ServerConnection::new(config, Version::V1, params_bytes) {
             Ok(inner) if version == VERSION => {
                 let (inner, shared) = (Connection::Server(inner), Arc::clone(&self.shared));
                 Box::new(TlsSession::new(inner, self.tls.suite, None, shared))
@@ -348,6 +359,7 @@ mod tests {
         ServerConfig {
             tls: ServerTls::new(Arc::new(tls)).expect("for QUIC"),
             announce: None,
+            tickets: None,
             shared: Shared::new(Arc::new(rules), (peer, 443).into(), None, client_key(peer), 0, None),
         }
     }

@@ -72,6 +72,23 @@ async fn last(reports: &Reports, count: usize) -> StartReport {
     told().expect("it was there")
 }
 
+/// rustls keeps 256 tickets, two of each handshake.
+#[tokio::test(flavor = "multi_thread")]
+async fn handshakes_of_a_stranger_do_not_end_the_0_rtt_of_others() {
+    let (server, _) = start("headstart", Rollout::default());
+    let config = server.client(None, true);
+    assert!(!server.fetch_as(config.clone(), &["/bytes/1000"]).await.early_data);
+    let stranger = noq::Endpoint::client(SocketAddr::from(([127, 0, 0, 2], 0))).expect("a socket");
+    for _ in 0..150 {
+        let connecting = stranger.connect_with(server.client(None, false), server.address, "localhost");
+        let connection = connecting.expect("begins").await.expect("a connection");
+        connection.handshake_confirmed().await.expect("its tickets are made");
+        connection.close(0u32.into(), b"");
+    }
+    assert!(server.fetch_as(config, &["/bytes/1000"]).await.early_data);
+    server.stop().await;
+}
+
 /// Servers with one certificate and separate histories, as of an anycast address.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_carries_its_record_to_another_server_that_has_the_key() {
