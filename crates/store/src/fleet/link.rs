@@ -89,6 +89,8 @@ pub struct Remote {
     prefix: String,
     shown: String,
     scripts: Scripts,
+    /// Exchanges so far.
+    count: u64,
 }
 
 impl fmt::Debug for Remote {
@@ -118,7 +120,7 @@ impl Remote {
         connection.set_read_timeout(Some(timeout)).map_err(failed)?;
         connection.set_write_timeout(Some(timeout)).map_err(failed)?;
         let (prefix, scripts) = (address.prefix.clone(), Scripts::default());
-        let mut remote = Self { connection, prefix, shown, scripts };
+        let mut remote = Self { connection, prefix, shown, scripts, count: 0 };
         let mut load = |script: &str| remote.ask(redis::cmd("SCRIPT").arg("LOAD").arg(script));
         remote.scripts = Scripts { look_up: load(LOOK_UP)?, write: load(WRITE)?, remove: load(REMOVE)? };
         // It has a part of the peers. A user who may not ask is told by MOVED.
@@ -138,14 +140,25 @@ impl Remote {
         format!("{}{{{peer}}}", self.prefix)
     }
 
-    /// The replies in order; the server's errors are values.
+    /// The replies in order; the server's errors are values. A last question, whose answer is
+    /// known, shows that none of them belongs to an earlier one.
     // Not the pipeline of `redis`: it waits for every answer, even after the first one that did not
     // come in time.
     fn query(&mut self, commands: &[Cmd]) -> Result<Vec<Value>, LinkError> {
+        self.count += 1;
+        let mark = format!("headstart-{}", self.count);
         let failed = |error: redis::RedisError| failure(&self.shown, &error);
-        let packed: Vec<u8> = commands.iter().flat_map(Cmd::get_packed_command).collect();
+        let mut packed: Vec<u8> = commands.iter().flat_map(Cmd::get_packed_command).collect();
+        packed.extend(redis::cmd("PING").arg(&mark).get_packed_command());
         self.connection.send_packed_command(&packed).map_err(failed)?;
-        commands.iter().map(|_| self.connection.recv_response().map_err(failed)).collect()
+        let mut reply = || self.connection.recv_response().map_err(failed);
+        let replies = commands.iter().map(|_| reply()).collect::<Result<_, _>>()?;
+        match reply()? {
+            Value::BulkString(bytes) if bytes == mark.as_bytes() => Ok(replies),
+            // A user may be allowed nothing but scripts.
+            Value::ServerError(error) if error.code() == "NOPERM" => Ok(replies),
+            _ => Err(LinkError(format!("{}: found answers to other questions", self.shown))),
+        }
     }
 
     /// Looks peers up for `host` and writes records, in one go.
@@ -188,7 +201,7 @@ impl Remote {
                         return Err(self.unexpected(&error));
                     }
                     answers.unwritten.push(*peer);
-                    answers.full = Some(format!("{}: {error:?}", self.shown));
+                    answers.full = Some(format!("{}: {}", self.shown, printable(&format!("{error:?}"))));
                 }
                 _ => {}
             }
@@ -203,7 +216,10 @@ impl Remote {
     fn unexpected(&self, error: &redis::ServerError) -> LinkError {
         match error.code() {
             "MOVED" | "ASK" => self.is_of_a_cluster(),
-            code => LinkError(format!("{}: {code} {}", self.shown, error.details().unwrap_or(""))),
+            code => {
+                let text = format!("{code} {}", error.details().unwrap_or(""));
+                LinkError(format!("{}: {}", self.shown, printable(&text)))
+            }
         }
     }
 
@@ -303,7 +319,16 @@ fn failure(shown: &str, error: &redis::RedisError) -> LinkError {
     if error.is_timeout() {
         return LinkError(format!("{shown}: found no answer in time, expected one"));
     }
-    LinkError(format!("{shown}: {error}"))
+    LinkError(format!("{shown}: {}", printable(&error.to_string())))
+}
+
+/// Letters of a server's text that are shown.
+const SHOWN: usize = 200;
+
+/// The beginning of what a server says, without control characters: it goes to a terminal or a log.
+fn printable(text: &str) -> String {
+    let shown: String = text.chars().take(SHOWN).map(|it| if it.is_control() { '?' } else { it }).collect();
+    if text.chars().nth(SHOWN).is_some() { shown + "..." } else { shown }
 }
 
 /// The key holds a list or another structure: an answer of the server, or of its script.
@@ -340,9 +365,88 @@ fn parse(peer: IpAddr, bytes: &[u8]) -> Option<Record> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::net::TcpListener;
 
+    use headstart_units::Rate;
+
     use super::*;
+
+    /// A server that gives each command the answer for its first word and its last argument.
+    fn server(answer: impl Fn(&str, &str) -> String + Send + 'static) -> Address {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("redis://{}/", listener.local_addr().expect("bound"));
+        std::thread::spawn(move || {
+            let (stream, _) = listener.accept().expect("a client");
+            let mut reader = BufReader::new(stream.try_clone().expect("a handle"));
+            let number = move |reader: &mut BufReader<_>| -> Option<usize> {
+                let mut line = String::new();
+                reader.read_line(&mut line).ok()?;
+                line.get(1..)?.trim_end().parse().ok()
+            };
+            while let Some(count) = number(&mut reader) {
+                let words: Option<Vec<String>> = (0..count)
+                    .map(|_| {
+                        let mut word = vec![0; number(&mut reader)? + 2];
+                        reader.read_exact(&mut word).ok()?;
+                        Some(String::from_utf8_lossy(&word[..word.len() - 2]).into_owned())
+                    })
+                    .collect();
+                let Some(words) = words else { return };
+                let told = answer(&words[0], words.last().map_or("", |last| last));
+                if (&stream).write_all(told.as_bytes()).is_err() {
+                    return;
+                }
+            }
+        });
+        url.parse().expect("an address")
+    }
+
+    fn bulk(text: &str) -> String {
+        format!("${}\r\n{text}\r\n", text.len())
+    }
+
+    fn told(of_script: &'static str) -> Result<Answers, LinkError> {
+        let address = server(move |command, last| match command {
+            "SCRIPT" => bulk("0123"),
+            "INFO" => bulk(""),
+            "PING" => bulk(last),
+            "EVALSHA" => of_script.to_owned(),
+            _ => "+OK\r\n".to_owned(),
+        });
+        let mut remote = Remote::connect(&address, Duration::from_secs(30)).expect("a server");
+        remote.exchange(1, &[IpAddr::from([192, 0, 2, 1])], &[], &Options::default())
+    }
+
+    /// Each further answer would be taken for one to the question before it.
+    #[test]
+    fn a_server_with_an_answer_too_many_is_left() {
+        let whole = "*3\r\n$-1\r\n:0\r\n:0\r\n";
+        assert_eq!(told(whole).map(|it| it.records), Ok(vec![Answer::None]));
+        for more in ["*3\r\n$-1\r\n:0\r\n:0\r\n+OK\r\n", "+OK\r\n+OK\r\n+OK\r\n"] {
+            let error = told(more).expect_err("out of step");
+            assert!(error.0.ends_with("found answers to other questions"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_words_of_a_server_are_cut_and_have_no_control_characters() {
+        let long = format!("-ERR \u{1b}[31mred {}\r\n", "x".repeat(10_000)).leak();
+        let error = told(long).expect_err("an error");
+        assert!(!error.0.contains('\u{1b}') && error.0.contains("?[31mred xxx"), "{error}");
+        assert!(error.0.len() < 300, "{} bytes", error.0.len());
+    }
+
+    #[test]
+    fn a_value_is_a_record_of_the_peer_that_was_asked_for_and_has_its_length() {
+        let [one, other] = [IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2])];
+        let record = Record { btl_bw: Rate::from_mbit_per_sec(50), ..Record::default() };
+        let bytes = slot::emit(one, &record);
+        assert!(parse(one, &bytes).is_some());
+        assert_eq!(parse(other, &bytes), None, "another peer's");
+        assert_eq!(parse(one, &bytes[..63]), None);
+        assert_eq!(parse(one, &[&bytes[..], &[0]].concat()), None);
+    }
 
     #[test]
     fn a_server_that_hangs_is_named_as_one() {
