@@ -195,6 +195,7 @@ fn minus(one: Rate, other: Rate) -> Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use headstart_startup::history::Record;
     use std::net::Ipv4Addr;
 
     const MBIT: fn(u64) -> Rate = Rate::from_mbit_per_sec;
@@ -211,6 +212,15 @@ mod tests {
             addresses: NonZeroUsize::MIN.saturating_add(9),
             keeps_credit: false,
         })
+    }
+
+    #[test]
+    fn a_record_is_capped_as_a_hint_is() {
+        for (rate, expected) in [(20, 20), (50, 50), (51, 50), (20_000, 50)] {
+            let record = Record { btl_bw: MBIT(rate), ..Record::default() };
+            let capped = limits().cap_record(SharedRecord { record, live: 1 });
+            assert_eq!(capped.record, Record { btl_bw: MBIT(expected), ..record });
+        }
     }
 
     #[test]
