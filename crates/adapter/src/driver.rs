@@ -8,8 +8,8 @@
 //! ```
 //!
 //! An answer to a request in 0-RTT leaves before any round trip, and gets ten packets until the
-//! first acknowledgement, whatever is known of the peer: a token shows that somebody had the
-//! address once, and an acknowledgement that somebody there asks now.
+//! first acknowledgement, whatever is known of the peer. A token shows that somebody had the
+//! address once; an acknowledgement shows that somebody there asks now.
 //!
 //! A stack's adapter calls [`Driver::before_send`] and [`Driver::before_packet`] for each packet or
 //! batch that leaves. It passes what leaves, arrives and is lost to the [`Sender`]. Afterwards it

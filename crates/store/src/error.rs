@@ -22,6 +22,12 @@ pub enum Reason {
     /// The file is a folder, a device or a pipe.
     #[error("found something that is no regular file, expected a file")]
     NotRegularFile,
+    /// The file is another user's, and more may write it.
+    #[error("found another user's file that others may write (mode {mode:o}), expected one's own")]
+    Exposed {
+        /// Permissions of the file.
+        mode: u32,
+    },
     /// The file begins as no history does: some other program's file.
     #[error("found a file of another kind, expected a history; it was left as it is")]
     UnknownFormat,

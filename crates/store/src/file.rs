@@ -22,13 +22,16 @@
 //! | more slots than there may be | moved together and cut off; the oldest go |
 //! | the file open already, in this process or another | refused |
 //!
+//! | it was removed while it is open | made anew with all records; another file is left |
+//! | it is another owner's, and others may write it | refused |
+//!
 //! The file is made readable to its owner only: it lists the addresses of visitors.
 
 use core::net::IpAddr;
 use std::fs::{File, OpenOptions};
 use std::hash::RandomState;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
@@ -43,6 +46,10 @@ use crate::slot::{self, SIZE, Slot};
 pub const VERSION: u32 = 1;
 /// Peers of the largest history: 256 MiB of file, and some 650 MB of memory.
 pub const MAX_SLOTS: usize = 1 << 22;
+
+/// Permissions of all but the owner, and those of them to write.
+const OTHERS: u32 = 0o077;
+const WRITERS: u32 = 0o022;
 
 const MAGIC: [u8; 8] = *b"hs.histo";
 const HEADER: u64 = SIZE as u64;
@@ -128,8 +135,18 @@ impl RecordFile {
             }
             other => other.map_err(io_error("open it"))?,
         };
-        if !file.metadata().map_err(io_error("read its metadata"))?.is_file() {
+        let found = file.metadata().map_err(io_error("read its metadata"))?;
+        if !found.is_file() {
             return Err(refuse(Reason::NotRegularFile));
+        }
+        if found.mode() & OTHERS != 0 {
+            let is_ours = found.uid() == rustix::process::geteuid().as_raw();
+            if is_ours {
+                let own = std::fs::Permissions::from_mode(found.mode() & !OTHERS);
+                file.set_permissions(own).map_err(io_error("make it its owner's alone"))?;
+            } else if found.mode() & WRITERS != 0 {
+                return Err(refuse(Reason::Exposed { mode: found.mode() & 0o777 }));
+            }
         }
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(refuse(Reason::InUse)),
@@ -200,6 +217,28 @@ impl RecordFile {
         self.file.write_all_at(&slot::FREE, offset(number))?;
         self.free.push(number);
         Ok(())
+    }
+
+    /// Makes the file anew, without records, if it is not at its path any more: true then.
+    ///
+    /// # Errors
+    /// If another file is there, or the system does not let it.
+    pub fn remake_if_removed(&mut self) -> io::Result<bool> {
+        let own = self.file.metadata()?;
+        match std::fs::metadata(&self.path) {
+            Ok(found) if (found.dev(), found.ino()) == (own.dev(), own.ino()) => return Ok(false),
+            Ok(_) => return Err(io::Error::other("another file has taken its place")),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).mode(0o600).open(&self.path)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        file.write_all_at(&header(), 0)?;
+        (self.file, self.end) = (file, 0);
+        self.slots.clear();
+        self.free.clear();
+        Ok(true)
     }
 
     /// Writes a peer's record over its last one, or into a free slot.

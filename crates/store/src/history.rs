@@ -6,6 +6,7 @@ use core::time::Duration;
 use std::hash::RandomState;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
@@ -60,6 +61,8 @@ struct Shared {
     file: Option<Mutex<RecordFile>>,
     sync: bool,
     last_error: Mutex<Option<String>>,
+    /// Times that the file was gone.
+    removals: AtomicU64,
     stop: Mutex<bool>,
     stopped: Condvar,
 }
@@ -184,6 +187,12 @@ impl History {
         locked(&self.owner.shared.last_error).clone()
     }
 
+    /// How often the file was not at its path any more, and was made anew with all records.
+    #[must_use]
+    pub fn removals(&self) -> u64 {
+        self.owner.shared.removals.load(Ordering::Relaxed)
+    }
+
     /// Peers remembered now.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -272,6 +281,7 @@ impl Shared {
             file,
             sync,
             last_error: Mutex::new(None),
+            removals: AtomicU64::new(0),
             stop: Mutex::new(false),
             stopped: Condvar::new(),
         }
@@ -308,6 +318,10 @@ impl Shared {
     }
 
     fn write(&self, file: &mut RecordFile) -> io::Result<()> {
+        if file.remake_if_removed()? {
+            self.removals.fetch_add(1, Ordering::Relaxed);
+            locked(&self.changed).mark_all();
+        }
         let batch = self.take_changes(file);
         let written = apply(file, &batch).and_then(|()| match self.sync && !batch.is_empty() {
             true => file.sync(),

@@ -184,6 +184,52 @@ fn only_the_owner_may_read_the_file() {
     assert_eq!(mode & 0o077, 0, "{mode:o}");
 }
 
+/// One that was there before, made by another program.
+#[test]
+fn a_file_that_others_may_read_is_made_its_owners_alone() {
+    let (_folder, path) = folder();
+    std::fs::write(&path, whole()).expect("a file");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).expect("its owner may");
+    let (history, _) = History::open(&path, options()).expect("a history");
+    let mode = std::fs::metadata(&path).expect("a file").permissions().mode();
+    assert_eq!((history.len(), mode & 0o777), (PEERS as usize, 0o600), "{mode:o}");
+}
+
+/// Only root may give a file to somebody else.
+#[test]
+fn another_users_file_that_others_may_write_is_refused() {
+    let (_folder, path) = folder();
+    std::fs::write(&path, whole()).expect("a file");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).expect("its owner may");
+    if std::os::unix::fs::chown(&path, Some(12_345), None).is_err() {
+        return;
+    }
+    let error = History::open(&path, options()).expect_err("refused");
+    assert!(error.to_string().contains("others may write (mode 666)"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_removed_is_made_anew_with_all_records() {
+    let (_folder, path) = folder();
+    let (history, _) = History::open(&path, options()).expect("a history");
+    (0..PEERS).for_each(|at| visit(&history, peer(at), record(u64::from(at))));
+    history.flush().expect("written");
+    std::fs::remove_file(&path).expect("removed");
+    visit(&history, peer(PEERS), record(7));
+    history.flush().expect("written");
+    assert_eq!(history.removals(), 1);
+    // Another program's file is not written over.
+    std::fs::remove_file(&path).expect("removed");
+    std::fs::write(&path, "other").expect("a file");
+    let error = history.flush().expect_err("not written").to_string();
+    assert!(error.contains("another file has taken its place"), "{error}");
+    assert_eq!(std::fs::read(&path).expect("a file"), b"other");
+    std::fs::remove_file(&path).expect("removed");
+    drop(history);
+    let (history, loaded) = History::open(&path, options()).expect("a history");
+    assert_eq!((history.len(), loaded.notice()), (PEERS as usize + 1, None));
+}
+
 #[test]
 fn a_file_longer_than_any_history_is_refused_without_being_read() {
     let (_folder, path) = folder();

@@ -434,8 +434,20 @@ fn checked(args: &ServerArgs) -> Result<CheckedOptions> {
 
 fn read_token_keys(file: &Path) -> Result<TokenKeys> {
     let name = || format!("--token-keys {}", file.display());
+    #[cfg(unix)]
+    warn_if_readable(&name(), file);
     let text = std::fs::read_to_string(file).with_context(name)?;
     text.parse().map_err(anyhow::Error::msg).with_context(name)
+}
+
+/// A secret that every user of the machine may read is none.
+#[cfg(unix)]
+fn warn_if_readable(name: &str, file: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = std::fs::metadata(file).map_or(0, |found| found.permissions().mode() & 0o777);
+    if mode & 0o007 != 0 {
+        eprintln!("headstart: {name}: everybody may read it (mode {mode:o}), expected its owner alone");
+    }
 }
 
 /// Signals that end a server. If no handler can be set, the signal itself ends the process.
@@ -519,10 +531,14 @@ fn history_of(args: &ServerArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
 
 /// Prints why the history's file cannot be written, and when it can again.
 async fn tell_of_history(history: History) {
-    let mut last_printed = None;
+    let (mut last_printed, mut last_removals) = (None, 0);
     let mut seconds = tokio::time::interval(Duration::from_secs(1));
     loop {
         seconds.tick().await;
+        let removals = history.removals();
+        if std::mem::replace(&mut last_removals, removals) < removals {
+            eprintln!("headstart: the history's file was removed; it is made anew with all records");
+        }
         let error = history.last_error();
         if error == last_printed {
             continue;

@@ -1,4 +1,4 @@
-//! Answers to requests in 0-RTT: ten packets until the first acknowledgement, and less for a replay.
+//! Answers to requests in 0-RTT: ten packets until the first acknowledgement, less for a replay.
 
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
@@ -122,7 +122,7 @@ fn visits(servers: &[ServerSetup], visits: &[(u16, bool)]) -> (Vec<Span>, Seen) 
 }
 
 /// A small answer saves the handshake's round trip, a large one the time of its first ten packets.
-/// What follows starts from the record, as behind any handshake.
+/// The rest starts from the record, as behind any handshake.
 #[test]
 fn an_answer_in_0_rtt_has_ten_packets_and_then_its_record() {
     for scheme in ["headstart", "wise-start", "s-cubic", "careful-resume"] {
