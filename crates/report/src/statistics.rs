@@ -16,7 +16,7 @@
 mod best;
 mod bounded;
 
-pub use best::{among_more, may_be_smallest, simultaneous};
+pub use best::{may_be_smallest, simultaneous};
 pub use bounded::{positive_mean_interval, positive_ratio_interval, share_interval};
 
 /// A value with the 95 % confidence interval around it.

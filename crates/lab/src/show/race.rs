@@ -12,6 +12,7 @@ use headstart_startup::quick_start::DenialReason;
 use headstart_startup::repair::Repair;
 
 pub use title::headline;
+pub(crate) use words::of_harm;
 pub use words::{FEW_SEEDS, reason_for_no_result, verdict};
 
 use crate::capacity::Capacity;

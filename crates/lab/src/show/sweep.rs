@@ -14,7 +14,8 @@ use crate::race::{Measured, Race};
 use crate::report::{Provenance, Report, Section};
 use crate::setup::Setup;
 use crate::show::cell;
-use crate::statistics::{among_more, quantile};
+use crate::show::race::of_harm;
+use crate::statistics::quantile;
 use crate::sweep::Point;
 use crate::table::{Better, Cell, Column, Table};
 use crate::verdict::{Harm, HarmVerdict, HarmedFlows, MOST_HARM};
@@ -38,8 +39,6 @@ pub struct PointResult {
     /// numbers.
     numbers: Vec<Option<f64>>,
     rows: Vec<Row>,
-    /// Number of schemes whose intervals of harm hold at once.
-    judged: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -160,7 +159,7 @@ impl Sweep {
         };
         let typed = point.varied.iter().map(|(_, value)| value.clone()).collect();
         let rows: Vec<Row> = race.scheme_results.iter().map(row).collect();
-        self.keep(PointResult { typed, numbers, rows, judged: race.judged() });
+        self.keep(PointResult { typed, numbers, rows });
     }
 
     fn keep(&mut self, point: PointResult) {
@@ -299,7 +298,7 @@ impl Sweep {
             let (mut harmful, mut not_known) = (0, 0);
             let mut worst: Option<(usize, Harm, HarmVerdict)> = None;
             for (place, point) in self.points.iter().enumerate() {
-                let Some((harm, verdict)) = self.harm(point, scheme) else { continue };
+                let Some((harm, verdict)) = Self::harm(point, scheme) else { continue };
                 harmful += usize::from(verdict == HarmVerdict::Harmful);
                 not_known += usize::from(verdict == HarmVerdict::NotKnown);
                 let is_worse = worst
@@ -318,19 +317,9 @@ impl Sweep {
         gains
     }
 
-    /// The harm of a scheme at a point. Its interval holds at once for all schemes at all points:
-    /// of many points one would be found harmful by chance.
-    fn harm(&self, point: &PointResult, scheme: &str) -> Option<(Harm, HarmVerdict)> {
-        let row = point.rows.iter().find(|row| row.scheme == scheme)?;
-        let harm = row.harm?;
-        let seeds = row.measured["mean_ms"].by_seed.len();
-        let interval = if harm.has_interval() {
-            let all = point.judged.max(1) * self.points.len();
-            among_more(harm.interval, seeds - 1, point.judged, all)
-        } else {
-            harm.interval
-        };
-        let harm = Harm { interval, ..harm };
+    /// The harm of a scheme at a point, as the point's race judges it.
+    fn harm(point: &PointResult, scheme: &str) -> Option<(Harm, HarmVerdict)> {
+        let harm = point.rows.iter().find(|row| row.scheme == scheme)?.harm?;
         Some((harm, harm.verdict(MOST_HARM)))
     }
 
@@ -344,50 +333,58 @@ impl Sweep {
     fn harmful(&self, gains: &[Gain]) -> Option<String> {
         let of = |gain: &Gain| {
             let (place, harm) = gain.worst.filter(|_| gain.harmful > 0)?;
-            let percent = digits(100.0 * (harm.interval.value - 1.0));
-            let whom = match harm.harmed {
-                HarmedFlows::ShortFlows => "",
-                HarmedFlows::LongFlows => ", of long flows",
-            };
-            let at = self.place(place);
-            let at = if at.is_empty() { at } else { format!(" at {at}") };
+            let (on, of) = (gain.harmful, gain.percent.len());
             Some(format!(
-                "{} on {} of {} (most: {percent} %{whom}{at})",
+                "{} on {on} of {of} (most: {} at {})",
                 gain.scheme,
-                gain.harmful,
-                gain.percent.len()
+                of_harm(&harm),
+                self.place(place)
             ))
         };
         let all: Vec<String> = gains.iter().filter_map(of).collect();
         (!all.is_empty()).then(|| format!("Known to harm others: {}", all.join("; ")))
     }
 
-    /// The scheme with the largest median gain of those that harm nobody at any point, and the
-    /// schemes that harm, in sentences without the last full stop.
+    /// The harmless scheme with the largest median gain, then the schemes that harm, in sentences
+    /// without the last full stop. As in a race, a scheme is harmless if that is known: here at
+    /// every point.
     #[must_use]
     pub fn verdict(&self) -> Option<String> {
         let gains = self.gains();
-        let best = gains.iter().find(|gain| gain.harmful == 0);
+        let has_harm = gains.iter().any(|gain| gain.worst.is_some());
+        let is_harmless = |gain: &&Gain| !has_harm || gain.harmful + gain.not_known == 0;
+        let best = gains.iter().find(is_harmless);
+        let open = gains.iter().find(|gain| gain.harmful == 0 && gain.not_known > 0);
         let mut sentences: Vec<String> = best.map(|best| self.gain_in_words(best)).into_iter().collect();
         if best.is_none() && !gains.is_empty() {
-            sentences.push("No scheme is without known harm to others at some point".into());
+            sentences.push(format!(
+                "No scheme is known to be harmless within {} % at every point",
+                digits(100.0 * MOST_HARM)
+            ));
+        }
+        if let Some(open) = open.filter(|open| best.is_none_or(|best| open.median > best.median)) {
+            sentences.push(self.gain_in_words(open));
         }
         sentences.extend(self.harmful(&gains));
         (!sentences.is_empty()).then(|| sentences.join(". "))
     }
 
-    fn gain_in_words(&self, best: &Gain) -> String {
-        let (more, less) = best.counts();
-        let (scheme, base, count) = (&best.scheme, self.base(), best.percent.len());
-        let harm = match (best.worst, best.not_known) {
-            (None, _) => String::new(),
-            (_, 0) => "; others pay less than 1 % at each".to_owned(),
-            (_, open) if open == count => "; its harm to others is not known at any".to_owned(),
-            (_, open) => format!("; its harm to others is not known on {open}"),
+    fn gain_in_words(&self, gain: &Gain) -> String {
+        let (more, less) = gain.counts();
+        let (scheme, base, count) = (&gain.scheme, self.base(), gain.percent.len());
+        let harm = match gain.worst {
+            None => String::new(),
+            Some(_) if gain.not_known == 0 => format!("; harmless on all {count}"),
+            Some((place, harm)) => format!(
+                "; its harm is not known on {} (most: {} at {})",
+                gain.not_known,
+                of_harm(&harm),
+                self.place(place)
+            ),
         };
         let less = if less == 0 { "none".to_owned() } else { less.to_string() };
-        let median = digits(best.median.abs());
-        let median = if best.median < 0.0 {
+        let median = digits(gain.median.abs());
+        let median = if gain.median < 0.0 {
             format!("loses {median} % against {base}")
         } else {
             format!("gains {median} % over {base}")
@@ -487,9 +484,10 @@ impl Sweep {
         terms.push((
             "known to harm".into(),
             format!(
-                "Others take more than {} % longer, by a 95 % interval that holds at once for all schemes at all points; harm is not \
-                 known where it reaches over that. A scheme that harms at one point is not the winner.",
-                100.0 * MOST_HARM
+                "Others take more than {} % longer, by a 95 % interval that holds at once for all schemes of the point; harm is not \
+                 known where the interval reaches over that. The verdict names the largest gain that is harmless at every point. \
+                 Of forty points a scheme may be known to harm at one by chance.",
+                digits(100.0 * MOST_HARM)
             ),
         ));
         terms.push((
@@ -551,7 +549,6 @@ mod tests {
             }
         };
         PointResult {
-            judged: 1,
             typed: typed.iter().map(|text| (*text).to_owned()).collect(),
             numbers: numbers.iter().map(|number| Some(*number)).collect(),
             rows: ["iw10", "jump-start"].into_iter().zip(means).map(row).collect(),
@@ -640,13 +637,25 @@ mod tests {
         assert_eq!(
             swept.verdict().expect("schemes"),
             "iw32 gains 10 % over iw10 in the median; it gains more than 5 % on 4 of 4 and loses more than that on \
-             none; its harm to others is not known at any. Known to harm others: jump-start on 2 of 4 (most: 20 % at \
-             load 50%, rtt 20ms)"
+             none; harmless on all 4. Known to harm others: jump-start on 2 of 4 (most: 1.200 [1.195, 1.205] at load 50%, \
+             rtt 20ms)"
         );
         let html = swept.report("headstart sweep").html();
         assert_eq!(html.matches("harm: longer time of flows of iw10").count(), 2 * 2, "a map of each");
-        // The intervals of three seeds are wide if they hold for four points at once.
-        assert!(html.contains(">20<") && html.contains(">0?<"), "known harm has no question mark");
+        assert!(html.contains(">20<") && !html.contains(">0?<"), "all is known");
+        let wide = Interval { value: 1.0, low: 0.9, high: 1.1 };
+        let open = swept.points[0].rows.last_mut().and_then(|row| row.harm.as_mut()).expect("iw32's");
+        open.interval = wide;
+        let verdict = swept.verdict().expect("schemes");
+        assert!(
+            verdict.starts_with(
+                "No scheme is known to be harmless within 1 % at every point. iw32 gains 10 % over iw10 in the median; it \
+                 gains more than 5 % on 4 of 4 and loses more than that on none; its harm is not known on 1 (most: 1.000 \
+                 [0.900, 1.100] at load 10%, rtt 20ms). Known to harm others: jump-start"
+            ),
+            "{verdict}"
+        );
+        assert!(swept.report("headstart sweep").html().contains(">0?<"));
     }
 
     #[test]

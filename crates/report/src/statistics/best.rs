@@ -31,16 +31,9 @@ pub fn may_be_smallest(samples: &[&[f64]]) -> Vec<bool> {
 /// own 95 % interval of so many degrees of freedom. It is widened on the scale of logarithms.
 #[must_use]
 pub fn simultaneous(interval: Interval, degrees: usize, count: usize) -> Interval {
-    among_more(interval, degrees, 1, count)
-}
-
-/// The interval of a quotient among `count` that all hold at once, from the one that holds at once
-/// with `before` others.
-#[must_use]
-pub fn among_more(interval: Interval, degrees: usize, before: usize, count: usize) -> Interval {
     let Interval { value, low, high } = interval;
-    let end = |count: usize| quantile_of_t(LEVEL / 2.0 / count.max(1) as f64, degrees);
-    let wider = end(count) / end(before);
+    let wider =
+        quantile_of_t(LEVEL / 2.0 / count.max(1) as f64, degrees) / quantile_of_t(LEVEL / 2.0, degrees);
     Interval { value, low: value * (low / value).powf(wider), high: value * (high / value).powf(wider) }
 }
 

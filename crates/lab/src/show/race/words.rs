@@ -114,7 +114,11 @@ fn for_server(race: &Race, found: &Verdict, server: Server) -> String {
                 with_interval(&ratio, 2)
             )
         }
-        _ => format!("For {name} stay with {reference}. "),
+        _ if found.not_known.is_empty() => format!("For {name} stay with {reference}. "),
+        _ => format!(
+            "For {name} no gain is known to be harmless yet; {} may be. ",
+            names(race, &found.not_known)
+        ),
     }
 }
 
@@ -405,7 +409,8 @@ fn cost(race: &Race, scheme_result: &SchemeResult, harm: &Harm) -> String {
     }
 }
 
-fn of_harm(harm: &Harm) -> String {
+/// The factor of a harm with its interval, and the flows that it is of if they are long.
+pub fn of_harm(harm: &Harm) -> String {
     let number = with_interval(&harm.interval, 3);
     match harm.harmed {
         HarmedFlows::ShortFlows => number,
@@ -752,6 +757,11 @@ mod tests {
         let mut harmful = race(vec![iw10, with("jump-start", 120.0, [1.2, 1.21, 1.2, 1.19])]);
         harmful.server = Some(Server::Quinn);
         assert!(verdict(&harmful).starts_with("For quinn stay with iw10. "), "{}", verdict(&harmful));
+        let iw10 = harmful.scheme_results[0].clone();
+        let mut open = race(vec![iw10, with("headstart", 120.0, [1.0, 1.05, 0.95, 1.0])]);
+        open.server = Some(Server::Serve);
+        let first = "For serve no gain is known to be harmless yet; headstart may be. ";
+        assert!(verdict(&open).starts_with(first), "{}", verdict(&open));
     }
 
     #[test]

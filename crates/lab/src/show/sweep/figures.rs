@@ -20,7 +20,7 @@ const PANELS: usize = 5;
 /// The legend of heat maps.
 const COLOURS: &str = "Blue gains, orange loses: the full blue is a gain of 50 % and more, the full orange a loss of 100 % and more.";
 
-const HARM_COLOURS: &str = "Of short and of long flows the worse. Orange is harm, full at 25 % and more; `?`: not known within 1 %, by intervals that hold at once for all schemes and points.";
+const HARM_COLOURS: &str = "Of short and of long flows the worse. Orange is harm, full at 25 % and more; a question mark: not known within 1 %, by the intervals of the point.";
 /// Ratios of the fullest colours.
 const FULL_GAIN: f64 = 2.0;
 const FULL_HARM: f64 = 1.25;
@@ -100,7 +100,7 @@ impl Sweep {
                     Some((ratio, percent(1.0 - ratio)))
                 }
                 MapOf::Harm => {
-                    let (harm, verdict) = self.harm(point, scheme)?;
+                    let (harm, verdict) = Self::harm(point, scheme)?;
                     let sign = if verdict == HarmVerdict::NotKnown { "?" } else { "" };
                     Some((harm.interval.value, percent(harm.interval.value - 1.0) + sign))
                 }
