@@ -207,15 +207,16 @@ impl Adapter {
         self.unmanaged_in_flight = in_flight.saturating_sub(self.driver.sender.ledger().in_flight());
         let sample = newest.filter(|&sent| sent >= self.newest_before).map(|sent| now.since(sent));
         self.newest_before = self.newest_before.max(newest.unwrap_or(Time::ZERO));
-        if let Some(sample) = sample {
+        let sample = sample.map(|sample| {
             let is_first = self.driver.sender.rtt().smoothed.is_zero();
             // RFC 9002 §5.3.
             self.smoothed = if is_first { sample } else { (self.smoothed_before * 7 + sample) / 8 };
-            self.driver.sender.on_rtt_sample(sample);
+            let sample = self.driver.sender.on_rtt_sample(sample);
             if self.driver.is_unmeasured() {
                 self.driver.read_inputs(now);
             }
-        }
+            sample
+        });
         if !app_limited {
             self.driver.sender.on_limited();
         }

@@ -225,13 +225,13 @@ impl Adapter {
             sender.on_delivered_up_to(number, sent, bytes);
         }
         self.settle_what_is_not_in_flight();
-        let sample = self.sample.take();
-        if let Some(sample) = sample {
-            self.driver.sender.on_rtt_sample(sample);
+        let sample = self.sample.take().map(|sample| {
+            let sample = self.driver.sender.on_rtt_sample(sample);
             if self.driver.is_unmeasured() {
                 self.driver.read_inputs(now);
             }
-        }
+            sample
+        });
         let is_all_sent = self.app_limited && self.driver.is_all_sent();
         if self.driver.sender.end_of_acks(now, sample, is_all_sent).is_some() {
             self.driver.on_ack_event(now);

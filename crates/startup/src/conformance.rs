@@ -21,7 +21,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::history::{Record, SharedCredit, SharedRecord};
 use crate::prior::{Access, Hint};
-use crate::sending::Sender;
+use crate::sending::{RttSample, Sender};
 use crate::{Controller, Prior, Scheme, base};
 
 /// The longest flow of a vector in packets. Its departures are held in memory.
@@ -92,7 +92,7 @@ impl Player {
             granted: known,
             ..Prior::bare(Time::ZERO, packet, rtt, Bytes::new(1 << 20))
         };
-        sender.on_rtt_sample(rtt);
+        let _: RttSample = sender.on_rtt_sample(rtt);
         let plan = sender.update(|controller| controller.establish(&prior));
         sender.begin(plan.flight.min(packet * packets));
         let player = Self { sender, packet, departures: Vec::new(), has_phase };
@@ -161,8 +161,7 @@ impl Player {
                 for &number in packets {
                     self.sender.on_delivered(number, self.departures[number as usize]);
                 }
-                let sample = now.since(left);
-                self.sender.on_rtt_sample(sample);
+                let sample = self.sender.on_rtt_sample(now.since(left));
                 self.sender.end_of_acks(now, Some(sample), false);
             }
             "lost" => {

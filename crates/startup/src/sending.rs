@@ -88,6 +88,11 @@ pub struct Departure {
     pub transmission: Transmission,
 }
 
+/// A sample of the RTT that the sender has counted ([`Sender::on_rtt_sample`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "the scheme learns of it by `Sender::end_of_acks`"]
+pub struct RttSample(Span);
+
 /// An acknowledgement as the scheme got it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
@@ -299,19 +304,26 @@ impl Sender {
         ledger.deliver_up_to(number, sent_at, bytes, |packet| batch.add(packet))
     }
 
-    /// The acknowledgement's sample of the RTT, before [`Self::end_of_acks`].
-    pub fn on_rtt_sample(&mut self, sample: Span) {
+    /// The acknowledgement's sample of the RTT. It goes on to [`Self::end_of_acks`], which takes no
+    /// other: a sample that is not counted cannot reach the scheme.
+    pub fn on_rtt_sample(&mut self, sample: Span) -> RttSample {
         let is_first = self.rtt.smoothed.is_zero();
         self.rtt.update(sample);
         if !is_first {
             self.rtt.smoothed = self.batch.smoothed;
         }
+        RttSample(sample)
     }
 
     /// The acknowledgement is complete: passes it to the scheme, if it delivered a packet.
-    pub fn end_of_acks(&mut self, now: Time, sample: Option<Span>, is_all_sent: bool) -> Option<Delivery> {
+    pub fn end_of_acks(
+        &mut self,
+        now: Time,
+        sample: Option<RttSample>,
+        is_all_sent: bool,
+    ) -> Option<Delivery> {
         let batch = core::mem::take(&mut self.batch);
-        let delivered = Delivered { rtt_sample: sample, ..batch.delivered };
+        let delivered = Delivered { rtt_sample: sample.map(|RttSample(span)| span), ..batch.delivered };
         self.last_ack_at = now;
         if delivered.bytes.is_zero() {
             return None;

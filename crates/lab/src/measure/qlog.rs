@@ -2,7 +2,7 @@
 //!
 //! | form | what differs | writers |
 //! |---|---|---|
-//! | drafts 00 and 01 | events are arrays, named by `event_fields`; microseconds | picoquic, mvfst |
+//! | drafts 00, 01 | events are arrays, named by `event_fields`; microseconds | picoquic, mvfst |
 //! | from draft 02 on, one document | a packet that was lost may have no `header` | aioquic |
 //! | from draft 02 on, a record for each event (RFC 7464) | | quic-go, noq, quiche |
 //!

@@ -54,9 +54,8 @@ impl Adapter {
         self.driver.note_answer(now);
         let newest = self.newest_acked.take();
         let is_new = |&(number, _): &(u64, Time)| Some(number) == largest;
-        let sample = newest.filter(is_new).map(|(_, sent)| now.since(sent));
-        if let Some(sample) = sample {
-            self.driver.sender.on_rtt_sample(sample);
+        let sample = newest.filter(is_new).map(|(_, sent)| {
+            let sample = self.driver.sender.on_rtt_sample(now.since(sent));
             if self.driver.is_unmeasured() {
                 if let Some(address) = self.shared.paths.as_ref().and_then(|paths| paths.destination()) {
                     self.shared.connection.set_destination(address);
@@ -64,7 +63,8 @@ impl Adapter {
                 self.driver.read_inputs(now);
                 self.bucket = Bucket::since(now);
             }
-        }
+            sample
+        });
         if !app_limited {
             self.driver.sender.on_limited();
         }
