@@ -54,7 +54,11 @@ impl<L: SendObserver> AsyncUdpSocket for Socket<L> {
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
         let count = ready!(self.inner.poll_recv(cx, bufs, meta))?;
-        for datagrams in &meta[..count] {
+        for (datagrams, bytes) in meta[..count].iter_mut().zip(bufs) {
+            let stride = datagrams.stride.max(1);
+            if bytes[..datagrams.len].chunks(stride).any(asks_for_versions_in_vain) {
+                datagrams.len = 0;
+            }
             self.accounts.received(datagrams.addr, datagrams.len);
         }
         Poll::Ready(Ok(count))
@@ -71,6 +75,18 @@ impl<L: SendObserver> AsyncUdpSocket for Socket<L> {
     fn may_fragment(&self) -> bool {
         self.inner.may_fragment()
     }
+}
+
+/// RFC 9000 §14.1.
+const SMALLEST_INITIAL: usize = 1200;
+
+/// True for a small datagram of an unknown version, which must not be answered (RFC 9000 §5.2.2):
+/// noq would send its versions to whoever is said to have sent it.
+fn asks_for_versions_in_vain(datagram: &[u8]) -> bool {
+    // The long form; version 0 is a list of versions itself.
+    const OF_RFC_9000: [u8; 4] = [0, 0, 0, 1];
+    let version = datagram.get(1..5).filter(|_| datagram[0] & 0x80 != 0);
+    datagram.len() < SMALLEST_INITIAL && version.is_some_and(|it| it != OF_RFC_9000 && it != [0; 4])
 }
 
 /// Sends the datagrams of one connection, or of the endpoint.
