@@ -61,6 +61,7 @@
 //! | [`adapter`] | the stack's congestion controller, from a scheme and a base controller |
 //! | [`session`] | the TLS session that carries hints and observes outgoing packets |
 //! | [`hint`] | the transport parameter: format, quantisation |
+//! | [`resets`] | connections of a former process |
 //! | [`tickets`] | sessions that clients may resume, of which an address has a part |
 //! | [`token`] | records that clients carry, sealed in address validation tokens |
 //! | [`copies`] | proactive retransmission of whole datagrams |
@@ -99,6 +100,7 @@ mod last_encrypted;
 pub mod pending_connection;
 #[cfg(feature = "qlog")]
 pub mod qlog;
+pub mod resets;
 pub mod runtime;
 pub mod server;
 pub mod session;

@@ -1,5 +1,6 @@
 //! The server's certificate and key: the user's own, or self-signed on first use and kept.
 
+use std::fmt;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -174,7 +175,9 @@ impl Identity {
     ///
     /// If key and certificate do not match.
     pub fn current(&self) -> Result<Arc<CurrentIdentity>, rustls::Error> {
-        Ok(Arc::new(CurrentIdentity(RwLock::new(self.certified_key()?))))
+        let text = [&b"headstart: secrets of a server"[..], self.key.secret_der()].concat();
+        let secret = sha256(&text).unwrap_or_default();
+        Ok(Arc::new(CurrentIdentity { certified: RwLock::new(self.certified_key()?), secret }))
     }
 
     /// SHA-256 of the public key, by which a browser can be told to trust this identity.
@@ -210,8 +213,17 @@ fn sha256(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The identity of a server's handshakes. Connections that are open do not notice its replacement.
-#[derive(Debug)]
-pub struct CurrentIdentity(RwLock<Arc<CertifiedKey>>);
+pub struct CurrentIdentity {
+    certified: RwLock<Arc<CertifiedKey>>,
+    /// A hash of the first key, the same after a restart.
+    secret: Vec<u8>,
+}
+
+impl fmt::Debug for CurrentIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CurrentIdentity").field("certified", &self.certified).finish_non_exhaustive()
+    }
+}
 
 impl CurrentIdentity {
     /// Uses `identity` from the next handshake on. False if its certificates are those in use.
@@ -221,16 +233,23 @@ impl CurrentIdentity {
     /// If key and certificate do not match; the former identity stays.
     pub fn replace(&self, identity: &Identity) -> Result<bool, rustls::Error> {
         let certified = identity.certified_key()?;
-        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.certified.write().unwrap_or_else(PoisonError::into_inner);
         let is_new = current.cert != certified.cert;
         *current = certified;
         Ok(is_new)
+    }
+
+    /// A secret of this server, on this machine and at this port, the same after a restart.
+    pub(crate) fn secret_at(&self, port: u16) -> Vec<u8> {
+        // Several machines may have one certificate. A system without the file has an empty one.
+        let machine = fs::read("/etc/machine-id").unwrap_or_default();
+        [&self.secret[..], &port.to_be_bytes(), &machine].concat()
     }
 }
 
 impl ResolvesServerCert for CurrentIdentity {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner)))
+        Some(Arc::clone(&self.certified.read().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 

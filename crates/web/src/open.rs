@@ -5,6 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use headstart_quic::resets;
 use headstart_quic::server::SetupError;
 use headstart_quic::tickets::Tickets;
 use headstart_quic::token::TokenKeys;
@@ -167,9 +168,10 @@ pub fn open_on(
     let others: Vec<ServerSetup> = others.collect::<Result<_, _>>()?;
 
     let address = socket.local_addr().unwrap_or(UNKNOWN);
-    let endpoint =
-        Endpoint::new(server::endpoint_config(), Some(usual.stack_config().clone()), socket, runtime)
-            .map_err(|source| OpenError::Socket { address, source })?;
+    let mut endpoint_config = server::endpoint_config();
+    resets::keep_across_restarts(&mut endpoint_config, &plan.identity.secret_at(address.port()));
+    let endpoint = Endpoint::new(endpoint_config, Some(usual.stack_config().clone()), socket, runtime)
+        .map_err(|source| OpenError::Socket { address, source })?;
     Ok((endpoint, FastStartAdmission::new(usual).with_choices(others)))
 }
 

@@ -72,6 +72,92 @@ async fn last(reports: &Reports, count: usize) -> StartReport {
     told().expect("it was there")
 }
 
+/// RFC 9000 §5.2.2: below 1200 bytes they must be dropped.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_small_datagram_of_an_unknown_version_gets_no_answer() {
+    let (server, _) = start("headstart", Rollout::default());
+    let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+    socket.connect(server.address).await.expect("an address");
+    // Version, and identifiers of eight bytes of the client's choice.
+    let datagram = |number: u8, length: usize| {
+        let mut bytes = vec![0xc0, 0x1a, 0x2a, 0x3a, 0x4a, 8];
+        bytes.extend([number; 8]);
+        bytes.push(8);
+        bytes.extend([number; 8]);
+        bytes.resize(length, 0);
+        bytes
+    };
+    for (number, length) in [(1, 26), (2, 1199), (3, 1200)] {
+        socket.send(&datagram(number, length)).await.expect("sent");
+    }
+    let mut answer = [0; 100];
+    let count = tokio::time::timeout(crate::common::TIMEOUT, socket.recv(&mut answer)).await;
+    let count = count.expect("in time").expect("an answer");
+    assert_eq!(answer[..15], [&[answer[0], 0, 0, 0, 0, 8][..], &[3; 8], &[8]].concat(), "to the large one");
+    assert!(count < 60, "{count} bytes");
+    server.stop().await;
+}
+
+/// A client's packets go on to another process, as after a crash: it has the same certificate.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_begins_anew_resets_the_connections_of_the_one_before() {
+    let keys = tempfile::tempdir().expect("a folder for keys");
+    let identity = Identity::load_or_create(keys.path(), &[]).expect("a certificate");
+    let (before, _) = start_as("headstart", Rollout::default(), &identity);
+    let address = before.address;
+    // Datagrams both ways, until the server is replaced.
+    let relay = Arc::new(tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a port"));
+    let there = Arc::new(tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a port"));
+    let at = relay.local_addr().expect("an address");
+    let target = Arc::new(Mutex::new(address));
+    let client = Arc::new(Mutex::new(at));
+    let (from, to) = (Arc::clone(&relay), Arc::clone(&there));
+    let (current, known) = (Arc::clone(&target), Arc::clone(&client));
+    tokio::spawn(async move {
+        let mut bytes = [0; 2000];
+        while let Ok((count, sender)) = from.recv_from(&mut bytes).await {
+            *known.lock().expect("not poisoned") = sender;
+            let target = *current.lock().expect("not poisoned");
+            let _ = to.send_to(&bytes[..count], target).await;
+        }
+    });
+    let current = Arc::clone(&target);
+    tokio::spawn(async move {
+        let mut bytes = [0; 2000];
+        while let Ok((count, sender)) = there.recv_from(&mut bytes).await {
+            let client = *client.lock().expect("not poisoned");
+            if sender == *current.lock().expect("not poisoned") {
+                let _ = relay.send_to(&bytes[..count], client).await;
+            }
+        }
+    });
+    let endpoint = noq::Endpoint::client(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a socket");
+    let trust = client::Trust::AnyCertificate;
+    let config = client::plain(client::tls(&trust, None, false).expect("TLS")).expect("QUIC");
+    let connection = endpoint.connect_with(config, at, "localhost").expect("begins").await;
+    let connection = connection.expect("a connection");
+    connection.handshake_confirmed().await.expect("it is");
+    // The next one has the port of the former.
+    *target.lock().expect("not poisoned") = at;
+    before.stop().await;
+    let plan = identity.current().expect("a key");
+    let plan =
+        ServerSettings::new(&plan, Choice::find("headstart").expect("one"), Arc::new(Sharded::new(64)));
+    let (next, starts) = open::open(plan, address).expect("the port is free");
+    let serving = tokio::spawn(async move {
+        let _starts = starts;
+        while let Some(incoming) = next.accept().await {
+            incoming.ignore();
+        }
+    });
+    *target.lock().expect("not poisoned") = address;
+    let mut stream = connection.open_uni().await.expect("a stream");
+    stream.write_all(&[7; 10_000]).await.expect("there is room");
+    let closed = tokio::time::timeout(crate::common::TIMEOUT / 10, connection.closed()).await;
+    assert!(matches!(closed, Ok(noq::ConnectionError::Reset)), "{closed:?}");
+    serving.abort();
+}
+
 /// rustls keeps 256 tickets, two of each handshake.
 #[tokio::test(flavor = "multi_thread")]
 async fn handshakes_of_a_stranger_do_not_end_the_0_rtt_of_others() {
