@@ -12,6 +12,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
@@ -30,19 +31,31 @@ use crate::start_report::StartReport;
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
+    /// Files that could not be written.
+    failures: AtomicU64,
 }
 
 impl Directory {
     /// Writes files to `path`, which must exist.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), failures: AtomicU64::new(0) }
     }
 
     /// The directory's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Tells of the first file that cannot be written, the second, the fourth and so on: on a disk
+    /// that is full there are as many as connections.
+    fn note(&self, path: &Path, error: &io::Error) {
+        let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
+        if failures.is_power_of_two() {
+            let path = path.display();
+            tracing::warn!(target: "headstart", "no qlog: {path}: {error} ({failures} files so far)");
+        }
     }
 
     pub(crate) fn of_connection(self: &Arc<Self>, rules: &Rules) -> Opening {
@@ -77,10 +90,9 @@ impl QlogFactory for OneConnection {
     ) -> Option<QlogConfig> {
         let side = if side.is_client() { "client" } else { "server" };
         let path = self.directory.path.join(format!("{initial_dst_cid}-{side}.qlog"));
-        let file = File::create(&path).inspect_err(|error| {
-            tracing::warn!(target: "headstart", "no qlog: {}: {error}", path.display());
-        });
-        let output = Output { file: BufWriter::new(file.ok()?), header: Some(vec![]) };
+        let file = File::create(&path).inspect_err(|error| self.directory.note(&path, error));
+        let (file, directory) = (Some(BufWriter::new(file.ok()?)), Arc::clone(&self.directory));
+        let output = Output { file, header: Some(vec![]), path, directory };
         let writer = Writer(Arc::new(Mutex::new(output)));
         // A connection has one log: the stack creates it once.
         let _ = self.log.0.set(Log { writer: writer.clone(), began: self.epoch.time(now) });
@@ -102,7 +114,10 @@ const FILLED_IN: [(&str, &str); 2] = [
 
 #[derive(Debug)]
 struct Output {
-    file: BufWriter<File>,
+    /// Until it cannot be written.
+    file: Option<BufWriter<File>>,
+    path: PathBuf,
+    directory: Arc<Directory>,
     /// The first record, until it is whole.
     header: Option<Vec<u8>>,
 }
@@ -114,19 +129,33 @@ struct Writer(Arc<Mutex<Output>>);
 impl Write for Writer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let output = &mut *locked(&self.0);
-        let Some(header) = &mut output.header else { return output.file.write(bytes) };
+        let Some(header) = &mut output.header else {
+            output.pass(|file| file.write_all(bytes));
+            return Ok(bytes.len());
+        };
         header.extend(bytes);
         if bytes.contains(&b'\n') {
             let mut text = String::from_utf8_lossy(header).into_owned();
             FILLED_IN.iter().for_each(|(empty, filled)| text = text.replacen(empty, filled, 1));
             output.header = None;
-            output.file.write_all(text.as_bytes())?;
+            output.pass(|file| file.write_all(text.as_bytes()));
         }
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        locked(&self.0).file.flush()
+        locked(&self.0).pass(BufWriter::flush);
+        Ok(())
+    }
+}
+
+impl Output {
+    /// The stack would complain of every event. The file is left as it is after its first error.
+    fn pass(&mut self, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
+        let Some(Err(error)) = self.file.as_mut().map(write) else { return };
+        self.directory.note(&self.path, &error);
+        // The bytes that wait cannot be written either.
+        let _ = self.file.take().map(BufWriter::into_parts);
     }
 }
 
