@@ -87,11 +87,27 @@ const LARGEST_SEND_WINDOW: u64 = 10_000_000;
 /// Send window of one among many: enough for 5 Mbit/s at 0.1 s.
 const SMALLEST_SEND_WINDOW: u64 = 64 * 1024;
 
+/// Bytes of requests over HTTP/2 that wait unread, in all connections together.
+#[cfg(feature = "tcp")]
+const MOST_UNREAD: u64 = 256 << 20;
+#[cfg(feature = "tcp")]
+const LARGEST_RECEIVE_WINDOW: u32 = 1 << 20;
+/// A connection of HTTP/2 begins with so many (RFC 9113 §6.9.2).
+#[cfg(feature = "tcp")]
+const SMALLEST_RECEIVE_WINDOW: u32 = 65_535;
+
 impl ServerConfig {
     /// Bytes of answers that may wait for acknowledgements on a new connection, the `open`th.
     #[must_use]
     pub fn send_window(&self, open: usize) -> u64 {
         (self.most_unsent / open.max(1) as u64).clamp(SMALLEST_SEND_WINDOW, LARGEST_SEND_WINDOW)
+    }
+
+    /// Bytes that wait unread on a new connection over HTTP/2, the `open`th: 1 MiB among few.
+    #[cfg(feature = "tcp")]
+    pub(crate) fn receive_window(&self, open: usize) -> u32 {
+        let part = MOST_UNREAD / open.max(1) as u64;
+        u32::try_from(part).unwrap_or(u32::MAX).clamp(SMALLEST_RECEIVE_WINDOW, LARGEST_RECEIVE_WINDOW)
     }
 
     pub(crate) fn places(&self, kind: Kind) -> Arc<Places> {
@@ -632,5 +648,13 @@ mod tests {
         assert_eq!(config.send_window(100), 10_000_000, "among a hundred");
         let all: u64 = (1..=config.most_connections).map(|open| config.send_window(open)).sum();
         assert!(all < 6 << 30, "{all} bytes wait for acknowledgements at worst");
+        let windows = |most: usize| (1..=most).map(|open| u64::from(config.receive_window(open)));
+        assert_eq!((config.receive_window(1), config.receive_window(256)), (1 << 20, 1 << 20));
+        let [of_address, all] =
+            [config.most_per_address, config.most_connections].map(|it| windows(it).sum::<u64>());
+        assert!(
+            of_address < 650 << 20 && all < 1400 << 20,
+            "{of_address} and {all} bytes wait unread at worst"
+        );
     }
 }

@@ -75,6 +75,7 @@ pub fn serve(
                 .expect("digits and quotation marks may stand in a header"),
             handshake: server_config.handshake,
             most_given_up: server_config.most_given_up,
+            receive_window: 0,
             access_log: server_config.access_log.clone(),
             shutdown: shutdown.clone(),
         };
@@ -95,7 +96,8 @@ pub fn serve(
                 }
             };
             let Some(place) = places.take(remote.ip(), places.open()) else { continue };
-            let service = service.clone();
+            let mut service = service.clone();
+            service.receive_window = server_config.receive_window(places.open());
             let lease = Lease { _place: Arc::new(place), _open: connections.token(), ended: ended.clone() };
             tokio::spawn(async move {
                 let log = service.access_log.clone();
@@ -165,6 +167,8 @@ struct Service {
     alt_svc: HeaderValue,
     handshake: Duration,
     most_given_up: u64,
+    /// Bytes that wait unread on a connection over HTTP/2.
+    receive_window: u32,
     access_log: Option<AccessLog>,
     shutdown: CancellationToken,
 }
@@ -199,6 +203,8 @@ impl Service {
         builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
         builder.http1().max_buf_size(MAX_FIELD_SECTION as usize).max_headers(MOST_FIELDS);
         builder.http2().max_header_list_size(MAX_FIELD_SECTION);
+        builder.http2().initial_connection_window_size(self.receive_window);
+        builder.http2().initial_stream_window_size(self.receive_window);
         if self.site.passes_on() {
             // RFC 8441: a tunnel to an upstream.
             builder.http2().enable_connect_protocol();
