@@ -108,6 +108,46 @@ fn a_page_is_served_and_its_fetch_is_timed() {
     assert!(lines[1..].iter().all(|line| line.contains(",200,120000,")), "{lines:?}");
 }
 
+/// The URL's query belongs to a path, which RFC 9114 §4.3.1 wants; `..` is the client's to resolve.
+#[test]
+fn a_query_without_a_path_and_dots_are_asked_for_as_by_a_browser() {
+    let server = Server::start(&[]);
+    let bare = server.url.trim_end_matches('/');
+    for (url, expected) in [
+        (format!("{bare}?q=1"), format!("{bare}/?q=1,404")),
+        (format!("{bare}/a/../bytes/./1000"), format!("{bare}/bytes/1000,200,1000,")),
+    ] {
+        let got = headstart(&["get", &url, "--insecure", "--format", "csv"]);
+        assert!(words(&got.stdout).contains(&expected), "{}{}", words(&got.stdout), words(&got.stderr));
+    }
+}
+
+/// The first fetches were well, and the server ends among the others.
+#[test]
+fn times_of_fetches_before_a_failure_are_printed() {
+    let mut server = Server::start(&["--metrics", "127.0.0.1:0"]);
+    let page = server.page("bytes/1000");
+    let fetches = Command::new(env!("CARGO_BIN_EXE_headstart"))
+        .args(["get", &page, "--insecure", "--repeat", "10000", "--format", "csv", "--timeout", "2 s"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let begun = Instant::now();
+    let ended = || {
+        let lines = counted(&server, "headstart_connections_total{");
+        lines.lines().filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum::<u64>()
+    };
+    while ended() < 2 && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server.child.kill().expect("it runs");
+    let got = fetches.wait_with_output().expect("it ends");
+    let (rows, message) = (words(&got.stdout), words(&got.stderr));
+    assert!(rows.lines().count() > 1 && rows.contains(",200,1000,"), "{rows}{message}");
+    assert!(!got.status.success() && !message.is_empty(), "{message}");
+}
+
 /// One headstart in front of another, over TLS.
 #[test]
 fn a_proxy_stands_in_front_of_another_server() {
@@ -925,6 +965,9 @@ fn invalid_combinations_are_refused_with_one_message() {
         (&["history", "show", absent], &[absent, "found none"]),
         (&["history", "show", garbage], &[garbage, "expected a history"]),
         (&["serve", ".", "--qlog", garbage], &["--qlog", garbage, "found a file, expected a folder"]),
+        (&["serve", ".", "--qlog", "no/such"], &["--qlog no/such", "No such file or directory"]),
+        (&["serve", ".", "--rollout", "110%"], &["--rollout: found 110 %, expected at most 100 %"]),
+        (&["get", "https://b\u{fc}cher.example/"], &["xn--"]),
         (&["serve", ".", "--certificate", absent, "--key", absent], &[absent]),
         (&["serve", ".", "--certificate", garbage, "--key", garbage], &[garbage, "found no certificate"]),
         (&["serve", ".", "--certificate", one, "--key", other], &[one, other, "found no pair"]),

@@ -277,6 +277,44 @@ impl Origin {
         Ok(Self { host: host.to_owned(), port })
     }
 
+    /// The URL with a path, of which `.` and `..` are resolved (RFC 3986 §5.2.4), as browsers ask.
+    ///
+    /// # Errors
+    ///
+    /// If it is none.
+    pub fn page(text: &str) -> Result<Uri, String> {
+        let url: Uri = text.parse().map_err(|error| match text.is_ascii() {
+            true => format!("{error}"),
+            false => format!("{error}: letters beyond ASCII are written as in `xn--...` and `%C3%BC`"),
+        })?;
+        let mut parts = url.into_parts();
+        let Some(target) = &parts.path_and_query else {
+            return Uri::from_parts(parts).map_err(|it| it.to_string());
+        };
+        let (path, query) =
+            target.as_str().split_at(target.as_str().find('?').unwrap_or(target.as_str().len()));
+        let mut resolved: Vec<&str> = vec![];
+        let segments: Vec<&str> = path.split('/').skip(1).collect();
+        for (at, segment) in segments.iter().enumerate() {
+            let is_last = at + 1 == segments.len();
+            match *segment {
+                "." => {}
+                ".." => _ = resolved.pop(),
+                other => {
+                    resolved.push(other);
+                    continue;
+                }
+            }
+            // A folder.
+            if is_last {
+                resolved.push("");
+            }
+        }
+        let target = format!("/{}{query}", resolved.join("/"));
+        parts.path_and_query = Some(target.parse().map_err(|error| format!("{error}"))?);
+        Uri::from_parts(parts).map_err(|error| error.to_string())
+    }
+
     /// The host without the brackets that an IPv6 address has in a URL.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -33,7 +33,7 @@ use visits::{PageFetches, is_refusal, with_advice};
 #[derive(Args, Clone, Debug)]
 pub struct GetArgs {
     /// Pages of one server; several are fetched at once over one connection
-    #[arg(value_name = "URL", required = true)]
+    #[arg(value_name = "URL", required = true, value_parser = Origin::page)]
     pub urls: Vec<Uri>,
     /// Downlink rate that the server gets as a hint: auto, none, or a rate such as `50 Mbit/s`
     #[arg(long, default_value = "none", value_name = "HINT")]
@@ -125,7 +125,12 @@ pub fn get(args: &GetArgs) -> Result<()> {
     // Before anything is fetched: a wrong file of certificates is no fault of the server.
     let ways = fetch_configs(args, hint).or_refuse()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let samples = runtime.block_on(fetch_all(args, origin, &ways))?;
+    let mut samples = vec![];
+    let fetched = runtime.block_on(fetch_all(args, origin, &ways, &mut samples));
+    // The times of those before are as true as they were.
+    if let (Err(_), true) = (&fetched, samples.is_empty() || args.output.is_some()) {
+        return fetched;
+    }
     if let Some(network) = network {
         remember(&network, &samples, hint);
     }
@@ -137,7 +142,7 @@ pub fn get(args: &GetArgs) -> Result<()> {
         }
     }
     show::print(args, &samples)?;
-    failed.map_or(Ok(()), Err)
+    failed.map_or(fetched, Err)
 }
 
 /// The name that means standard output.
@@ -264,7 +269,12 @@ fn fetch_configs(args: &GetArgs, hint: Option<Hint>) -> Result<Vec<FetchConfig>>
     choices.into_iter().map(|scheme| FetchConfig::new(args, scheme, hint)).collect()
 }
 
-async fn fetch_all(args: &GetArgs, origin: Origin, ways: &[FetchConfig]) -> Result<Vec<Sample>> {
+async fn fetch_all(
+    args: &GetArgs,
+    origin: Origin,
+    ways: &[FetchConfig],
+    samples: &mut Vec<Sample>,
+) -> Result<()> {
     let remotes = match args.connect {
         Some(address) => vec![address],
         None => origin.resolve().await?,
@@ -273,10 +283,11 @@ async fn fetch_all(args: &GetArgs, origin: Origin, ways: &[FetchConfig]) -> Resu
         FetchPlan { origin, urls: args.urls.clone(), keep: args.output.is_some(), timeout: timeout(args) };
     let mut remotes = remotes.into_iter().peekable();
     while let Some(remote) = remotes.next() {
-        match (PageFetches { plan: &plan, remote }.all(ways, args.repeat).await, remotes.peek()) {
+        let fetched = PageFetches { plan: &plan, remote }.all(ways, args.repeat, samples).await;
+        match (fetched, remotes.peek()) {
             // `localhost` is often two addresses, and a server may listen at one of them only.
-            (Err(error), Some(_)) if is_refusal(&error) => {}
-            (samples, _) => return samples.map_err(with_advice),
+            (Err(error), Some(_)) if is_refusal(&error) && samples.is_empty() => {}
+            (fetched, _) => return fetched.map_err(with_advice),
         }
     }
     bail!("{}: found no address, expected one", plan.origin.host)

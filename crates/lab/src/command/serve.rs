@@ -416,10 +416,11 @@ fn checked(args: &ServerArgs) -> Result<CheckedOptions> {
     }
     if let Some(folder) = &args.operation.qlog {
         let name = || format!("--qlog {}", folder.display());
-        if folder.exists() && !folder.is_dir() {
-            bail!("{}: found a file, expected a folder", name());
+        match std::fs::metadata(folder) {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => bail!("{}: found a file, expected a folder", name()),
+            Err(error) => return Err(error).with_context(name),
         }
-        std::fs::create_dir_all(folder).with_context(name)?;
     }
     let (history, history_counters) = history_of(args)?;
     Ok(CheckedOptions {
@@ -592,7 +593,7 @@ fn open_access_log(options: &OperationOptions) -> Result<Option<AccessLog>> {
 fn percent(share: Ratio) -> Result<f64> {
     let percent = share.as_f64() * 100.0;
     if percent > 100.0 {
-        bail!("--rollout: found {percent} %, expected at most 100 %");
+        bail!("--rollout: found {share}, expected at most 100 %");
     }
     Ok(percent)
 }

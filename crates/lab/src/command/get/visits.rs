@@ -27,17 +27,17 @@ impl PageFetches<'_> {
     ///
     /// # Errors
     ///
-    /// If one of them fails.
-    pub async fn all(&self, ways: &[FetchConfig], repeat: u32) -> Result<Vec<Sample>> {
+    /// If one of them fails: `samples` has those before.
+    pub async fn all(&self, ways: &[FetchConfig], repeat: u32, samples: &mut Vec<Sample>) -> Result<()> {
         let endpoint = ClientEndpoint::to(self.remote).map_err(|source| {
             let host = self.plan.origin.host.clone();
             FetchError::Socket { host: format!("{host}: no socket towards {}", self.remote), source }
         })?;
-        let samples = self.fetch_in_turn(&endpoint, ways, repeat).await;
+        let fetched = self.fetch_in_turn(&endpoint, ways, repeat, samples).await;
         // The last packet closes the connection. A server that does not receive it keeps the
         // connection, and the record it reserved, until the idle timeout.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, endpoint.endpoint().wait_idle()).await;
-        samples
+        fetched
     }
 
     async fn fetch_in_turn(
@@ -45,8 +45,8 @@ impl PageFetches<'_> {
         endpoint: &ClientEndpoint,
         ways: &[FetchConfig],
         repeat: u32,
-    ) -> Result<Vec<Sample>> {
-        let mut samples = vec![];
+        samples: &mut Vec<Sample>,
+    ) -> Result<()> {
         // In turn, so that changes of the path affect all.
         for round in 0..repeat {
             for way in ways {
@@ -56,7 +56,7 @@ impl PageFetches<'_> {
                 tokio::time::sleep(rest).await;
             }
         }
-        Ok(samples)
+        Ok(())
     }
 
     async fn fetch_once(&self, endpoint: &ClientEndpoint, way: &FetchConfig) -> Result<Visit> {
