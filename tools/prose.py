@@ -9,8 +9,8 @@ targets of links do not count). A sentence has at most 30 words; text between ba
 word. No sentence opens with a noun clause: "What was sent." and "Whether it is lost." describe a
 thing without its name; "Bytes sent." and "True if it is lost." have it. "Where" and "How" may open
 a sentence that goes on after a comma: "Where no router answers, slow start runs." Questions are
-allowed. A comment of documentation stands alone: "Its name." needs the line above. Each rule is
-first shown to find a fault in a sample.
+allowed. A comment of documentation stands alone: "Its name." needs the line above. A parameter that
+it names is in the code. Each rule is first shown to find a fault in a sample.
 """
 
 import ast
@@ -29,6 +29,8 @@ DOCUMENT = "md"
 NOUN = re.compile(r"(What|Whether|Who|Whoever|Whatever)\b")
 NOUN_WITHOUT_COMMA = re.compile(r"(Where|How)\b[^,:]*$")
 LEANING = re.compile(r"(Its|Their|The same|Those|That of|This one|As above|Likewise)\b")
+# Names that stand where documentation names a parameter: as the subject, or behind what it is.
+PARAMETER = re.compile(r"`([a-z][a-z0-9_]*)` (?:is|are|has|have|gives|says)\b|, `([a-z][a-z0-9_]*)`[.;]")
 ITEM = re.compile(r"^([-*#>]+|\d+\.) +")
 
 
@@ -130,6 +132,23 @@ def leaning(lines):
         before = bool(found)
 
 
+def parameters(lines):
+    """Names in the documentation of a function of Rust that nothing in the file's code has."""
+    code = " ".join(re.sub(r"//.*", "", line) for line in lines)
+    documented = []
+    for number, line in enumerate(lines, 1):
+        if re.match(r"\s*///", line):
+            documented.append((number, line))
+        elif not re.match(r"\s*#\[", line):
+            is_function = re.match(r"\s*(pub(\([^)]*\))? )?(const |async |unsafe )*fn ", line)
+            for at, text in documented if is_function else []:
+                for found in PARAMETER.finditer(text):
+                    name = found[1] or found[2]
+                    if not re.search(rf"\b{name}\b", code):
+                        yield at, f"documentation names `{name}`, expected a name of the code"
+            documented = []
+
+
 def wide_comments(lines, mark):
     for number, line in enumerate(lines, 1):
         if re.match(rf"\s*({mark})( |$)", line) and len(line) > COMMENT_COLUMNS and "://" not in line:
@@ -175,7 +194,7 @@ def faults(path, lines):
     rules = [openings, long_sentences, *([] if end == "sh" else [odd_backquotes])]
     found = [*wide_comments(lines, mark), *(fault for rule in rules for fault in rule(comments(lines, mark)))]
     if end == "rs":
-        found += leaning(lines)
+        found += [*leaning(lines), *parameters(lines)]
     if end == "py":
         text = docstrings(lines)
         found += [*wide_docstrings(lines), *openings(paragraphs(text)), *long_sentences(paragraphs(text))]
@@ -194,6 +213,9 @@ def check_rules():
         ("sample.rs", "/// call)` reaches the\n/// methods of `Startup`.\nfn a() {}\n/// `b`", 1),
         ("sample.rs", "/// Its name.\na: u8,\n/// The same of a reader.", 2),
         ("sample.rs", "/// Name.\n/// Its use.\n// Its end.", 0),
+        ("sample.rs", "/// Runs; `asked` are the options.\n#[inline]\nfn run(given: u8) {}", 1),
+        ("sample.rs", "/// Runs with the options, `asked`.\npub(crate) async fn run() {}", 1),
+        ("sample.rs", "/// Runs; `given` are the options, `asked`. `h3` tells.\nfn run(given: u8) { asked(); }", 0),
         ("sample.sh", "# " + thirty.replace("\n", "\n# ") + "\n# `a b` [c](d e)", 1),
         ("sample.py", f'def sent():\n    """Bytes.\n\n    What was sent.\n\n    {" ".join(["a"] * 31)}.\n    """', 2),
         ("sample.py", f'"""{"x" * COMMENT_COLUMNS}"""', 1),

@@ -49,7 +49,7 @@ pub struct ExploreArgs {
     pub no_open: bool,
 }
 
-/// Serves the page until Ctrl-C; it begins with the options that were given, `asked`.
+/// Serves the page until Ctrl-C; it begins with the `given_options`.
 ///
 /// # Errors
 /// If an option is refused, or the port is in use.

@@ -104,7 +104,7 @@ pub fn measure(
     Ok((result, capacities))
 }
 
-/// Runs the comparison, prints its table and writes its files; `asked` are the options given.
+/// Runs the comparison, prints its table and writes its files; `given_options` are those typed.
 pub fn run(args: RaceArgs, given_options: &[String]) -> Result<()> {
     let (mut setup, estimate, args) = prepare(args)?;
     terminal::print_idle_options(&mut setup, given_options, false);

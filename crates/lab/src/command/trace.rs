@@ -111,7 +111,7 @@ pub fn measure(prepared: &Prepared) -> Result<Vec<(&'static Entry, FlowTrace)>> 
     Ok(flows)
 }
 
-/// Runs the flow, prints its phases, writes events and figures; `asked` are the options given.
+/// Runs the flow, prints its phases, writes events and figures; `given_options` are those typed.
 pub fn run(args: TraceArgs, given_options: &[String]) -> Result<()> {
     let (qlog, out, beside) = (args.qlog.clone(), args.out.clone(), args.out.clone());
     let form = qlog.as_deref().map(qlog_form).transpose().or_refuse()?;
