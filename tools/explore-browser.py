@@ -231,6 +231,10 @@ def used(browser, headstart, address, screenshots):
     reloaded = waits(browser, done)
     check(reloaded["command"] == keyed["command"], "a reload stays where it was", reloaded["command"])
 
+    went_back(browser, address)
+    show(browser, address + reloaded["fragment"])
+    waits(browser, done)
+
     # The state before is a ghost; one that is kept stays beside the others.
     browser.script(MOVE, "load", "45")
     waits(browser, lambda found: done(found) and "45 %" in found["command"])
@@ -295,6 +299,39 @@ def used(browser, headstart, address, screenshots):
             times.append(looks(browser, address, (width, height), scheme, axe, screenshots))
     check(not browser.errors(), "the console is silent on every width")
     print(f"explore in a browser: moved, typed, played and compared with the command; first answers after {times} ms")
+
+
+FIELD = """
+const text = document.getElementById(arguments[0]).closest('.field').querySelector('input[type=text]');
+return [text.value, document.activeElement === text, text.getAttribute('aria-invalid'), location.hash];
+"""
+
+
+def went_back(browser, address):
+    """After Back a field has the value of the state, whatever was typed, and with the focus."""
+    typed = [("loss", "3 %", "0 %"), ("loss", "200 %", "0 %"), ("load", "banana", "25 %"), ("hint", "banana", "100 %"),
+             ("background", "-1", "0"), ("history", "x", "100000")]
+    for name, text, before in typed:
+        show(browser, address)
+        waits(browser, done)
+        browser.script("document.getElementById(arguments[0]).closest('.field').querySelector('input[type=text]').focus()", name)
+        browser.script(TYPE, name, text)
+        waits(browser, lambda found: found["state"] in ("done", "refused") and found["fragment"] != "#defaults")
+        browser.call("POST", "/back", {})
+        found = waits(browser, lambda found: done(found) and name not in found["fragment"])
+        shown = browser.script(FIELD, name)
+        check(shown[:3] == [before, True, None], f"Back writes the field {name} after {text}", (shown, found["fragment"]))
+    show(browser, address)
+    waits(browser, done)
+    # A slider that has the focus goes back, too.
+    browser.script("document.getElementById('load').focus()")
+    place = browser.script("return document.getElementById('load').value")
+    browser.script(MOVE, "load", "60")
+    waits(browser, lambda found: done(found) and "60 %" in found["command"])
+    browser.call("POST", "/back", {})
+    waits(browser, lambda found: done(found) and "60 %" not in found["command"])
+    found = browser.script("return document.getElementById('load').value")
+    check(found == place, "Back moves the slider that has the focus", (found, place))
 
 
 def looks(browser, address, size, scheme, axe, screenshots):

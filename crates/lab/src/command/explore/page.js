@@ -108,7 +108,7 @@ function travelled() {
   if (fragment() === location.hash) return;
   moved.name = null;
   readAddress();
-  show();
+  show(true);
   ask();
 }
 
@@ -210,15 +210,16 @@ function showPath() {
   $('preset').value = found?.name ?? '';
 }
 
-function show() {
+/** Shows the state. A slider that is being moved has its own place, unless all is to be written. */
+function show(isAll = false) {
   showPath();
   for (const field of FIELDS) {
     const now = value(field);
     if (field.select) { field.select.value = now; continue; }
     const place = field.scale.read(now);
-    if (document.activeElement !== field.slider && Number.isFinite(place)) field.slider.value = place;
+    if ((isAll || document.activeElement !== field.slider) && Number.isFinite(place)) field.slider.value = place;
     field.slider.setAttribute('aria-valuetext', now);
-    if (document.activeElement !== field.text) field.text.value = now;
+    field.text.value = now;
   }
   const names = schemes();
   const focused = document.activeElement?.dataset?.key;
@@ -238,7 +239,7 @@ function show() {
     return element('span', { className: 'chip' }, edit, remove);
   }));
   if (focused) document.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
-  showParameters();
+  showParameters(isAll);
   const choices = [...new Set([...names, ...pair()])];
   pair().forEach((name, side) => {
     const select = $(['one', 'other'][side]);
@@ -251,13 +252,14 @@ function show() {
 
 const quoted = text => /^[\w\-=,.%+/:]*$/.test(text) ? text : `'${text}'`;
 
-/** The parameters of the chip that is open. */
-function showParameters() {
+/** The parameters of the open chip, which stay while one is typed unless all is to be written. */
+function showParameters(isAll) {
   const name = schemes().find(one => family(one) === edited);
   const about = name && catalogue.schemes.find(one => one.name === edited);
   $('parameters').hidden = !about;
   if (!about) { $('parameters').replaceChildren(); $('parameters').dataset.of = ''; return; }
-  if ($('parameters').dataset.of === edited && $('parameters').contains(document.activeElement)) return;
+  const isTyped = $('parameters').dataset.of === edited && $('parameters').contains(document.activeElement);
+  if (isTyped && !isAll) return;
   $('parameters').dataset.of = edited;
   const own = new Map((name.slice(edited.length + 1, -1) || '').split(',').filter(Boolean)
     .map(one => one.split('=').map(part => part.trim())));
