@@ -7,11 +7,14 @@ and `paths()` list the names that they take.
 
 - a quantity is text with its unit (`rate="15 Mbit/s"`, `rtt="60 ms"`, `size="100 kB"`,
   `load="25 %"`), or a number under a name that ends in the unit: `rate_bits_per_s=15e6`,
-  `rtt_ms=60`, `rtt_s=0.06`, `size_bytes=100_000`, `buffer_packets=104`, `load_share=0.25`;
+  `rtt_ms=60`, `rtt_s=0.06`, `size_bytes=100_000`, `buffer_packets=104`, `load_share=0.25`. A time
+  is a `timedelta`, too;
 - a switch is True or False (`ecn=True`), a count a whole number (`repeats=4`), None the default;
 - a list is a sequence (`schemes=["iw10", "halfback"]`); in a sweep a sequence of values of any
   option is one of its dimensions;
-- a scheme is named, or is a class derived from `Scheme`.
+- a scheme is named, or is a class derived from `Scheme`. One that `check` finds stuck, deaf to
+  loss, starved or random is refused: PropertyError, unless its class has `is_checked = False`;
+- a file is a path as text, as bytes or as a `Path`.
 
 A keyword that is no option raises TypeError, a value that the command refuses ValueError with the
 command's message. The same options and
@@ -20,7 +23,10 @@ seed give the same numbers as the command. Nothing is written, except the file o
 
 from __future__ import annotations
 
+import datetime
 import json
+import os
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -33,14 +39,17 @@ from . import _native
 from ._blocks import run_blocks, write_blocks
 from ._keywords import NOT_HERE as _NOT_HERE
 from ._keywords import UNITS as _UNITS
+from ._keywords import bare as _bare
 from ._keywords import described as _described
+from ._keywords import files as _files
 from ._keywords import options as _options
 from ._keywords import repeated as _repeated
+from ._keywords import switches as _switches
 from ._native import Ack, Allowance, Congestion, FlightPlan, HandOver, Prior, Record, Timeout, __version__
 from ._native import run as _run
 from ._plot import Plot
 from ._progress import Progress, reported
-from ._scheme import PropertyError, Scheme, check, replay
+from ._scheme import PropertyError, Scheme, admit, check, replay
 from ._tables import Rows, Table
 
 if TYPE_CHECKING:
@@ -84,6 +93,10 @@ _native.library(_native.__file__)
 _WITH_COMMAS = {"schemes", "burst_loss", "policer", "flows", "plan"}
 # Steps of units: a double is taken for the nearest multiple of one.
 _STEPS = {"bit/s": "1", "ns": "1", "%": "0.0001"}
+# The least amount above zero of a unit of the command, or a unit that has no parts.
+_LEAST = {"ns": ("1", "a nanosecond"), "%": ("0.0001", "a millionth"), "B": (None, "bytes"), "p": (None, "packets")}
+# Arguments of the command that are no options, by the names of the functions.
+_PLACES = {"NAMES": "schemes", "NAME": "name", "SCHEME": "scheme", "PAPER": "paper"}
 # Their own names end as if in a unit: as a number they are shares.
 _SHARES = {"long_share", "router_share"}
 
@@ -141,19 +154,52 @@ def _is_scheme(value: object) -> TypeGuard[type[Scheme]]:
 
 def _listed(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options with every sequence as a list: generators are read once."""
-    listed = {}
+    listed: dict[str, Any] = {}
     for name, value in options.items():
         if isinstance(value, (set, frozenset)):
             raise ValueError(f"{name}: found a set, whose order changes from run to run, expected a list")
+        if isinstance(value, bytes) and name in _files():
+            listed[name] = os.fsdecode(value)
+            continue
         if isinstance(value, (bytes, bytearray, Mapping)):
             raise ValueError(f"{name}: found {type(value).__name__}, expected text, a number or a list of these")
         is_sequence = isinstance(value, Iterable) and not isinstance(value, str) and not _is_scheme(value)
-        if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
-            # A scalar of numpy, or an array without a dimension.
-            listed[name] = value.item()
+        if is_sequence and getattr(value, "ndim", None) != 0:
+            listed[name] = [_plain(name, one) for one in value]
         else:
-            listed[name] = list(value) if is_sequence else value
+            listed[name] = _plain(name, value)
     return listed
+
+
+@dataclass(frozen=True)
+class _Time:
+    """A length of time, of whichever type."""
+
+    nanoseconds: int
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A scalar of numpy as one of Python, and a length of time of any type as `_Time`."""
+    if isinstance(value, bytes) and name in _files():
+        return os.fsdecode(value)
+    if isinstance(value, datetime.timedelta):
+        # That of pandas has nanoseconds, too.
+        rest = value.microseconds * 1000 + getattr(value, "nanoseconds", 0)
+        return _Time((value.days * 86_400 + value.seconds) * 10**9 + rest)
+    if getattr(value, "ndim", None) != 0 or not hasattr(value, "item"):
+        return value
+    if getattr(value, "mask", False):
+        raise ValueError(f"{name}: found a masked value, expected values without a mask")
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if kind == "m":
+        # `item` gives a plain number of the type's unit, or none.
+        nanoseconds = value.astype("timedelta64[ns]").item()
+        if nanoseconds is None:
+            raise ValueError(f"{name}: found {value}, expected a length of time")
+        return _Time(nanoseconds)
+    if kind == "M":
+        raise ValueError(f"{name}: found the date {value}, expected a length of time")
+    return value.item()
 
 
 def _classes(*values: object) -> list[type[Scheme]]:
@@ -162,19 +208,31 @@ def _classes(*values: object) -> list[type[Scheme]]:
     return list(dict.fromkeys(one for one in flat if _is_scheme(one)))
 
 
+def _admitted(*values: object) -> list[type[Scheme]]:
+    """The classes, of which none is refused."""
+    classes = _classes(*values)
+    admit(classes)
+    return classes
+
+
 def _text(name: str, value: object, factor: int = 1, unit: str = "") -> str:
     """One value as the command spells it."""
     if isinstance(value, str):
+        if unit:
+            raise ValueError(f"{name}: found {value!r}, expected a number")
         return value
+    if isinstance(value, _Time):
+        if unit:
+            raise ValueError(f"{name}: found a length of time, expected a number: the name without its unit takes it")
+        if value.nanoseconds < 0:
+            raise ValueError(f"{name}: found a time of {value.nanoseconds} ns, expected 0 or more")
+        return f"{value.nanoseconds}ns"
     if _is_scheme(value):
         return value.name
-    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
-        # A scalar of numpy, as a number of Python.
-        value = value.item()
     if isinstance(value, bool) or value is None:
         raise ValueError(f"{name}: found {value!r}, expected text or a number")
-    if hasattr(value, "__fspath__"):
-        return str(value)
+    if isinstance(value, PathLike):
+        return os.fsdecode(value)
     try:
         # Fifteen digits: 0.06 s is 60 ms, and so are 0.05 * 3 s 150 ms, which are a little more.
         number = Decimal(f"{value:.15g}" if isinstance(value, float) else str(value)) * factor
@@ -186,24 +244,52 @@ def _text(name: str, value: object, factor: int = 1, unit: str = "") -> str:
         raise ValueError(f"{name}: found {value!r}, expected text or a number") from None
     if not number.is_finite():
         raise ValueError(f"{name}: found {value!r}, expected a finite number")
-    text = f"{number:f}"
+    if number < 0:
+        raise ValueError(f"{name}: found {value!r}, expected 0 or more")
+    if unit in _LEAST:
+        least, of = _LEAST[unit]
+        if least is None and number != number.to_integral_value():
+            raise ValueError(f"{name}: found {value!r}, expected whole {of}")
+        if least is not None and 0 < number < Decimal(least):
+            raise ValueError(f"{name}: found {value!r}, expected 0 or at least {of}")
+    text = f"{abs(number):f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
 
 
-def _words(options: Mapping[str, Any], is_sweep: bool = False) -> list[str]:
+_ODD = "found a file name that is not UTF-8, expected text"
+
+
+def _is_odd(word: str) -> bool:
+    """True if it has bytes that are no text, as os.fsdecode gives them (PEP 383)."""
+    return not word.isascii() and any("\udc80" <= letter <= "\udcff" for letter in word)
+
+
+class _Words(list[str]):
+    """Words of a command line, and the keywords of their options."""
+
+    names: dict[str, str]
+
+
+def _words(options: Mapping[str, Any], is_sweep: bool = False) -> _Words:
     """The options as words of a command line."""
-    words: list[str] = []
-    names: dict[str, str] = {}
+    words, names = _Words(), dict[str, str]()
+    words.names = names
     for name, value in options.items():
         if name in _NOT_HERE:
             raise ValueError(f"{name}: found an option for files or output of the command, expected one of its runs")
-        if value is None or value is False:
+        if value is None:
+            continue
+        is_switch = name.rstrip("_") in _switches()
+        if is_switch != isinstance(value, bool):
+            expected = "True or False" if is_switch else "text or a number"
+            raise ValueError(f"{name}: found {value!r}, expected {expected}")
+        if value is False:
             continue
         end = next((end for end in _UNITS if name.endswith(end)), "")
         is_text = isinstance(value, str) or (
             isinstance(value, Iterable) and any(isinstance(one, str) for one in value)
         )
-        unit, factor = _UNITS[end] if end and not is_text else ("", 1)
+        unit, factor = _UNITS[end] if end and not (is_text and name in _bare()) else ("", 1)
         # Keywords of the language have a low line behind them here: `in_`, `for_`.
         bare = name[: -len(end)] if unit and name not in _SHARES else name.rstrip("_")
         option = "--" + bare.replace("_", "-")
@@ -223,6 +309,13 @@ def _words(options: Mapping[str, Any], is_sweep: bool = False) -> list[str]:
             words.append(f"{option}={separator.join(items)}")
         else:
             words.append(f"{option}={_text(name, value, factor, unit)}{unit}")
+        if is_sweep and _is_odd(words[-1]):
+            raise ValueError(f"{name}: {_ODD}")
+    return words
+
+
+def _behind(places: list[str], words: _Words) -> _Words:
+    words[:0] = places
     return words
 
 
@@ -234,11 +327,34 @@ def _called(
     blocks: Sequence[bytes] = (),
     keep_flows: bool = False,
 ) -> Results:
-    tables, command, json, notes = _run(name, words, report, classes, blocks, keep_flows)
+    try:
+        tables, command, json, notes = _run(name, words, report, classes, blocks, keep_flows)
+    except ValueError as error:
+        raise _named(error, words) from None
     for note in notes:
         # Behind the function of the command, and the one that checks its keywords.
         warnings.warn(note, stacklevel=4)
     return Results({name: Table(table) for name, table in tables}, command, json, tuple(notes))
+
+
+def _named(error: ValueError, words: Sequence[str]) -> ValueError:
+    """The error with the keyword that was written, where the command names an option or a place."""
+    message = str(error)
+    place = re.match(r"(?:[<\[])([A-Z]+)(?:[>\]]): ", message)
+    if place:
+        return ValueError(f"{_PLACES.get(place[1], place[1].lower())}: {message[place.end():]}")
+    names = getattr(words, "names", {})
+    if message.startswith("invalid UTF-8"):
+        odd = (word.partition("=")[0] for word in words if _is_odd(word))
+        return ValueError(f"{next((names.get(one, one) for one in odd), 'name')}: {_ODD}")
+    option, colon, rest = message.partition(":")
+    written = names.get("--" + option.replace("_", "-"), option)
+    return ValueError(f"{written}{colon}{rest}") if written != option else error
+
+
+def _check_executor(executor: object) -> None:
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise ValueError(f"executor: found {executor!r}, expected an executor with `submit`")
 
 
 @_described("race")
@@ -259,13 +375,13 @@ def race(*, keep_flows: bool = False, progress: bool | Progress = False, **optio
     """
     given = _listed(options)
     with reported(progress) as report:
-        found = _called("race", _words(given), report, _classes(*given.values()), keep_flows=keep_flows)
+        found = _called("race", _words(given), report, _admitted(*given.values()), keep_flows=keep_flows)
     return replace(found, flows=_file(given))
 
 
 def _file(given: Mapping[str, Any]) -> str | None:
     flows = given.get("flows")
-    return None if flows is None else str(flows)
+    return None if flows is None else os.fsdecode(flows)
 
 
 @_described("sweep")
@@ -287,7 +403,8 @@ def sweep(*, executor: Executor | None = None, progress: bool | Progress = False
     >>> headstart.sweep(load_share=[0.05, 0.25], rtt=["20 ms", "60 ms"], schemes=["halfback"])
     """
     given = _listed(options)
-    words, classes = _words(given, is_sweep=True), _classes(*given.values())
+    words, classes = _words(given, is_sweep=True), _admitted(*given.values())
+    _check_executor(executor)
     with reported(progress) as report:
         if executor is None:
             return _called("sweep", words, report, classes)
@@ -317,7 +434,8 @@ def sweep_blocks(
     if given.get("flows") is not None:
         raise ValueError("flows: found it with blocks, expected a sweep without one")
     with reported(progress) as report:
-        write_blocks(out, executor, _words(given, is_sweep=True), _classes(*given.values()), report)
+        _check_executor(executor)
+        write_blocks(out, executor, _words(given, is_sweep=True), _admitted(*given.values()), report)
 
 
 @_described("trace")
@@ -334,7 +452,7 @@ def trace(scheme: str | type[Scheme], *, progress: bool | Progress = False, **op
         raise ValueError(f"scheme: found {scheme!r}, expected the name of a scheme")
     given = _listed(options)
     with reported(progress) as report:
-        return _called("trace", [name, *_words(given)], report, _classes(scheme, *given.values()))
+        return _called("trace", _behind([name], _words(given)), report, _classes(scheme, *given.values()))
 
 
 @_described("race")
@@ -350,7 +468,7 @@ def capacity(*, keep_flows: bool = False, progress: bool | Progress = False, **o
     given = _listed(options)
     words = _words({**given, "capacity": True})
     with reported(progress) as report:
-        found = _called("race", words, report, _classes(*given.values()), keep_flows=keep_flows)
+        found = _called("race", words, report, _admitted(*given.values()), keep_flows=keep_flows)
     tables = {"capacity": found.tables["capacity"], **found.tables}
     return replace(found, tables=tables, flows=_file(given))
 
@@ -373,7 +491,7 @@ def reproduce(paper: str | None = None, *, progress: bool | Progress = False, **
         raise ValueError(f"paper: found {paper!r}, expected the name of a paper or a folder")
     given = _listed(options)
     with reported(progress) as report:
-        return _called("reproduce", [*([paper] if paper else []), *_words(given)], report, [])
+        return _called("reproduce", _behind([paper] if paper else [], _words(given)), report, [])
 
 
 @_described("assess")
@@ -398,8 +516,8 @@ def assess(
         raise ValueError(f"schemes: found {schemes!r}, expected names of schemes or classes")
     given = _listed(options)
     with reported(progress) as report:
-        words = [",".join(str(name) for name in names), *_words(given)]
-        return _called("assess", words, report, _classes(several, *given.values()))
+        words = _behind([",".join(str(name) for name in names)], _words(given))
+        return _called("assess", words, report, _admitted(several, *given.values()))
 
 
 def options(command: str = "race") -> Table:
@@ -419,7 +537,10 @@ def schemes(name: str | None = None) -> Table:
     """
     if name is not None and (not isinstance(name, str) or name.startswith("-")):
         raise ValueError(f"name: found {name!r}, expected the name of a scheme")
-    return Table(_run("schemes", [] if name is None else [name])[0][0][1])
+    try:
+        return Table(_run("schemes", [] if name is None else [name])[0][0][1])
+    except ValueError as error:
+        raise _named(error, []) from None
 
 
 def paths() -> Table:

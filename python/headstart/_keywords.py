@@ -45,8 +45,8 @@ _TYPES = {
     "count": "int",
     "scheme": "str | type[Scheme]",
     "list of scheme": "str | type[Scheme] | Iterable[str | type[Scheme]]",
-    "file": "str | PathLike[str]",
-    "list of file": "str | PathLike[str] | Iterable[str | PathLike[str]]",
+    "file": "str | bytes | PathLike[str]",
+    "list of file": "str | bytes | PathLike[str] | Iterable[str | bytes | PathLike[str]]",
     "list of text": "str | Iterable[str]",
 }
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -109,6 +109,24 @@ def repeated() -> frozenset[str]:
     """Keywords whose option is repeated for each value of a list."""
     kinds = {row["option"]: row["kind"] for row in _declared()}
     return frozenset(name for name, kind in kinds.items() if kind.startswith("list of ") and kind != "list of scheme")
+
+
+@functools.cache
+def switches() -> frozenset[str]:
+    """Keywords that are True or False."""
+    return frozenset(row["option"].replace("-", "_") for row in _declared() if row["kind"] == "switch")
+
+
+@functools.cache
+def files() -> frozenset[str]:
+    """Keywords that name files."""
+    return frozenset(row["option"].replace("-", "_") for row in _declared() if row["kind"].endswith("file"))
+
+
+@functools.cache
+def bare() -> frozenset[str]:
+    """Keywords that are options by themselves, not numbers in a unit."""
+    return frozenset(row["option"].replace("-", "_") for row in _declared())
 
 
 def described(command: str) -> Callable[[_Function], _Function]:

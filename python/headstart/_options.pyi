@@ -10,7 +10,7 @@ class SharedOptions(TypedDict, total=False):
     path: str | None
     """A path by name; options override its numbers (`headstart paths`: sources, assumed
     buffers) (one of dsl, cable, fibre, lte, 5g, wifi, geo, datacentre, suite)"""
-    plan: str | PathLike[str] | None
+    plan: str | bytes | PathLike[str] | None
     """Options from a TOML file, by the same names, as `rate = "50 Mbit/s"`; those that are
     typed override them"""
     rate: str | None
@@ -39,7 +39,7 @@ class SharedOptions(TypedDict, total=False):
     """Random loss after the bottleneck, each packet for itself [default: 0 %]"""
     loss_share: float | None
     """`loss` as a number, in 1 for 100 %"""
-    trace: str | PathLike[str] | None
+    trace: str | bytes | PathLike[str] | None
     """Trace that drives the bottleneck instead of a rate: packet deliveries as mahimahi has
     them, FILE.csv with rates (docs/data.md), or example:leo, example:5g, example:outage"""
     size: str | None
@@ -53,7 +53,7 @@ class SharedOptions(TypedDict, total=False):
     """`load` as a number, in 1 for 100 %"""
     background: int | None
     """Long flows in the background, from the beginning to the end [default: 0]"""
-    har: str | PathLike[str] | Iterable[str | PathLike[str]] | None
+    har: str | bytes | PathLike[str] | Iterable[str | bytes | PathLike[str]] | None
     """Pages instead of flows: HAR files that a browser saved; may be repeated"""
     duration: str | None
     """Simulated time during which flows arrive [default: 300 s]"""
@@ -90,7 +90,7 @@ class SharedOptions(TypedDict, total=False):
     ip_options: str | None
     """A box before the bottleneck that drops packets with IP options, or removes
     Quick-Start requests, all or a share: `drop`, `remove`, `drop:30%`"""
-    delay_trace: str | PathLike[str] | None
+    delay_trace: str | bytes | PathLike[str] | None
     """Recorded extra delay on the way there: a line of milliseconds for every 10 ms, over
     and over; or example:leo, example:5g"""
     trace_offset: str | None
@@ -114,7 +114,7 @@ class SharedOptions(TypedDict, total=False):
     """`up_buffer` as a number, in seconds"""
     up_buffer_ms: float | None
     """`up_buffer` as a number, in milliseconds"""
-    up_trace: str | PathLike[str] | None
+    up_trace: str | bytes | PathLike[str] | None
     """Trace that drives the way back"""
     routers: str | None
     """Signalling that the routers before the links support [default: none] (one of none,
@@ -163,7 +163,7 @@ class SharedOptions(TypedDict, total=False):
     """Largest flow of a named distribution [default: 1 MB]"""
     cap_bytes: float | None
     """`cap` as a number, in bytes"""
-    arrivals: str | PathLike[str] | None
+    arrivals: str | bytes | PathLike[str] | None
     """Flows that arrive as a file says, start and size of each, in place of --load and
     --size: FILE.csv (docs/data.md)"""
     long_share: str | float | None
@@ -352,7 +352,7 @@ class RaceOptions(SharedOptions, total=False):
     capacity: bool | None
     """Search the feasible capacity of every scheme too (minutes, not seconds; use
     --duration 600s)"""
-    flows: str | PathLike[str] | None
+    flows: str | bytes | PathLike[str] | None
     """Write every flow as a row, as .csv or .parquet: docs/data.md has the columns"""
     most_harm: str | None
     """Largest slowdown of other flows by a scheme that counts as harmless [default: 1 %]"""
@@ -389,7 +389,7 @@ class SweepOptions(TypedDict, total=False):
     """Random loss after the bottleneck, each packet for itself [default: 0 %]"""
     loss_share: float | Iterable[float] | None
     """`loss` as a number, in 1 for 100 %"""
-    trace: str | PathLike[str] | Iterable[str | PathLike[str]] | None
+    trace: str | bytes | PathLike[str] | Iterable[str | bytes | PathLike[str]] | None
     """Trace that drives the bottleneck instead of a rate: packet deliveries as mahimahi has
     them, FILE.csv with rates (docs/data.md), or example:leo, example:5g, example:outage"""
     size: str | Iterable[str] | None
@@ -403,7 +403,7 @@ class SweepOptions(TypedDict, total=False):
     """`load` as a number, in 1 for 100 %"""
     background: str | int | Iterable[str | int] | None
     """Long flows in the background, from the beginning to the end [default: 0]"""
-    har: str | PathLike[str] | Iterable[str | PathLike[str]] | Iterable[str | PathLike[str] | Iterable[str | PathLike[str]]] | None
+    har: str | bytes | PathLike[str] | Iterable[str | bytes | PathLike[str]] | Iterable[str | bytes | PathLike[str] | Iterable[str | bytes | PathLike[str]]] | None
     """Pages instead of flows: HAR files that a browser saved; may be repeated"""
     in_: str | Iterable[str] | None
     """Place of the runs: simulated, or in real time on real packets, by this machine's TCP
@@ -424,7 +424,7 @@ class SweepOptions(TypedDict, total=False):
     in the emulator this machine's TCP, or the QUIC stack Over QUIC loss detection,
     acknowledgements and timers are the stack's own, and the options for them below change
     nothing. [default: tcp] (one of tcp, quic)"""
-    plan: str | PathLike[str] | Iterable[str | PathLike[str]] | None
+    plan: str | bytes | PathLike[str] | Iterable[str | bytes | PathLike[str]] | None
     """Options from a TOML file, by the same names, as `rate = "50 Mbit/s"`; those that are
     typed override them"""
     queue: str | Iterable[str] | None
@@ -451,7 +451,7 @@ class SweepOptions(TypedDict, total=False):
     ip_options: str | Iterable[str] | None
     """A box before the bottleneck that drops packets with IP options, or removes
     Quick-Start requests, all or a share: `drop`, `remove`, `drop:30%`"""
-    delay_trace: str | PathLike[str] | Iterable[str | PathLike[str]] | None
+    delay_trace: str | bytes | PathLike[str] | Iterable[str | bytes | PathLike[str]] | None
     """Recorded extra delay on the way there: a line of milliseconds for every 10 ms, over
     and over; or example:leo, example:5g"""
     trace_offset: str | Iterable[str] | None
@@ -475,7 +475,7 @@ class SweepOptions(TypedDict, total=False):
     """`up_buffer` as a number, in seconds"""
     up_buffer_ms: float | Iterable[float] | None
     """`up_buffer` as a number, in milliseconds"""
-    up_trace: str | PathLike[str] | Iterable[str | PathLike[str]] | None
+    up_trace: str | bytes | PathLike[str] | Iterable[str | bytes | PathLike[str]] | None
     """Trace that drives the way back"""
     routers: str | Iterable[str] | None
     """Signalling that the routers before the links support [default: none] (one of none,
@@ -524,7 +524,7 @@ class SweepOptions(TypedDict, total=False):
     """Largest flow of a named distribution [default: 1 MB]"""
     cap_bytes: float | Iterable[float] | None
     """`cap` as a number, in bytes"""
-    arrivals: str | PathLike[str] | Iterable[str | PathLike[str]] | None
+    arrivals: str | bytes | PathLike[str] | Iterable[str | bytes | PathLike[str]] | None
     """Flows that arrive as a file says, start and size of each, in place of --load and
     --size: FILE.csv (docs/data.md)"""
     long_share: str | float | Iterable[str | float] | None
@@ -700,7 +700,7 @@ class SweepOptions(TypedDict, total=False):
     record_limited: bool | None
     """Let records keep the fastest delivery rate of all, even where the application was the
     limit"""
-    flows: str | PathLike[str] | Iterable[str | PathLike[str]] | None
+    flows: str | bytes | PathLike[str] | Iterable[str | bytes | PathLike[str]] | None
     """Write every flow as a row, as .csv or .parquet: docs/data.md has the columns"""
 
 class TraceOptions(SharedOptions, total=False):
@@ -730,7 +730,7 @@ class ReproduceOptions(TypedDict, total=False):
     further_seeds: int | None
     """Add this number to every seed of the plans: the same figures from other random
     numbers [default: 0]"""
-    traces: str | PathLike[str] | None
+    traces: str | bytes | PathLike[str] | None
     """Packet-delivery traces (mahimahi format) in place of generated ones, where an
     experiment has networks of traces"""
     threads: int | None

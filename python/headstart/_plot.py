@@ -60,9 +60,11 @@ class Plot:
         for number, (name, seeds) in enumerate(self._times().items()):
             style = {"color": f"C{number % 10}", "linestyle": _DASHES[number // 10 % len(_DASHES)]}
             times = sorted(time for found in seeds.values() for time in found)
+            # The first step begins at no flow complete, not in mid-air.
+            times = times[:1] + times
 
             def shares(found: list[float]) -> list[float]:
-                complete = [bisect.bisect_right(found, time) / len(found) for time in times]
+                complete = [0.0, *(bisect.bisect_right(found, time) / len(found) for time in times[1:])]
                 # Zero has no logarithm.
                 return [1 - share if share < 1 else math.nan for share in complete] if tail else complete
 

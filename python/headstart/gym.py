@@ -43,6 +43,7 @@ episode. A policy takes observations and returns actions; `policy_scheme` makes 
 
 from __future__ import annotations
 
+import atexit
 import math
 import queue
 import threading
@@ -65,6 +66,7 @@ class _Steered(Scheme):
     """A scheme that asks for an action before its first flight and after each round trip."""
 
     needs = "history"
+    is_checked = False
 
     def act(self, observation: Any, now_s: float, is_end: bool) -> Any:
         """The next action. At the flow's end it is told, and none is taken."""
@@ -145,6 +147,17 @@ class _Stopped(Exception):
     """The episode was given up."""
 
 
+_running: set[_Episode] = set()
+
+
+@atexit.register
+def _end_all() -> None:
+    """Ends all episodes: a thread that waits in a run when the interpreter ends would abort it."""
+    for episode in list(_running):
+        episode.actions.put(None)
+        episode.thread.join()
+
+
 class _Episode:
     """One flow on a thread of its own, which waits for actions."""
 
@@ -153,6 +166,7 @@ class _Episode:
         self.actions: queue.SimpleQueue[list[float] | None] = queue.SimpleQueue()
         self.loss_weight = loss_weight
         self.thread = threading.Thread(target=self._run, args=(options,), daemon=True)
+        _running.add(self)
         self.thread.start()
 
     def _run(self, options: dict[str, Any]) -> None:
@@ -169,6 +183,8 @@ class _Episode:
             return
         except Exception as error:
             self.reports.put(error)
+        finally:
+            _running.discard(self)
 
     def report(self) -> tuple[Any, float, bool]:
         """Observation, reward, and True at the end of the flow."""
@@ -234,7 +250,7 @@ def policy_scheme(policy: Callable[[Any], Any], name: str = "policy") -> type[Sc
 
     `policy` takes an observation of `StartEnv` and returns an action. It is called for every
     connection, in any order: one that keeps a state or draws random numbers changes the results
-    from run to run.
+    from run to run. It is not checked before it races.
 
     >>> headstart.race(schemes=["iw10", headstart.gym.policy_scheme(lambda observation: [0.2, 0.5, 1])])
     """

@@ -324,6 +324,15 @@ fn refused(error: &anyhow::Error) -> PyErr {
     })
 }
 
+/// The words of a command that takes text alone.
+fn as_text(words: &[OsString]) -> anyhow::Result<Vec<String>> {
+    let text = |word: &OsString| {
+        let text = word.to_str().map(str::to_owned);
+        text.ok_or_else(|| anyhow::anyhow!("found {word:?}, which is not UTF-8, expected text"))
+    };
+    words.iter().map(text).collect()
+}
+
 /// Runs a command with options as words, in which the names of classes are schemes as well. A sweep
 /// takes the rows of `blocks` in place of runs. With `keep_flows` a race has the table `flows`.
 #[pyfunction]
@@ -331,23 +340,23 @@ fn refused(error: &anyhow::Error) -> PyErr {
 fn run(
     py: Python<'_>,
     name: &str,
-    options: Vec<String>,
+    options: Vec<OsString>,
     report: Option<Py<PyAny>>,
     classes: Vec<Bound<'_, PyType>>,
     blocks: Vec<Vec<u8>>,
     keep_flows: bool,
 ) -> PyResult<Results> {
-    type Run = fn(&[String], &Path, &[Vec<u8>]) -> anyhow::Result<Answer>;
+    type Run = fn(&[OsString], &Path, &[Vec<u8>]) -> anyhow::Result<Answer>;
     let command: Run = match name {
         "race" if keep_flows => |options, folder, _| call::race(options, folder, true),
         "race" => |options, folder, _| call::race(options, folder, false),
-        "sweep" => call::sweep,
+        "sweep" => |options, folder, blocks| call::sweep(&as_text(options)?, folder, blocks),
         "trace" => |options, _, _| call::trace(options),
         "reproduce" => |options, folder, _| call::reproduce(options, folder),
         "assess" => |options, folder, _| call::assess(options, folder),
-        "schemes" => |options, _, _| call::schemes(options),
-        "paths" => |options, _, _| call::paths(options),
-        "options" => |options, _, _| Ok(call::options(options)),
+        "schemes" => |options, _, _| call::schemes(&as_text(options)?),
+        "paths" => |options, _, _| call::paths(&as_text(options)?),
+        "options" => |options, _, _| Ok(call::options(&as_text(options)?)),
         other => {
             let error = format!(
                 "found `{other}`, expected race, sweep, trace, reproduce, assess, schemes, paths or options"
@@ -483,7 +492,10 @@ fn check_case(py: Python<'_>, class: Bound<'_, PyType>, seed: u64) -> PyResult<O
     work(py, None, &[class], move |entries| {
         let case = headstart_sim::properties::draw::case_of(*entries[0], seed);
         let found = headstart_sim::properties::check(&case).err();
-        found.map(|property| (property.to_string(), format!("{case:?}")))
+        found.map(|property| {
+            let text = property.to_string();
+            (text.strip_prefix("Case failed: ").unwrap_or(&text).to_owned(), format!("{case:?}"))
+        })
     })
 }
 

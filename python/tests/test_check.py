@@ -159,6 +159,29 @@ def test_a_scheme_that_delivers_everything_but_is_stuck_deaf_or_starved_fails(sc
         headstart.check(scheme, cases=3)
 
 
+def test_two_runs_that_differ_are_told_in_words():
+    with pytest.raises(headstart.PropertyError, match=f"random: seed .*: ({UNEQUAL}).*: a scheme draws no random numbers") as found:
+        headstart.check(Random, cases=60)
+    assert "left ==" not in str(found.value) and "properties.rs" not in str(found.value)
+
+
+@pytest.mark.parametrize("scheme", [Stuck, Ten, Deaf, Starved, Random])
+def test_what_a_check_refuses_does_not_race_unless_its_class_says_so(scheme):
+    options = {"schemes": ["iw10", scheme], "duration": "2 s", "repeats": 1}
+    with pytest.raises(headstart.PropertyError, match=rf"^{scheme.name}[.:].*`is_checked = False` in the class lets it"):
+        # Two runs may draw the same windows.
+        for _ in range(40):
+            headstart._scheme._admitted.discard(scheme)
+            headstart.race(**options)
+    with pytest.raises(headstart.PropertyError):
+        for _ in range(40):
+            headstart._scheme._admitted.discard(scheme)
+            headstart.sweep(load=["5 %", "10 %"], **options)
+    assert len(headstart.trace(scheme, size="10 kB")) > 0, "a trace shows what is wrong"
+    unchecked = type(scheme.__name__, (scheme,), {"is_checked": False})
+    assert headstart.race(**{**options, "schemes": [unchecked]})["mean_ms"][0] > 0
+
+
 class Negative(Fine):
     """A window below zero."""
 

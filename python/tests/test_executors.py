@@ -39,6 +39,8 @@ def noting(folder, kills):
     """
 
     class Noting(headstart.Scheme):
+        # A check would run it in this process.
+        is_checked = False
         count = 0
 
         def __init__(self):

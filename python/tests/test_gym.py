@@ -3,7 +3,10 @@
 import gc
 import importlib.util
 import math
+import os
 import pathlib
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -196,3 +199,14 @@ def test_the_worked_example_learns_and_its_paths_are_apart():
     assert example.score(mean, few) > example.score(numpy.zeros(example.Policy.WEIGHTS), few) + 0.1
     (row,) = example.compare(example.Policy(mean), example.HELD_OUT[:1], duration="2 s", repeats=1)
     assert 0.2 < row["time"] < 5
+
+
+@pytest.mark.parametrize("end", ["", "raise SystemExit(0)", "env.step(env.action_space.sample())"])
+def test_a_script_may_end_with_an_open_episode(end, tmp_path):
+    script = tmp_path / "script.py"
+    make = "headstart.gym.StartEnv(rate='5 Mbit/s', size='300 kB', reference=None)"
+    lines = ["import headstart.gym", *(f"env{number} = {make}\nenv{number}.reset(seed=1)" for number in range(3))]
+    script.write_text("\n".join([*lines, "env = env0", end]))
+    site = {**os.environ, "PYTHONPATH": str(pathlib.Path(headstart.__file__).parents[1])}
+    done = subprocess.run([sys.executable, script], env=site, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,5 +1,6 @@
 """Keywords of the functions: those of the command, in signatures, documentation and types."""
 
+import datetime
 import inspect
 import json
 import keyword
@@ -11,6 +12,8 @@ import subprocess
 import sys
 import warnings
 
+import numpy
+import pandas
 import pytest
 
 import headstart
@@ -96,6 +99,70 @@ def test_schemes_paths_and_options_are_tables(command):
     assert options["rtt"]["numbers"] == "rtt_s, rtt_ms" and options["rtt"]["default"] == "60 ms"
     with pytest.raises(ValueError, match="command: found 'demo', expected one of race"):
         headstart.options("demo")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: headstart.sweep(rtt_ms=numpy.ma.array([10, 20], mask=[0, 1])), "rtt_ms: found a masked value"),
+        (lambda: headstart.race(rtt_ms=numpy.ma.masked), "rtt_ms: found a masked value"),
+        (lambda: headstart.race(rtt_ms=numpy.timedelta64(50, "ns")), "rtt_ms: found a length of time, expected a number"),
+        (lambda: headstart.race(rtt_ms=datetime.timedelta(1)), "rtt_ms: found a length of time, expected a number"),
+        (lambda: headstart.race(rtt=numpy.timedelta64("NaT")), "rtt: found NaT, expected a length of time"),
+        (lambda: headstart.race(rtt=numpy.datetime64("2026-01-01")), "rtt: found the date 2026-01-01"),
+        (lambda: headstart.race(rtt=datetime.timedelta(seconds=-1)), "rtt: found a time of -1000000000 ns, expected 0"),
+        (lambda: headstart.race(size_bytes=1.5), "size_bytes: found 1.5, expected whole bytes"),
+        (lambda: headstart.race(buffer_packets=1.5), "buffer_packets: found 1.5, expected whole packets"),
+        (lambda: headstart.race(rtt_s=1e-12), "rtt_s: found 1e-12, expected 0 or at least a nanosecond"),
+        (lambda: headstart.race(load_share=1e-9), "load_share: found 1e-09, expected 0 or at least a millionth"),
+        (lambda: headstart.race(rtt_ms=-1), "rtt_ms: found -1, expected 0 or more"),
+        (lambda: headstart.race(rtt_ms=1e9), "rtt_ms: found `"),
+        (lambda: headstart.race(rate_bits_per_s=1), "rate_bits_per_s: found `1bit/s`"),
+        (lambda: headstart.race(rate_bits_per_s="15e6"), "rate_bits_per_s: found '15e6', expected a number"),
+        (lambda: headstart.race(repeats=True), "repeats: found True, expected text or a number"),
+        (lambda: headstart.race(rate=True), "rate: found True, expected text or a number"),
+        (lambda: headstart.race(seed=False), "seed: found False, expected text or a number"),
+        (lambda: headstart.race(ecn="yes"), "ecn: found 'yes', expected True or False"),
+        (lambda: headstart.race(ecn=1), "ecn: found 1, expected True or False"),
+        (lambda: headstart.race(trace="nope.down"), "trace: cannot read `nope.down`"),
+        (lambda: headstart.assess("nope"), "schemes: found `nope`"),
+        (lambda: headstart.schemes("nope"), "name: found `nope`"),
+        (lambda: headstart.trace("nope"), "scheme: found `nope`"),
+        (lambda: headstart.sweep(executor="dask"), "executor: found 'dask', expected an executor"),
+        (lambda: headstart.sweep_blocks("x", executor=1), "executor: found 1, expected an executor"),
+    ],
+)
+def test_a_value_that_would_become_another_is_refused_by_the_name_that_was_written(call, said):
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
+        call()
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [datetime.timedelta(milliseconds=50), datetime.timedelta(milliseconds=60)],
+        numpy.array([50, 60], dtype="timedelta64[ms]"),
+        numpy.array([50_000_000, 60_000_000], dtype="timedelta64[ns]"),
+        pandas.Series([50, 60], dtype="timedelta64[ms]"),
+    ],
+)
+def test_a_length_of_time_keeps_its_unit(times):
+    assert "--rtt=50000000ns,60000000ns" in headstart.sweep(rtt=times, **SMALL).command
+
+
+def test_a_file_name_that_is_not_utf_8_is_read(tmp_path):
+    entry = {"startedDateTime": "2024-01-01T00:00:00", "request": {"url": "https://a.example/"}}
+    entry["response"] = {"status": 200, "bodySize": 20_000}
+    name = os.fsencode(tmp_path) + b"/n\xff.har"
+    with open(name, "w") as file:
+        json.dump({"log": {"entries": [entry]}}, file)
+    (listed,) = os.listdir(tmp_path)
+    for har in (tmp_path / listed, name, os.fspath(tmp_path / listed)):
+        assert headstart.race(har=har, **SMALL)["mean_ms"][0] > 0
+    with pytest.raises(ValueError, match="^har: found a file name that is not UTF-8"):
+        headstart.sweep(har=name, **SMALL)
+    with pytest.raises(ValueError, match="^flows: found a file name that is not UTF-8"):
+        headstart.race(flows=name, **SMALL)
 
 
 TYPED = """

@@ -139,7 +139,7 @@ def test_events_are_pickled_and_copied_and_those_of_other_versions_refused():
     seen = {}
 
     class Keeping(SlowStart):
-        name, needs = "keeping", "history"
+        name, needs, is_checked = "keeping", "history", False
 
         def keep(self, event):
             seen[type(event)] = event

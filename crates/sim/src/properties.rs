@@ -19,6 +19,10 @@ use self::case::{Case, Transfer};
 use self::watch::Watch;
 use crate::{Checker, ElementModel, NullRecorder, Seed};
 
+/// Reasons why two runs of one seed differ.
+const UNLIKE: &str =
+    "a scheme draws no random numbers, reads no clock and keeps nothing from one connection to the next";
+
 /// Runs the case and checks that everything is delivered once and that every element accounts for
 /// its packets. No sender may do what is forbidden, and another run must be the same.
 ///
@@ -76,10 +80,11 @@ pub fn check(case: &Case) -> Result<(), TestCaseError> {
 
     // A run does not depend on its recorder, and is the same each time.
     let (again, _, second) = case.run(Watch::new(case));
-    prop_assert_eq!(summary, again, "the same seed gave other events");
+    let [events, others] = [summary.events, again.events];
+    prop_assert!(summary == again, "the same seed gave other events, {others} after {events}: {UNLIKE}");
     let reports = [&watch, &second].map(|watch| format!("{:?}", watch.reports));
-    prop_assert_eq!(&reports[0], &reports[1], "the same seed gave other flows");
+    prop_assert!(reports[0] == reports[1], "the same seed gave other flows: {UNLIKE}");
     let (unrecorded, _, NullRecorder) = case.run(NullRecorder);
-    prop_assert_eq!(summary, unrecorded, "the recorder changed the run");
+    prop_assert!(summary == unrecorded, "the recorder changed the run: {UNLIKE}");
     Ok(())
 }

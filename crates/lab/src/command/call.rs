@@ -2,7 +2,7 @@
 //! nothing is printed.
 
 use std::any::TypeId;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::path::Path;
 
@@ -53,10 +53,10 @@ pub struct Answer {
 }
 
 /// The options of a command, and its line as it can be typed.
-fn line(name: &str, options: &[String]) -> Result<(Line, String)> {
-    let words = [name].into_iter().chain(options.iter().map(String::as_str));
-    let line = read(["headstart"].into_iter().chain(words.clone()).map(OsString::from))?;
-    Ok((line, terminal::typed(words.map(str::to_owned))))
+fn line(name: &str, options: &[impl AsRef<OsStr>]) -> Result<(Line, String)> {
+    let words = [OsStr::new(name)].into_iter().chain(options.iter().map(AsRef::as_ref));
+    let line = read([OsStr::new("headstart")].into_iter().chain(words.clone()).map(OsString::from))?;
+    Ok((line, terminal::typed(words.map(|word| word.to_string_lossy().into_owned()))))
 }
 
 /// The text of an error, behind the option that it is about: `--rtt: found ...`.
@@ -79,7 +79,7 @@ pub fn message(error: &anyhow::Error) -> String {
 ///
 /// # Errors
 /// If an option is refused, or a run fails.
-pub fn race(options: &[String], folder: &Path, keeps_flows: bool) -> Result<Answer> {
+pub fn race(options: &[impl AsRef<OsStr>], folder: &Path, keeps_flows: bool) -> Result<Answer> {
     let (Line { matches, given_options }, command) = line("race", options)?;
     let Command::Race(args) = Cli::from_arg_matches(&matches)?.command else { return Ok(Answer::default()) };
     let (mut setup, _, rest) = racing::prepare(args)?;
@@ -173,7 +173,7 @@ pub fn block(words: &[String], numbers: Range<u64>, folder: &Path) -> Result<Blo
 ///
 /// # Errors
 /// If an option is refused, or a run fails.
-pub fn trace(options: &[String]) -> Result<Answer> {
+pub fn trace(options: &[impl AsRef<OsStr>]) -> Result<Answer> {
     let (Line { matches, given_options }, command) = line("trace", options)?;
     let Command::Trace(args) = Cli::from_arg_matches(&matches)?.command else { return Ok(Answer::default()) };
     let prepared = tracing::prepare(args)?;
@@ -197,7 +197,7 @@ pub fn trace(options: &[String]) -> Result<Answer> {
 ///
 /// # Errors
 /// If an option is refused or a run fails; with `--check` if an outcome is not as on record.
-pub fn reproduce(options: &[String], folder: &Path) -> Result<Answer> {
+pub fn reproduce(options: &[impl AsRef<OsStr>], folder: &Path) -> Result<Answer> {
     let (Line { matches, .. }, command) = line("reproduce", options)?;
     let Command::Reproduce(args) = Cli::from_arg_matches(&matches)?.command else {
         return Ok(Answer::default());
@@ -213,7 +213,7 @@ pub fn reproduce(options: &[String], folder: &Path) -> Result<Answer> {
 ///
 /// # Errors
 /// If an option is refused or a run fails.
-pub fn assess(options: &[String], folder: &Path) -> Result<Answer> {
+pub fn assess(options: &[impl AsRef<OsStr>], folder: &Path) -> Result<Answer> {
     let (Line { matches, .. }, command) = line("assess", options)?;
     let Command::Assess(args) = Cli::from_arg_matches(&matches)?.command else {
         return Ok(Answer::default());

@@ -76,7 +76,8 @@ fn alone(entry: Entry, rate: Rate, buffer: Limit, size: u64, receive_window: u64
 /// Checks the bounds.
 ///
 /// # Errors
-/// With the first one that does not hold, behind the scheme's method and the field that it set.
+/// With the first one that does not hold, behind the scheme's method and the field that it set. Or
+/// another run of a flow differs.
 ///
 /// # Panics
 /// Never: a run reports every flow.
@@ -89,6 +90,10 @@ pub fn check(entry: Entry) -> Result<(), String> {
     for (rate, buffer, size, receive_window, most) in paths {
         let limits = alone(entry, rate, buffer, size, receive_window);
         let report = limits.report.expect("a run reports its flow");
+        let again = || alone(entry, rate, buffer, size, receive_window).report;
+        if rate == slow && format!("{:?}", again()) != format!("{:?}", Some(report)) {
+            return Err(format!("the same seed gave another flow: {}", super::UNLIKE));
+        }
         let path = format!("of {} alone on {rate} and {RTT}", Bytes::new(size));
         let took = report.completion_time().unwrap_or(Span::MAX);
         let [first, greatest] = [limits.first, limits.most].map(Bytes::get);
