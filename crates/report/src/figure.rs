@@ -110,6 +110,35 @@ impl Figure {
         groups
     }
 
+    /// For each series the name of a later one whose solid line covers its line.
+    fn covered(&self) -> Vec<Option<&str>> {
+        let height = |y: f64| if self.y.scale == Scale::Logarithmic { y.ln() } else { y };
+        let shown = |series: &Series| -> Vec<(f64, f64)> {
+            let points = series.points.iter().map(|point| (point.x, height(point.y)));
+            points.filter(|(x, y)| x.is_finite() && y.is_finite()).collect()
+        };
+        let all: Vec<Vec<(f64, f64)>> = self.series.iter().map(shown).collect();
+        let heights = || all.iter().flatten().map(|(_, y)| *y);
+        let (low, high) = heights().fold((f64::MAX, f64::MIN), |(low, high), y| (low.min(y), high.max(y)));
+        // A line is nearly two pixels wide.
+        let near = (high - low) * 1.5 / self.plot_height;
+        let covers = |lower: usize, upper: usize| {
+            let [below, above] = [lower, upper].map(|index| &self.series[index].style);
+            let is_line = below.join != Join::None && above.join == below.join;
+            let is_seen = draw::data::series_dash(&self.series[upper], upper) != "none"
+                || (above.on_demand && !below.on_demand);
+            let mut pairs = all[lower].iter().zip(&all[upper]);
+            let meets = |(one, other): (&(f64, f64), &(f64, f64))| {
+                one.0.to_bits() == other.0.to_bits() && (one.1 - other.1).abs() <= near
+            };
+            let count = all[lower].len();
+            is_line && !is_seen && count > 1 && count == all[upper].len() && pairs.all(meets)
+        };
+        let count = self.series.len();
+        let upper = |lower: usize| (lower + 1..count).rev().find(|upper| covers(lower, *upper));
+        (0..count).map(|lower| upper(lower).map(|upper| self.series[upper].name.as_str())).collect()
+    }
+
     /// Two drawings of the same view over one another: the first in the first colour, the second in
     /// the second. Axes, height and guides' positions are the first's where the two differ.
     #[must_use]

@@ -11,7 +11,7 @@ use headstart_startup::catalogue::Needs;
 use headstart_startup::quick_start::DenialReason;
 use headstart_startup::repair::Repair;
 
-pub use title::headline;
+pub use title::{headline, headline_of_one};
 pub(crate) use words::of_harm;
 pub use words::{FEW_SEEDS, reason_for_no_result, verdict};
 
@@ -105,6 +105,18 @@ pub fn table(setup: &Setup, race: &Race, sort: SortKey) -> Table {
     table
 }
 
+/// Makes the marks of a column agree with its numbers: those that read alike are marked alike, and
+/// none is marked behind one that is not. Paired tests alone may leave such gaps.
+fn without_gaps(best: &mut [bool], values: &[f64], shown: &[String]) {
+    let mut order: Vec<usize> = (0..best.len()).filter(|place| values[*place].is_finite()).collect();
+    order.sort_by(|one, other| values[*one].total_cmp(&values[*other]));
+    let mut is_marked = true;
+    for alike in order.chunk_by(|one, other| shown[*one] == shown[*other]) {
+        is_marked &= alike.iter().any(|place| best[*place]);
+        alike.iter().for_each(|place| best[*place] = is_marked);
+    }
+}
+
 /// Marks in each column those that no other scheme is better than by a test over seeds.
 /// True if there are any.
 fn mark_best(table: &mut Table, race: &Race, order: &[usize], shown: &[(&str, Shown)]) -> bool {
@@ -133,6 +145,10 @@ fn mark_best(table: &mut Table, race: &Race, order: &[usize], shown: &[(&str, Sh
                 *is_best &= meets;
             }
         }
+        let shown: Vec<String> = (0..order.len())
+            .map(|place| format!("{:.*}", usize::from(shown[number].1.decimals), value(place)))
+            .collect();
+        without_gaps(&mut best, &(0..order.len()).map(value).collect::<Vec<_>>(), &shown);
         is_any |= better.is_some() && best.iter().filter(|is_best| **is_best).count() > 1;
         table.mark(number + 1, best);
     }
@@ -375,6 +391,26 @@ mod tests {
     use headstart_study::settings::Settings;
 
     use crate::carrier::Carriers;
+
+    #[test]
+    fn green_has_no_gaps_and_numbers_that_read_alike_are_marked_alike() {
+        let marked = |best: &[bool], values: &[f64]| {
+            let shown: Vec<String> = values.iter().map(|value| format!("{value:.3}")).collect();
+            let mut best = best.to_vec();
+            super::without_gaps(&mut best, values, &shown);
+            best
+        };
+        // Harm in a race of 25 schemes: the fourth has wide intervals.
+        let harm = [1.000, 1.013, 1.025, 1.029, 1.046];
+        assert_eq!(marked(&[true, false, false, false, true], &harm), [true, false, false, false, false]);
+        assert_eq!(marked(&[true, true, true, false, false], &harm), [true, true, true, false, false]);
+        assert_eq!(marked(&[false, true, false], &[26.3001, 26.3, 30.0]), [true, true, false]);
+        assert_eq!(
+            marked(&[true, true], &[1.0, f64::INFINITY]),
+            [true, true],
+            "an unknown number has no place"
+        );
+    }
 
     #[test]
     fn definitions_name_choices_as_options_do() {

@@ -3,7 +3,7 @@
 use headstart_startup::catalogue::Entry;
 
 use super::flow::{self, FlowFigures};
-use super::race::headline;
+use super::race::{headline, headline_of_one};
 use crate::flow_trace::FlowTrace;
 use crate::report::{Provenance, Report, Section};
 use crate::setup::Setup;
@@ -58,9 +58,10 @@ pub fn report(
         || "Each is alone on the path.".to_owned(),
         |number| format!("Each is flow number {number} of its run, counted from zero: the same arrival."),
     );
+    let path = if number.is_some() { headline(setup) } else { headline_of_one(setup) };
     Report {
         title: format!("One flow of {}", names.join(", ")),
-        lead: format!("On {}. {which}", headline(setup)),
+        lead: format!("On {path}. {which}"),
         sections,
         provenance: Provenance {
             facts: vec![

@@ -1,7 +1,7 @@
 //! Stacked bars: for each row its length, divided into parts.
 
 use super::canvas::{Canvas, shorten, text_width};
-use super::palette::class;
+use super::palette::{INK, part_colour};
 use super::{Svg, draw};
 
 const WIDTH: f64 = 840.0;
@@ -57,16 +57,27 @@ fn text(canvas: &mut Canvas, (x, y): (f64, f64), anchor: &str, weight: &str, tex
     canvas.text("text", &places, text);
 }
 
+/// Text on a part, which is light on pages of either kind.
+fn on_part(canvas: &mut Canvas, (x, y): (f64, f64), text: &str) {
+    let places = [
+        ("x", x.into()),
+        ("y", y.into()),
+        ("font-size", FONT.into()),
+        ("text-anchor", "middle".into()),
+        ("fill", INK.into()),
+    ];
+    canvas.text("text", &places, text);
+}
+
 fn part(canvas: &mut Canvas, slot: usize, (x, y): (f64, f64), width: f64, height: f64) {
     let places = [
-        ("class", class(slot).into()),
         ("x", x.into()),
         ("y", y.into()),
         ("width", width.into()),
         ("height", height.into()),
-        ("fill", "currentColor".into()),
-        // Text on it stays readable.
-        ("fill-opacity", "0.45".into()),
+        ("fill", part_colour(slot).into()),
+        ("stroke", "currentColor".into()),
+        ("stroke-opacity", "0.4".into()),
     ];
     canvas.empty("rect", &places);
 }
@@ -120,7 +131,7 @@ impl StackedBars {
                         part(&mut canvas, slot, (x, bar_y), width, bar);
                     }
                     if width > text_width(&shown, LARGE) + 4.0 {
-                        text(&mut canvas, (x + width / 2.0, baseline), "middle", "normal", &shown);
+                        on_part(&mut canvas, (x + width / 2.0, baseline), &shown);
                     }
                     x += width;
                 }

@@ -18,15 +18,27 @@ pub(super) struct LegendEntry<'a> {
     index: usize,
     /// True if it stands for series of several colours.
     is_plain: bool,
+    /// The series whose line covers its line.
+    under: Option<&'a str>,
+}
+
+impl LegendEntry<'_> {
+    /// The name, and where the line is if it cannot be seen.
+    fn text(&self) -> String {
+        let name = &self.series.name;
+        self.under.map_or_else(|| name.clone(), |other| format!("{name} (under {other})"))
+    }
 }
 
 /// The lines of a figure's legend. Series shown only on demand come last: no gaps.
 pub(super) fn entries(figure: &Figure) -> Vec<LegendEntry<'_>> {
     let is_plain = matches!(figure.role, Role::Overlay { .. });
+    let covered = if is_plain { vec![] } else { figure.covered() };
     let mut entries: Vec<LegendEntry<'_>> = Vec::new();
     for (index, series) in figure.series.iter().enumerate() {
         if !is_plain || entries.iter().all(|entry| entry.series.name != series.name) {
-            entries.push(LegendEntry { series, index, is_plain });
+            let under = covered.get(index).copied().flatten();
+            entries.push(LegendEntry { series, index, is_plain, under });
         }
     }
     entries.sort_by_key(|entry| entry.series.style.on_demand);
@@ -55,7 +67,7 @@ impl Layout {
     /// rows, else to the right if names are short. There is none if every series labels its points,
     /// or if the only series has no name.
     pub fn choose(entries: &[LegendEntry<'_>], width: f64) -> Self {
-        let names: Vec<&str> = entries.iter().map(|one| one.series.name.as_str()).collect();
+        let names: Vec<String> = entries.iter().map(LegendEntry::text).collect();
         let labelled = |one: &LegendEntry<'_>| {
             let points = &one.series.points;
             !points.is_empty() && points.iter().all(|p| p.label.is_some())
@@ -114,7 +126,8 @@ impl Layout {
             } else {
                 corner.0 + (index % columns) as f64 * column_width
             };
-            along_row += entry_width(&one.name) + GAP;
+            let text = entry.text();
+            along_row += entry_width(&text) + GAP;
             let y = corner.1 + (index / columns) as f64 * LINE + LINE / 2.0;
             let kept = if one.style.on_demand { "more" } else { "" };
             canvas.open("g", &[("class", kept.into()), ("data-name", one.name.as_str().into())]);
@@ -123,7 +136,7 @@ impl Layout {
             canvas.open("g", &[("class", colour.as_str().into())]);
             sample(canvas, one, entry.index, (x, y));
             canvas.close();
-            let name = shorten(&one.name, FONT, width - SAMPLE - 6.0);
+            let name = shorten(&text, FONT, width - SAMPLE - 6.0);
             canvas.text(
                 "text",
                 &[

@@ -16,6 +16,13 @@ const ON_WHITE: [&str; 8] =
 const ON_DARK: [&str; 8] =
     ["#a0b0f8", "#ffab53", "#3daf8a", "#bf6099", "#958600", "#7b72f7", "#ffdcd0", "#aef2ff"];
 
+/// Colours of the parts of bars, drawn as they are: text in [`INK`] can be read on each.
+const PARTS: [&str; 8] =
+    ["#9bbab0", "#b4a802", "#cd6d6e", "#feb4ff", "#8576fb", "#8d85a1", "#d8fe44", "#7cffbb"];
+
+/// Text on the parts of bars, on white and on near-black.
+pub(super) const INK: &str = "#1d2126";
+
 /// Classes of series' colours.
 const CLASSES: [&str; 8] = ["k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"];
 
@@ -79,6 +86,11 @@ impl Mark {
     pub(super) fn is_filled(self) -> bool {
         !matches!(self, Self::Ring | Self::Cross | Self::Plus | Self::Dash)
     }
+}
+
+/// The colour of a part of bars.
+pub(super) fn part_colour(slot: usize) -> &'static str {
+    PARTS[slot % PARTS.len()]
 }
 
 pub(super) fn class(slot: usize) -> &'static str {
@@ -207,13 +219,68 @@ mod tests {
     /// A difference of 1 can just be told when fields touch; thin lines and marks need over ten.
     #[test]
     fn any_two_colours_differ_under_each_kind_of_colour_blindness() {
-        for colours in [ON_WHITE, ON_DARK] {
+        for colours in [ON_WHITE, ON_DARK, PARTS] {
             let (least, which) = least_difference(&colours);
             assert!(least > 14.0, "{which}: {least:.1}");
             // The first two lie over one another in one plot.
-            let (least, which) = least_difference(&colours[..2]);
-            assert!(least > 30.0, "{which}: {least:.1}");
+            if colours != PARTS {
+                let (least, which) = least_difference(&colours[..2]);
+                assert!(least > 30.0, "{which}: {least:.1}");
+            }
         }
+    }
+
+    /// A colour on a background, of which as much is covered.
+    fn drawn(colour: &str, background: &str, opacity: f64) -> String {
+        let part = |text: &str, at: usize| f64::from(u8::from_str_radix(&text[at..at + 2], 16).expect("hex"));
+        let mixed = [1, 3, 5].map(|at| part(colour, at) * opacity + part(background, at) * (1.0 - opacity));
+        mixed.iter().fold("#".to_owned(), |text, value| format!("{text}{:02x}", value.round() as u8))
+    }
+
+    /// A drawing that fills areas of which the colour alone tells what they are, and the colours.
+    fn filled() -> (String, Vec<String>) {
+        let bars = super::super::StackedBars {
+            parts: (0..PARTS.len()).map(|part| format!("part {part}")).collect(),
+            rows: vec![("row".into(), vec![100.0; PARTS.len()])],
+            groups: vec![],
+            unit: "ms".into(),
+            says: String::new(),
+        };
+        let svg = bars.svg().as_str().to_owned();
+        let fills = svg.split("<rect ").skip(1).filter_map(|rect| {
+            let (tag, _) = rect.split_once('>')?;
+            let of =
+                |name: &str| Some(tag.split_once(&format!("{name}=\""))?.1.split_once('"')?.0.to_owned());
+            let opacity =
+                of(" fill-opacity").or(of(" opacity")).map_or(1.0, |text| text.parse().expect("a number"));
+            let colour = match (of("class"), of(" fill")?) {
+                (Some(class), fill) if fill == "currentColor" => {
+                    ON_WHITE[CLASSES.iter().position(|one| *one == class)?].to_owned()
+                }
+                (_, fill) => fill,
+            };
+            Some(drawn(&colour, "#ffffff", opacity))
+        });
+        let mut fills: Vec<String> = fills.collect();
+        fills.sort();
+        fills.dedup();
+        (svg, fills)
+    }
+
+    #[test]
+    fn parts_of_bars_differ_as_they_are_drawn_and_their_text_can_be_read() {
+        assert_eq!(drawn("#000000", "#ffffff", 0.45), "#8c8c8c");
+        let faint: Vec<String> = ON_WHITE.iter().map(|colour| drawn(colour, "#ffffff", 0.45)).collect();
+        let (least, _) = least_difference(&faint.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(least < 5.0, "colours of lines are too near when they are faint: {least:.1}");
+        let (svg, fills) = filled();
+        assert_eq!(fills.len(), PARTS.len(), "{fills:?}");
+        let (least, which) = least_difference(&fills.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(least > 14.0, "{which}: {least:.1}");
+        for colour in PARTS {
+            assert!(contrast(colour, INK) >= 4.5, "{colour}: {:.2}", contrast(colour, INK));
+        }
+        assert_eq!(svg.matches(&format!("fill=\"{INK}\"")).count(), PARTS.len(), "{svg}");
     }
 
     #[test]

@@ -219,6 +219,24 @@ fn points_beyond_one_axis_do_not_widen_the_other() {
 }
 
 #[test]
+fn a_line_that_another_one_covers_has_a_sign_in_the_legend() {
+    let mut figure = Figure::new("", Axis::linear("load", "%"), Axis::linear("mean", "ms"));
+    let line = |name: &str, heights: [f64; 3], style: Style| {
+        let points = [10.0, 20.0, 30.0].into_iter().zip(heights);
+        Series::new(name, style, points)
+    };
+    figure.series.push(line("TCP", [400.0, 500.0, 900.0], Style::line()));
+    figure.series.push(line("other", [100.0, 200.0, 300.0], Style::line()));
+    figure.series.push(line("dashed", [100.0, 200.0, 300.0], Style { dash: Some(1), ..Style::line() }));
+    figure.series.push(line("Reactive", [400.5, 500.5, 900.0], Style::line()));
+    let svg = figure.svg();
+    assert!(svg.as_str().contains(">TCP (under Reactive)<"), "{}", svg.as_str());
+    assert_eq!(svg.as_str().matches("(under ").count(), 1, "a line is seen through a dashed one");
+    figure.series.remove(3);
+    assert!(!figure.svg().as_str().contains("(under "));
+}
+
+#[test]
 fn coinciding_lines_are_named() {
     let mut figure = Figure::new("", Axis::linear("x", ""), Axis::linear("y", ""));
     for (name, end) in [("a", 1.0), ("b", 2.0), ("c", 1.0), ("d", 3.0), ("e", 2.0)] {

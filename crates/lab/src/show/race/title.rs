@@ -18,6 +18,15 @@ const OMITTED: [&str; 10] =
 /// The title.
 #[must_use]
 pub fn headline(setup: &Setup) -> String {
+    line(setup, true)
+}
+
+/// Path and size of a flow that is alone on it, where the load says nothing.
+pub fn headline_of_one(setup: &Setup) -> String {
+    line(setup, false)
+}
+
+fn line(setup: &Setup, has_load: bool) -> String {
     let path = &setup.path;
     let rate = match &path.trace {
         Some(file) => format!("{} ({} on average)", file.name, setup.bottleneck()),
@@ -34,8 +43,8 @@ pub fn headline(setup: &Setup) -> String {
     } else {
         counted(setup.pages.len() as u64, "page")
     };
-    let mut parts =
-        vec![rate, format!("RTT {}", rtts.join(" + ")), what, format!("load {}", setup.workload.load)];
+    let mut parts = vec![rate, format!("RTT {}", rtts.join(" + ")), what];
+    parts.extend(has_load.then(|| format!("load {}", setup.workload.load)));
     parts.extend(special(setup));
     parts.join(", ")
 }
