@@ -19,11 +19,26 @@ use super::turns::Resets;
 pub(super) struct Dialled {
     inner: TokioIo<TcpStream>,
     resets: Resets,
+    /// The upstream reads no more. It may have answered before it stopped to read the request.
+    is_deaf: bool,
 }
 
 impl Dialled {
     pub fn new(inner: TokioIo<TcpStream>) -> Self {
-        Self { inner, resets: Resets::default() }
+        Self { inner, resets: Resets::default(), is_deaf: false }
+    }
+
+    /// Lets hyper go on to read the answer: it looks at none behind a failure to write.
+    fn written(&mut self, polled: Poll<io::Result<usize>>, length: usize) -> Poll<io::Result<usize>> {
+        match polled {
+            Poll::Ready(Err(error))
+                if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) =>
+            {
+                self.is_deaf = true;
+                Poll::Ready(Ok(length))
+            }
+            other => other,
+        }
     }
 }
 
@@ -54,7 +69,11 @@ impl Read for Dialled {
 
 impl Write for Dialled {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(cx, bytes)
+        if self.is_deaf {
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        let polled = Pin::new(&mut self.inner).poll_write(cx, bytes);
+        self.written(polled, bytes.len())
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -77,7 +96,12 @@ impl Write for Dialled {
         cx: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write_vectored(cx, pieces)
+        let length = pieces.iter().map(|piece| piece.len()).sum();
+        if self.is_deaf {
+            return Poll::Ready(Ok(length));
+        }
+        let polled = Pin::new(&mut self.inner).poll_write_vectored(cx, pieces);
+        self.written(polled, length)
     }
 }
 

@@ -215,6 +215,29 @@ async fn the_connection_of_a_request_that_is_given_up_is_reset() {
     server.stop().await;
 }
 
+/// It closes with a part of the request unread, which resets the connection behind the answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_answer_of_an_upstream_that_stops_to_read_is_not_lost() {
+    let address = origin(|mut stream| async move {
+        read_head(&mut stream).await;
+        let early = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 5\r\nConnection: close\r\n\r\nlarge";
+        let _ = stream.write_all(early).await;
+    })
+    .await;
+    let server = in_front_as(ServerConfig::default(), address).await;
+    for _ in 0..30 {
+        let (mut from, mut to) = tokio::io::split(dial(&server, &[b"http/1.1"]).await);
+        tokio::spawn(async move {
+            let head = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2000000\r\nConnection: close\r\n\r\n";
+            let _ = to.write_all(head).await;
+            let _ = to.write_all(&vec![7; 2_000_000]).await;
+        });
+        let answer = tokio::time::timeout(TIMEOUT, read_until(&mut from, b"\r\n\r\n")).await;
+        assert_eq!(status(&String::from_utf8_lossy(&answer.expect("in time"))), "413");
+    }
+    server.shutdown.cancel();
+}
+
 /// Over HTTP/2 and HTTP/3.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_may_give_up_so_many_requests_and_no_more() {
