@@ -18,7 +18,7 @@ use crate::show::race::of_harm;
 use crate::statistics::quantile;
 use crate::sweep::Point;
 use crate::table::{Better, Cell, Column, Table};
-use crate::verdict::{Harm, HarmVerdict, HarmedFlows, MOST_HARM};
+use crate::verdict::{Harm, HarmVerdict, MOST_HARM};
 
 use figures::MapOf;
 
@@ -536,6 +536,7 @@ mod tests {
     use headstart_report::statistics::Interval;
 
     use super::*;
+    use crate::verdict::HarmedFlows;
 
     fn point(typed: &[&str], numbers: &[f64], means: [[f64; 3]; 2]) -> PointResult {
         let row = |(scheme, by_seed): (&str, [f64; 3])| {
