@@ -393,6 +393,26 @@ fn an_option_without_effect_is_reported_before_the_run_and_under_its_table() {
     assert!(before.contains(&format!("headstart: {note}\n")), "{before}");
 }
 
+#[test]
+fn a_trace_beside_a_named_path_and_a_cut_down_run_say_so() {
+    let folder = folder("said");
+    let said = |words: &str| {
+        let output = headstart(&folder, &words.split(' ').collect::<Vec<_>>());
+        assert!(output.status.success(), "{words}");
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat()
+    };
+    let race = "race --path lte --schemes iw10 --duration 5s --repeats 1";
+    assert!(!said(race).contains("--trace"));
+    let found = said(&format!("{race} --trace example:leo"));
+    assert!(found.contains("--trace replaces the rate of --path"), "{found}");
+    let found = said("reproduce quick-start --figure 13 --quick");
+    assert!(found.contains("This is the cut-down run (--quick)"), "{found}");
+    let page =
+        fs::read_to_string(folder.join("headstart-reproduce/quick-start/report.html")).expect("a page");
+    let first = page.split("<h2").next().expect("the part before the first heading");
+    assert!(first.contains("This is the cut-down run") && first.contains("claims of the paper"), "{first}");
+}
+
 /// The table of a race with these words, without the names of its files and its program.
 fn table(folder: &Path, words: &str) -> String {
     let line = format!("race --duration 2s --repeats 1 --format csv {words}");

@@ -500,7 +500,11 @@ fn listeners(place: &Place) -> Outcome {
     let result = (|| {
         let (before, chosen) = (listen()?, listen()?);
         socket2::SockRef::from(&chosen).set_tcp_congestion(b"reno").map_err(text)?;
-        place.attach(&[])?;
+        let cgroup = place.cgroup.to_str().expect("text");
+        let reply = place.tcp(&["attach", "--cgroup", cgroup, "--scheme", "wise-start"]);
+        let covered = ["cubic", "reno"].map(|control| format!("({control} after the start)"));
+        ensure(reply.good && covered.iter().all(|part| reply.error.contains(part)), || reply.error.clone())?;
+        ensure(reply.error.contains("covers 1 listener of tcp-"), || reply.error.clone())?;
         let after = listen()?;
         let names = |expected: [&str; 4]| {
             let found =

@@ -19,9 +19,10 @@ pub fn names(race: &Race) -> Vec<String> {
 
 /// Completion time over harm.
 pub fn plane(race: &Race) -> Figure {
+    let harm = if race.judged() > 1 { "harm, intervals hold at once" } else { "harm" };
     let mut figure = Figure::new(
         "",
-        Axis::linear("harm", "").with_range(Range::Tight),
+        Axis::linear(harm, "").with_range(Range::Tight),
         Axis::linear("mean completion time", "ms").with_range(Range::Tight),
     );
     for (slot, scheme_result) in race.scheme_results.iter().enumerate() {

@@ -557,6 +557,7 @@ pub fn limits(race: &Race) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measures;
     use crate::verdict::tests::{race, scheme_result};
 
     #[test]
@@ -741,6 +742,18 @@ mod tests {
                     .contains(" No scheme is known to harm others by more than 1 % (--most-harm); intervals"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn the_times_by_limit_add_up_to_the_mean_of_the_table() {
+        let mut result = scheme_result("iw10", &[240.0, 300.0]).0;
+        for by in LimitedBy::ALL {
+            let share = if by == LimitedBy::Window { 0.75 } else { 0.25 / 6.0 };
+            let name = measures::MEASURES.iter().find(|it| it.name == format!("{}_percent", by.as_str()));
+            result.measured.insert(name.expect("a measure").name, Measured::percent(&[share; 2]));
+        }
+        let sum: f64 = result.limited_ms().expect("known").iter().sum();
+        assert!((sum - result.mean().value).abs() < 1e-9, "{sum}");
     }
 
     #[test]
