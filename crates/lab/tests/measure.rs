@@ -437,7 +437,7 @@ fn a_pipe_is_read_as_a_file_is_and_a_clock_that_was_set_back_is_told() {
     let [options, words] =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     assert!(options.starts_with("--rate ") && options.contains("--loss 0%"), "{options} {words}");
-    assert!(words.contains("times go backwards 1 times, by 9"), "{words}");
+    assert!(words.contains("times go backwards once, by 9"), "{words}");
 }
 
 #[test]

@@ -81,8 +81,9 @@ impl From<Capture> for Record {
                 .push(format!("only the first {} million TCP segments are read", segments / 1_000_000));
         }
         if let (count @ 1.., longest) = capture.steps {
+            let often = if count == 1 { "once".to_owned() } else { format!("{count} times") };
             measured.notes.push(format!(
-                "times go backwards {count} times, by {longest} at most: the clock was set back. What follows is \
+                "times go backwards {often}, by {longest} at most: the clock was set back. What follows is \
                  moved on by that, so that rate and delays are near to those of a clock that was not set"
             ));
         }

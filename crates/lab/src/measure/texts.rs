@@ -120,7 +120,9 @@ fn replies(text: &str) -> Option<Measured> {
             let (number, _) = line[at + 1..].split_once("ms")?;
             Some((number.trim().replace(',', ".").parse::<f64>().ok()?, sign == "<"))
         })?;
-        line.to_ascii_lowercase().contains("ttl=").then_some(if is_below { 0.0 } else { number })
+        // A reply, or the summary of Windows: the least, the most and the mean.
+        let is_told = line.to_ascii_lowercase().contains("ttl=") || line.matches("ms").count() == 3;
+        is_told.then_some(if is_below { 0.0 } else { number })
     };
     let least = text.lines().filter_map(time).reduce(f64::min)?;
     // A fraction tells a program whose times have one.
@@ -195,7 +197,7 @@ mod tests {
         }
         let windows = "Pinging 1.1.1.1 with 32 bytes of data:\r\n\
             Reply from 1.1.1.1: bytes=32 time=25ms TTL=53\r\nReply from 1.1.1.1: bytes=32 time=24ms TTL=53\r\n\
-            Approximate round trip times in milli-seconds:\r\n    Minimum = 24ms, Maximum = 25ms, Average = 24ms\r\n";
+            Request timed out.\r\nApproximate round trip times in milli-seconds:\r\n    Minimum = 24ms, Maximum = 25ms, Average = 24ms\r\n";
         let german = "Antwort von 1.1.1.1: Bytes=32 Zeit=24ms TTL=53\n    Minimum = 24ms, Maximum = 24ms";
         let wide: Vec<u8> = windows.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let wide = decoded(&[&[0xff, 0xfe], &wide[..]].concat()).into_owned();
@@ -203,6 +205,8 @@ mod tests {
             let rtt = read(text).expect("it is known").rtt.expect("it has times");
             assert_eq!((rtt.value, rtt.low, rtt.high), (0.024, 0.024, 0.025), "{text}");
         }
+        let summary = "Reply from 1.1.1.1: bytes=32 time=25ms TTL=53\n    Minimum = 24ms, Maximum = 25ms, Average = 24ms";
+        assert_eq!(read(summary).expect("it is known").rtt.map(|rtt| rtt.value), Some(0.024));
         let near = read("Reply from 127.0.0.1: bytes=32 time<1ms TTL=128").expect("it is known").rtt;
         assert_eq!(near, Some(Estimate { value: 0.0005, low: 0.0, high: 0.001 }));
         let cut = "64 bytes from 1.1.1.1: icmp_seq=1 ttl=53 time=25.1 ms\n64 bytes from 1.1.1.1: icmp_seq=2 ttl=53 time=24.0 ms";
