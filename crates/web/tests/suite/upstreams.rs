@@ -72,8 +72,10 @@ async fn slow_clients_do_not_keep_an_upstream_from_others() {
     ] {
         for host in if request.contains("/large") { 2..=2 } else { 1..=2 } {
             let counters = ConnectionCounters::default();
-            let config =
-                ProxyConfig { most_per_upstream: 2, counters: counters.clone(), ..ProxyConfig::default() };
+            // No other limit ends them in time.
+            let [first_byte, idle] = [5 * TIMEOUT; 2];
+            let limits = ProxyConfig { first_byte, idle, ..ProxyConfig::default() };
+            let config = ProxyConfig { most_per_upstream: 2, counters: counters.clone(), ..limits };
             let proxy = in_front(address, config);
             let site = Arc::clone(&proxy);
             let server = start(ServerConfig::default(), |_| Site::Upstreams(site)).await;
