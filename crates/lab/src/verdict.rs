@@ -191,7 +191,10 @@ impl Race {
         // Compared with the harmless ones alone: a faster one of unknown harm may turn out to be
         // harmful.
         let may_win = |place: &usize| self.fastest_of([&harmless[..], &[*place]].concat()).contains(place);
-        let mut not_known: Vec<usize> = of(&[HarmVerdict::NotKnown]).into_iter().filter(may_win).collect();
+        // The reference's harm is none, however few of its flows were met.
+        let is_judged = |place: &usize| self.scheme_results[*place].entry.name != self.reference.name;
+        let open = of(&[HarmVerdict::NotKnown]).into_iter().filter(is_judged);
+        let mut not_known: Vec<usize> = open.filter(may_win).collect();
         self.sort(&mut not_known, SortKey::Time);
         // Flows of a scheme that never finishes harm all the same.
         let mut harmful: Vec<usize> = (0..self.scheme_results.len())
@@ -436,6 +439,13 @@ pub(crate) mod tests {
         let safe = scheme_result("iw10", &[240.0, 241.0, 239.0, 240.0]).0;
         let verdict = race(vec![quick, safe]).verdict();
         assert_eq!((verdict.fastest, verdict.harmless, verdict.not_known), (vec![0], vec![1], vec![0]));
+    }
+
+    #[test]
+    fn the_harm_of_the_reference_is_not_in_question() {
+        let alone = scheme_result("iw10", &[240.0, 241.0]).harm_of(&[1.0, 1.0]).0;
+        let other = scheme_result("jump-start", &[180.0, 181.0]).harm_of(&[1.0, 1.0]).0;
+        assert_eq!(race(vec![alone, other]).verdict().not_known, [1], "two seeds tell nothing of others");
     }
 
     #[test]
