@@ -50,8 +50,11 @@ use crate::path::{Round, WindowedMax, bdp};
 use crate::prior::Prior;
 
 /// The scheme's row of the catalogue.
-pub const ABOUT: About =
-    About { native: Some(Native::Bbr), ..About::new("bbr", Needs::Nothing, "BBR version 1").not_over_tcp("it stays in charge for ever: select the kernel's own control instead") };
+pub const ABOUT: About = About {
+    native: Some(Native::Bbr),
+    ..About::new("bbr", Needs::Nothing, "BBR version 1")
+        .not_over_tcp("it stays in charge for ever: select the kernel's own control instead")
+};
 
 crate::parameters! {
     /// Parameters of the scheme, with the source of each default.

@@ -81,8 +81,12 @@ use marks::Marks;
 use model::{Extra, Losses, Sample};
 
 /// The scheme's row of the catalogue.
-pub const ABOUT: About =
-    About { also: &["bbr3"], is_compared: false, ..About::new("bbr-v3", Needs::Nothing, "BBR version 3").not_over_tcp("it stays in charge for ever: select the kernel's own control instead") };
+pub const ABOUT: About = About {
+    also: &["bbr3"],
+    is_compared: false,
+    ..About::new("bbr-v3", Needs::Nothing, "BBR version 3")
+        .not_over_tcp("it stays in charge for ever: select the kernel's own control instead")
+};
 
 crate::parameters! {
     /// Parameters of the scheme, with the source of each default.

@@ -47,7 +47,8 @@ const RATES: RangeInclusive<Rate> =
     RangeInclusive::new(Rate::from_bytes_per_sec(1), Rate::from_mbit_per_sec(1_000_000));
 
 /// The scheme's row of the catalogue.
-pub const ABOUT: About = About::new("blitzstart", Needs::Hint, "the client's hint x RTT, avoidance at once").over_tcp();
+pub const ABOUT: About =
+    About::new("blitzstart", Needs::Hint, "the client's hint x RTT, avoidance at once").over_tcp();
 
 crate::parameters! {
     /// Parameters of the scheme, with the source of each default.

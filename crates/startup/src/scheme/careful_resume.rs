@@ -60,7 +60,8 @@ pub const ABOUT: About = About::new(
     "careful-resume",
     Needs::History,
     "half of the peer's last rate x RTT, once it is confirmed (RFC 9959)",
-).over_tcp();
+)
+.over_tcp();
 
 crate::parameters! {
     /// Parameters of the scheme, with the source of each default.

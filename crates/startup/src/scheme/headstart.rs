@@ -86,7 +86,8 @@ pub const ABOUT: About = About::new(
     "headstart",
     Needs::Nothing,
     "as much as a credit allows that each loss lowers, paced over one RTT",
-).over_tcp();
+)
+.over_tcp();
 
 crate::parameters! {
     /// Parameters of the scheme, with the source of each default.

@@ -55,7 +55,8 @@ use crate::growth::{Decision, Exit, Growth};
 use crate::prior::Prior;
 
 /// The scheme's row of the catalogue.
-pub const ABOUT: About = About::new("jump-start", Needs::FlowSize, "all of the flow paced over one RTT").over_tcp();
+pub const ABOUT: About =
+    About::new("jump-start", Needs::FlowSize, "all of the flow paced over one RTT").over_tcp();
 
 crate::parameters! {
     /// Parameters of the scheme, with the source of each default.

@@ -75,7 +75,8 @@ pub const ABOUT: About = About {
     not_over_udp: Some(
         "it judges trains of packets by the delay of each; the stack's acknowledgements cover several at once",
     ),
-    ..About::new("pcp", Needs::Nothing, "paced probes of the path, then the probed rate").not_over_tcp("it stays in charge for ever: select the kernel's own control instead")
+    ..About::new("pcp", Needs::Nothing, "paced probes of the path, then the probed rate")
+        .not_over_tcp("it stays in charge for ever: select the kernel's own control instead")
 };
 
 crate::parameters! {

@@ -40,7 +40,8 @@ pub const ABOUT: About = About {
     not_over_udp: Some(
         "routers stamp their rate in a header between IP and transport, which a UDP socket does not let through",
     ),
-    ..About::new("rcp", Needs::Routers, "the rate that routers stamp on every packet").not_over_tcp("its grants come from routers, whose marks a congestion control does not see")
+    ..About::new("rcp", Needs::Routers, "the rate that routers stamp on every packet")
+        .not_over_tcp("its grants come from routers, whose marks a congestion control does not see")
 };
 
 crate::parameters! {

@@ -21,7 +21,8 @@ use crate::prior::Prior;
 
 /// The scheme's row of the catalogue.
 pub const ABOUT: About =
-    About::new("reactive", Needs::Nothing, "slow start from 2, and a probe for a lost tail").not_over_tcp("the kernel's tail loss probe is the same, and always on");
+    About::new("reactive", Needs::Nothing, "slow start from 2, and a probe for a lost tail")
+        .not_over_tcp("the kernel's tail loss probe is the same, and always on");
 
 crate::parameters! {
     /// Parameters of the scheme, with the source of each default.

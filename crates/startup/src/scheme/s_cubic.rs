@@ -36,7 +36,8 @@ use crate::prior::Prior;
 /// The scheme's row of the catalogue.
 pub const ABOUT: About = About {
     also: &["stateful-tcp"],
-    ..About::new("s-cubic", Needs::History, "the peer's last rate x RTT, avoidance at once (Stateful-TCP)").over_tcp()
+    ..About::new("s-cubic", Needs::History, "the peer's last rate x RTT, avoidance at once (Stateful-TCP)")
+        .over_tcp()
 };
 
 crate::parameters! {

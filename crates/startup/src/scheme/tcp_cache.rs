@@ -36,7 +36,8 @@ use crate::prior::Prior;
 
 /// The scheme's row of the catalogue.
 pub const ABOUT: About =
-    About::new("tcp-cache", Needs::History, "window and threshold of the last connection to the peer").over_tcp();
+    About::new("tcp-cache", Needs::History, "window and threshold of the last connection to the peer")
+        .over_tcp();
 
 crate::parameters! {
     /// Parameters of the scheme, with the source of each default.

@@ -77,7 +77,8 @@ pub const ABOUT: About = About {
         "wise-start",
         Needs::History,
         "the peer's last rate x RTT, then probe or drain at the sixth ack",
-    ).over_tcp()
+    )
+    .over_tcp()
 };
 
 crate::parameters! {
