@@ -610,6 +610,7 @@ fn logs_of_a_download_give_the_options_of_its_path() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
         let (logs, log, json) = (file("qlogs"), file("link.log"), file("get.json"));
+        std::fs::create_dir(&logs).expect("a folder for qlogs");
         let server = Server::start(&["--scheme", "iw10", "--quiet", "--qlog", &logs]);
         let address = server.url.trim_start_matches("https://").trim_end_matches('/');
         let options = ["--rate", "25mbit", "--rtt", "50ms", "--buffer", "104p", "--log", &log];

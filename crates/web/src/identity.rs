@@ -203,7 +203,14 @@ impl Identity {
 
     fn certified_key(&self) -> Result<Arc<CertifiedKey>, rustls::Error> {
         let key = self.key.clone_key();
-        CertifiedKey::from_der(self.chain.clone(), key, &crate::provider()).map(Arc::new)
+        let certified = CertifiedKey::from_der(self.chain.clone(), key, &crate::provider());
+        certified.map(Arc::new).map_err(|error| match error {
+            rustls::Error::General(_) => rustls::Error::General(
+                "found a private key of another kind, expected RSA, ECDSA by P-256 or P-384, or Ed25519"
+                    .into(),
+            ),
+            other => other,
+        })
     }
 }
 
@@ -329,5 +336,27 @@ mod tests {
         let hash = one.key_hash().expect("a hash");
         assert_eq!((hash.len(), &hash), (32, &one.key_hash().expect("a hash")));
         assert_ne!(hash, Identity::temporary().expect("a key").key_hash().expect("a hash"));
+    }
+
+    /// Of P-521, made with `openssl ecparam -name secp521r1 -genkey`, in DER.
+    const P521: &str = "\
+        3081ee020100301006072a8648ce3d020106052b810400230481d63081d3020101044200e41c100d952ac51767\
+        d8eb1a05d44e67ffe1cf032acd21e9efb643b194c276f608bfc94803a5b084b765198c1662397bc046d310bf35\
+        15eaa072961e9cc4b749b5a18189038186000400677140cf181e0821ee685d292bb8b36afdf80aebbd049cbc11\
+        2a50121b6889a2526d3b11f6b35ed27017ac48ec20ab1cb8c4d43647030375f8e9c4a13971fd297b014062bf81\
+        46866aa717cc9aabf53e2e7ed1b6f54f392354c74639f9321b38bcbd97cf6c05cd5d70c1e8e10cf14fa7c251d5\
+        3667510ba00d72077dfd05b1be70c0b6";
+
+    #[test]
+    fn a_key_of_a_curve_that_is_not_used_is_refused_with_those_that_are() {
+        let bytes = |text: &str| {
+            (0..text.len() / 2)
+                .map(|at| u8::from_str_radix(&text[2 * at..][..2], 16))
+                .collect::<Result<Vec<u8>, _>>()
+        };
+        let key = PrivateKeyDer::Pkcs8(bytes(P521).expect("hexadecimal").into());
+        let identity = Identity { key, ..Identity::temporary().expect("a certificate") };
+        let error = identity.key_hash().expect_err("P-521").to_string();
+        assert!(error.contains("expected RSA, ECDSA by P-256 or P-384, or Ed25519"), "{error}");
     }
 }
