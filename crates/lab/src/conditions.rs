@@ -77,6 +77,7 @@ const ROWS: &[Row] = &[
     ("later-responses", "later_responses", "how a later response of a page's connection begins: `flights` or `window` (of the TCP model)", |it| word(it.transport.later_responses)),
     ("min-rto", "min_rto_s", "smallest retransmission timeout (of the TCP model)", |it| seconds(it.transport.min_rto)),
     ("initial-rto", "initial_rto_s", "the one before anything was measured (of the TCP model)", |it| seconds(it.transport.initial_rto)),
+    ("header", "header_bytes", "headers of a packet on the link (of the TCP model)", |it| Value::Count(it.transport.header.get())),
     ("receive-window", "receive_window_bytes", "the receiver's window", |it| Value::Count(it.transport.receive_window.get())),
     ("ecn", "ecn", "1 with explicit congestion notification", |it| flag(it.transport.ecn)),
     ("duration", "duration_s", "time during which flows arrive", |it| seconds(it.run.duration)),

@@ -65,6 +65,7 @@ pub static DEPENDENCIES: &[Dependency] = &[
     row("crypto", "outside of the QUIC stack in virtual time", |setup| setup.carrier().selection() == (Environment::Simulator, TransportName::Quic),
         "--crypto null", ["", "--transport quic"]),
     row("detection", MODEL, is_model, "--detection rfc6675", ["--transport quic", ""]),
+    row("header", MODEL, is_model, "--header 44B", ["--transport quic", ""]),
     row("handshakes", MODEL, is_model, "--handshakes 2", ["--transport quic", ""]),
     row("receive-growth", MODEL, is_model, "--receive-growth chromium", ["--transport quic", "--receive-window 20kB --schemes iw10"]),
     row("probe", MODEL, is_model, "--probe none", ["--transport quic", "--schemes iw10"]),

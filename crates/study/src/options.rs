@@ -201,6 +201,10 @@ pub struct TransportOptions {
     /// Size of a full data packet on the link, headers included
     #[arg(long, default_value = "1500 B", value_name = "SIZE")]
     pub mtu: Bytes,
+    /// Headers of a data packet, which are in --mtu, and of an ack: 52 B are TCP's with timestamps
+    /// over IPv4, 44 B UDT's
+    #[arg(long, default_value = "52 B", value_name = "SIZE")]
+    pub header: Bytes,
     /// Handling of lost tails: the sender's action when acks stop arriving
     #[arg(long, default_value = "tlp", value_name = "NAME", value_parser = one_of(PROBES))]
     pub probe: Probe,

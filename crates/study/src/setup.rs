@@ -128,7 +128,12 @@ impl Setup {
             "--mtu: found {}, expected 576 to 9000 B",
             transport.mtu
         );
-        let segment = transport.mtu.saturating_sub(TcpConfig::default().header);
+        ensure!(
+            (Bytes::new(20)..=Bytes::new(200)).contains(&transport.header),
+            "--header: found {}, expected 20 to 200 B",
+            transport.header
+        );
+        let segment = transport.mtu.saturating_sub(transport.header);
         ensure!(
             transport.receive_window >= segment,
             "--receive-window: found {}, expected a segment of {} B at least",
@@ -356,10 +361,10 @@ impl Setup {
         use headstart_sim::tcp::{Detection, ReceiveGrowth};
         let options = &self.transport;
         let as_quic = options.as_quic;
-        let TcpConfig { header, syn, .. } = TcpConfig::default();
+        let syn = TcpConfig::default().syn;
         TcpConfig {
-            mss: options.mtu.saturating_sub(header),
-            header,
+            mss: options.mtu.saturating_sub(options.header),
+            header: options.header,
             syn: if as_quic { SMALLEST_INITIAL } else { syn },
             receive_window: options.receive_window,
             receive_growth: match options.receive_growth {
@@ -368,10 +373,13 @@ impl Setup {
             },
             detection: match options.detection {
                 DetectionName::Rack => Detection::Rack,
-                DetectionName::Rfc6675 | DetectionName::Rfc6675Copies => Detection::Rfc6675,
+                DetectionName::Rfc6675 | DetectionName::Rfc6675Copies | DetectionName::Rfc6675Timeout => {
+                    Detection::Rfc6675
+                }
                 DetectionName::Udt => Detection::Udt,
             },
             copies_count: options.detection == DetectionName::Rfc6675Copies,
+            rescue: options.detection != DetectionName::Rfc6675Timeout,
             handshakes: options.handshakes,
             certificate: options.certificate,
             probe: if as_quic { Probe::Quic } else { options.probe },

@@ -134,6 +134,9 @@ pub struct TcpConfig {
     /// A proactive copy counts as a transmission: its segment is not declared lost before a round
     /// trip after it. With [`Detection::Rfc6675`] and [`Detection::Udt`].
     pub copies_count: bool,
+    /// A lost tail is repaired without a timeout, by rules 3 and 4 of NextSeg (RFC 6675 §4). With
+    /// [`Detection::Rfc6675`].
+    pub rescue: bool,
     /// Probes when acks stop arriving.
     pub probe: Probe,
     /// Proportional rate reduction (RFC 9937) while a base controller is in recovery; otherwise
@@ -226,6 +229,7 @@ impl Default for TcpConfig {
             receive_growth: ReceiveGrowth::Fixed,
             detection: Detection::default(),
             copies_count: false,
+            rescue: true,
             probe: Probe::default(),
             prr: true,
             prr_slow_start: false,

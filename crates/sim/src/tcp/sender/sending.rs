@@ -70,6 +70,9 @@ impl Sender {
         if self.probe_due {
             return config.probe.choose(self).map(NextPacket::Retransmission);
         }
+        if !config.rescue {
+            return None;
+        }
         config.detection.choose_beyond(self).map(NextPacket::Retransmission)
     }
 
