@@ -245,7 +245,7 @@ class SharedOptions(TypedDict, total=False):
     cubic-linux, cubic-pair, cuback, abba, reno, reno-linux, reno-google)"""
     detection: str | None
     """Loss detection of the sender [default: rack] (one of rack, rfc6675, rfc6675-copies,
-    udt)"""
+    rfc6675-timeout, udt)"""
     handshakes: int | None
     """Round trips of the handshake. UDT takes 2, TLS over TCP too; with 0 the request comes
     in the first packet, as with QUIC's 0-RTT and TCP Fast Open [default: 1]"""
@@ -259,6 +259,11 @@ class SharedOptions(TypedDict, total=False):
     """Size of a full data packet on the link, headers included [default: 1500 B]"""
     mtu_bytes: float | None
     """`mtu` as a number, in bytes"""
+    header: str | None
+    """Headers of a data packet, which are in --mtu, and of an ack: 52 B are TCP's with
+    timestamps over IPv4, 44 B UDT's [default: 52 B]"""
+    header_bytes: float | None
+    """`header` as a number, in bytes"""
     probe: str | None
     """Handling of lost tails: the sender's action when acks stop arriving [default: tlp]
     (one of none, tlp, quic)"""
@@ -614,7 +619,7 @@ class SweepOptions(TypedDict, total=False):
     cubic-linux, cubic-pair, cuback, abba, reno, reno-linux, reno-google)"""
     detection: str | Iterable[str] | None
     """Loss detection of the sender [default: rack] (one of rack, rfc6675, rfc6675-copies,
-    udt)"""
+    rfc6675-timeout, udt)"""
     handshakes: str | int | Iterable[str | int] | None
     """Round trips of the handshake. UDT takes 2, TLS over TCP too; with 0 the request comes
     in the first packet, as with QUIC's 0-RTT and TCP Fast Open [default: 1]"""
@@ -628,6 +633,11 @@ class SweepOptions(TypedDict, total=False):
     """Size of a full data packet on the link, headers included [default: 1500 B]"""
     mtu_bytes: float | Iterable[float] | None
     """`mtu` as a number, in bytes"""
+    header: str | Iterable[str] | None
+    """Headers of a data packet, which are in --mtu, and of an ack: 52 B are TCP's with
+    timestamps over IPv4, 44 B UDT's [default: 52 B]"""
+    header_bytes: float | Iterable[float] | None
+    """`header` as a number, in bytes"""
     probe: str | Iterable[str] | None
     """Handling of lost tails: the sender's action when acks stop arriving [default: tlp]
     (one of none, tlp, quic)"""

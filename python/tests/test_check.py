@@ -99,7 +99,8 @@ def test_a_broken_scheme_is_found_with_its_seed(scheme, message, cause):
     with pytest.raises(headstart.PropertyError, match=message) as found:
         headstart.check(scheme, cases=60)
     assert isinstance(found.value.__cause__, cause)
-    with pytest.raises(headstart.PropertyError, match=f"seed {found.value.seed}:"):
+    # A scheme that draws random numbers may be found out by other words the second time.
+    with pytest.raises(headstart.PropertyError, match=f"seed {found.value.seed}:|the same seed gave another"):
         # Both runs of a case may draw the same windows.
         for _ in range(40):
             headstart.check(scheme, cases=1, seed=found.value.seed)
