@@ -216,7 +216,7 @@ fn pages_over_the_tcp_model_and_over_quic_agree_on_the_gain_of_a_fast_start() {
 const TIE: f64 = 0.03;
 
 /// With a browser's window JumpStart sends megabytes at once, and model and stack repair so many
-/// losses differently: over the model it is 4 % slower than iw10 here, over the stack 22 % faster.
+/// losses differently. Over the model it is 4 % slower than iw10 here, over the stack 22 % faster.
 #[cfg(feature = "quic")]
 const WINDOW: &str = "--receive-window 141kB";
 
