@@ -167,7 +167,7 @@ pub fn idle(setup: &Setup, given_options: &[String], is_alone: bool) -> Vec<Stri
 }
 
 fn is_model(setup: &Setup) -> bool {
-    setup.carrier().selection() == (Environment::Simulator, TransportName::Tcp)
+    setup.is_tcp_model()
 }
 
 fn has_idle_times(setup: &Setup) -> bool {

@@ -355,16 +355,23 @@ impl Setup {
         bytes.get() as f64 / self.pages.len() as f64
     }
 
+    /// The runs are of the TCP model, and not of a real stack.
+    pub(crate) fn is_tcp_model(&self) -> bool {
+        self.carrier().selection() == (Environment::Simulator, TransportName::Tcp)
+    }
+
     /// The TCP model's settings.
     #[must_use]
     pub fn tcp(&self) -> TcpConfig {
         use headstart_sim::tcp::{Detection, ReceiveGrowth};
         let options = &self.transport;
         let as_quic = options.as_quic;
-        let syn = TcpConfig::default().syn;
+        let TcpConfig { header, syn, .. } = TcpConfig::default();
+        // Real stacks have headers of their own.
+        let header = if self.is_tcp_model() { options.header } else { header };
         TcpConfig {
-            mss: options.mtu.saturating_sub(options.header),
-            header: options.header,
+            mss: options.mtu.saturating_sub(header),
+            header,
             syn: if as_quic { SMALLEST_INITIAL } else { syn },
             receive_window: options.receive_window,
             receive_growth: match options.receive_growth {
@@ -448,7 +455,7 @@ impl Setup {
     #[must_use]
     pub fn ideal(&self) -> Ideal {
         let tcp = self.tcp();
-        let half_rounds = if self.carrier().selection() == (Environment::Simulator, TransportName::Tcp) {
+        let half_rounds = if self.is_tcp_model() {
             // The sender's SYN, its answer, the data; a receiver opens with SYN, then request.
             let asks = u64::from(!self.pages.is_empty() || self.opener() == Opener::Receiver);
             2 * u64::from(tcp.handshakes) + 1 + asks
