@@ -190,7 +190,7 @@ step "language of comments and documents, and of the newest commits"
 step "formatting"
 cargo fmt --all -- --check
 # Files that a macro lists, cargo does not find.
-rustfmt --check --edition 2024 crates/startup/src/scheme/*.rs
+rustfmt --check --edition 2024 crates/schemes/startup/src/scheme/*.rs
 # The loader of `headstart tcp` compiles libbpf; its tests need root, nginx and curl, those of a
 # fleet's history a server. Missing packages are installed where that is possible. Everything is
 # compiled once, with all features.

@@ -2,14 +2,15 @@
 """Checks links, paths and commands of documents, the table of crates, and tests as evidence.
 
 A link must lead to a file and a heading that exist. So must a path in code, and a test named behind
-it: `crates/net/src/link.rs`, `net/tests/elements.rs: a_test`, `link.rs` of any folder. Packages,
-targets and features of cargo's commands must exist; options of `headstart` are checked by the test
-`documents_name_commands_and_options_that_exist`. Documents that programs name exist. The table of
-crates must have every one, with the crates it depends on as `cargo metadata` has them, without
-those of tests. Links to other hosts are not followed. Each threat of docs/security.md names tests,
-and they exist. Each record has its date and commit, and README is short. Nothing has a reader
-install a package that is not known to be ours or well known: a name that nobody has taken is
-anybody's. Each rule is first shown to find a fault in a sample.
+it: `crates/networks/net/src/link.rs`, `net/tests/elements.rs: a_test`, `link.rs` of any folder.
+Packages, targets and features of cargo's commands must exist; options of `headstart` are checked by
+the test `documents_name_commands_and_options_that_exist`. Documents that programs name exist. The
+table of crates must have every one, with the crates it depends on as `cargo metadata` has them,
+without those of tests. No crate depends on one of a house above its own. Links to other hosts are
+not followed. Each threat of docs/security.md names tests, and they exist. Each record has its date
+and commit, and README is short. Nothing has a reader install a package that is not known to be ours
+or well known: a name that nobody has taken is anybody's. Each rule is first shown to find a fault
+in a sample.
 """
 
 import fnmatch
@@ -24,8 +25,10 @@ TABLE = "CONTRIBUTING.md"
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 THREATS = "docs/security.md"
 ROW = re.compile(r"\| `([\w-]+)` \| .* \| (.*) \|$")
+# Houses of crates, from the lowest floor to the highest.
+HOUSES = ["schemes", "transports", "networks", "laboratory", "command"]
 # Files that a reader makes.
-MADE = {"crates/net/src/gaps.rs", "crates/startup/src/scheme/spread.rs"}
+MADE = {"crates/networks/net/src/gaps.rs", "crates/schemes/startup/src/scheme/spread.rs"}
 # Most words of a page that is read in two minutes.
 WORDS = {"README.md": 1000}
 
@@ -90,7 +93,7 @@ def wrong_evidence(text, read):
         for part in row[1].split(";"):
             spans = re.findall(r"`([^`]+)`", part)
             if units := re.match(r" *`([\w-]+)` unit tests of ", part):
-                paths = [f"crates/{units[1]}/src/{module}" for module in spans[1:]]
+                paths = [f"{folder(units[1])}/src/{module}" for module in spans[1:]]
                 files = [f"{it}/tests.rs" if read(pathlib.Path(f"{it}/tests.rs")) else f"{it}.rs" for it in paths]
                 names = ["#[test]"] * len(files)
             elif "fuzz target" in part:
@@ -101,7 +104,8 @@ def wrong_evidence(text, read):
                     given, _, test = span.rpartition(": ") if ".rs" in span else ("", "", span)
                     if ".rs" in span and not given:
                         given, test = span, "#["
-                    path = f"crates/{given}" if given else path
+                    crate, _, rest = given.partition("/")
+                    path = f"{folder(crate)}/{rest}" if given else path
                     files.append(path)
                     names.append(test if test == "#[" else f"fn {test}(")
             for file, name in zip(files, names):
@@ -159,7 +163,7 @@ def wrong_paths(path, text, files):
     """Line number and message of each path in code that is none, and of each missing test."""
     folders = folders_of(tuple(files))
     tops = {folder.split("/")[0] for folder in folders}
-    rooms = {file.split("/")[1] for file in files if file.startswith("crates/")}
+    rooms = {pathlib.PurePath(file).parts[-2]: file for file in files if re.fullmatch(r"crates/.*/Cargo\.toml", file)}
     here = pathlib.PurePath(path).parent
     for number, span, is_block in code(text):
         for word in span.split() if is_block else [span]:
@@ -173,7 +177,8 @@ def wrong_paths(path, text, files):
             if not is_ours and not is_source:
                 continue
             pattern = re.sub(r"<\w+>|\b[A-Z]{3,}\b", "*", name)
-            places = [pattern, f"{here}/{pattern}", f"crates/{pattern}"]
+            places = [pattern, f"{here}/{pattern}"]
+            places += [f"{pathlib.PurePath(rooms[first]).parent}/{rest}"] if first in rooms else []
             found = [place for place in places if place in files or place in folders]
             if not found and ("*" in pattern or not is_ours):
                 places += [] if is_ours else [f"*/{pattern}"]
@@ -233,6 +238,24 @@ def workspace():
     return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)["packages"]
 
 
+@functools.cache
+def folder(crate):
+    """The folder of a crate, which lies in one of the houses below crates/."""
+    manifests = sorted(pathlib.Path("crates").rglob("Cargo.toml"))
+    return next((str(it.parent) for it in manifests if it.parent.name == crate), f"crates/{crate}")
+
+
+def wrong_floors(packages):
+    """Crates that depend on a house above their own, by the folders of both."""
+    place = {package["name"]: pathlib.Path(package["manifest_path"]).parent for package in packages}
+    house = {name: it.name if it.name in HOUSES else it.parent.name for name, it in place.items()}
+    for package in packages:
+        for it in package["dependencies"]:
+            own, other = house[package["name"]], house.get(it["name"])
+            if it["kind"] != "dev" and own in HOUSES and other in HOUSES and HOUSES.index(other) > HOUSES.index(own):
+                yield f"found {package['name']} of {own}, which depends on {it['name']} of {other}, expected a house below it"
+
+
 def crates(packages):
     """Each crate of the workspace by the name of its folder, with those it depends on."""
     folder = {package["name"]: pathlib.Path(package["manifest_path"]).parent.name for package in packages}
@@ -258,19 +281,29 @@ def check_rules():
         found = [message for _, message in dead_links("a.md", text, here.get)]
         if len(found) != expected:
             sys.exit(f"documents.py: {text!r}: found {found}, expected {expected} faults")
-    edges = {"units": set(), "net": {"units"}, "lab": {"net"}}
+    edges = {"units": set(), "net": {"units"}, "command": {"net"}}
     for text, expected in [
-        ("| `units` | x | - |\n| `net` | x | `units` |\n| `lab` | x | all but `units` |", 0),
-        ("| `units` | x | - |\n| `net` | x | - |\n| `lab` | x | all but `net` |", 2),
+        ("| `units` | x | - |\n| `net` | x | `units` |\n| `command` | x | all but `units` |", 0),
+        ("| `units` | x | - |\n| `net` | x | - |\n| `command` | x | all but `net` |", 2),
         ("| `units` | x | - |\n| `net` | x | `units` |", 1),
     ]:
         found = [*wrong_rows(text, edges)]
         if len(found) != expected:
             sys.exit(f"documents.py: {text!r}: found {found}, expected {expected} faults")
+    packages = [
+        {"name": name, "manifest_path": f"crates/{path}/Cargo.toml", "dependencies": [{"name": it, "kind": kind} for it, kind in needs]}
+        for name, path, needs in [
+            ("b", "transports/b", [("c", None), ("d", "dev")]),
+            ("c", "laboratory/c", [("b", None)]),
+            ("d", "command", [("c", None)]),
+        ]
+    ]
+    if len(found := [*wrong_floors(packages)]) != 1:
+        sys.exit(f"documents.py: floors: found {found}, expected 1 fault")
     head = "| threat | bound | shown by |\n|---|---|---|\n"
     there = {
-        pathlib.Path("crates/web/tests/a.rs"): "#[test]\nfn one() {}\n#[test]\nfn two() {}",
-        pathlib.Path("crates/web/src/log.rs"): "#[test]",
+        pathlib.Path("crates/transports/web/tests/a.rs"): "#[test]\nfn one() {}\n#[test]\nfn two() {}",
+        pathlib.Path("crates/transports/web/src/log.rs"): "#[test]",
         pathlib.Path("fuzz/fuzz_targets/hint.rs"): "fuzz_target!",
     }
     for evidence, expected in [
@@ -287,10 +320,10 @@ def check_rules():
             sys.exit(f"documents.py: {evidence!r}: found {found}, expected {expected} faults")
 
 
-    files = {"crates/net/src/link.rs": "", "crates/net/tests/a.rs": "fn one() {", "tools/x.py": "", "docs/a.md": ""}
+    files = {"crates/networks/net/src/link.rs": "", "crates/networks/net/tests/a.rs": "fn one() {", "tools/x.py": "", "docs/a.md": ""}
     for text, expected in [
-        ("`crates/net/src/link.rs`, `link.rs`, `net/tests/a.rs: one`, `crates/net/src/`, `docs/<name>.md`", 0),
-        ("`crates/net/src/links.rs`", 1),
+        ("`crates/networks/net/src/link.rs`, `link.rs`, `net/tests/a.rs: one`, `crates/networks/net/src/`, `docs/<name>.md`", 0),
+        ("`crates/networks/net/src/links.rs`", 1),
         ("`links.rs` `race.csv` `/metrics` `arriving/...`", 1),
         ("`net/tests/a.rs: two`", 1),
         ("```sh\ntools/x.py --only y\n```", 0),
@@ -363,6 +396,7 @@ def main():
         faults += [f"{path}: {message}" for message in foreign_installs(text, known)]
         if not path.endswith(".md"):
             faults += [f"{path}: {message}" for message in dead_mentions(text, files)]
+    faults += [f"crates: {message}" for message in wrong_floors(members)]
     faults += [f"{TABLE}: {message}" for message in wrong_rows(pathlib.Path(TABLE).read_text(encoding="utf-8"), crates(members))]
     if faults:
         sys.exit("\n".join([*faults, f"documents.py: {len(faults)} faults"]))

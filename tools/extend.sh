@@ -13,17 +13,17 @@ cp -r Cargo.toml Cargo.lock rustfmt.toml clippy.toml crates python "$copy"
 block() { # LANGUAGE DOCUMENT: its code in that language
     awk -v open="^\`\`\`$1\$" '$0 ~ open { on = 1; next } /^```$/ { on = 0 } on' "$2"
 }
-block rust docs/a-new-scheme.md >"$copy/crates/startup/src/scheme/spread.rs"
+block rust docs/a-new-scheme.md >"$copy/crates/schemes/startup/src/scheme/spread.rs"
 line=$(block text docs/a-new-scheme.md)
-list=$copy/crates/startup/src/scheme.rs
-awk -v line="$line" '{ print } /^schemes! \{$/ { print line }' crates/startup/src/scheme.rs >"$list"
-[ "$(diff crates/startup/src/scheme.rs "$list" | grep -c '^[<>]')" = 1 ] || { echo "extend.sh: the list took not one line" >&2; exit 1; }
-block rust docs/a-new-element.md >"$copy/crates/net/src/gaps.rs"
+list=$copy/crates/schemes/startup/src/scheme.rs
+awk -v line="$line" '{ print } /^schemes! \{$/ { print line }' crates/schemes/startup/src/scheme.rs >"$list"
+[ "$(diff crates/schemes/startup/src/scheme.rs "$list" | grep -c '^[<>]')" = 1 ] || { echo "extend.sh: the list took not one line" >&2; exit 1; }
+block rust docs/a-new-element.md >"$copy/crates/networks/net/src/gaps.rs"
 block diff docs/a-new-element.md | git -C "$copy" apply
 
 cd "$copy"
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$here/target}
-rustfmt --check --edition 2024 crates/startup/src/scheme/spread.rs
+rustfmt --check --edition 2024 crates/schemes/startup/src/scheme/spread.rs
 cargo fmt --check -p headstart-net -p headstart-study
 # Compiled once and run once: to optimise it takes longer than that saves. All crates of the copy
 # need other settings than the repository's own: their results have the same names in the shared

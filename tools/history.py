@@ -4,7 +4,7 @@
 Usage: tools/history.py
 A subject is `crate: imperative summary` in at most 72 characters: one or several lower-case words
 before the colon, no period at the end, no "wip", "fixup" or "squash". A commit that changes
-crates/sim/tests/fingerprints.csv gives the reason in its body.
+crates/networks/sim/tests/fingerprints.csv gives the reason in its body.
 
 Without a repository the check reports NOT RUN; in a shallow clone it has the commits that are
 there.
@@ -18,7 +18,7 @@ COMMITS = 300
 SUBJECT_COLUMNS = 72
 SUBJECT = re.compile(r"[a-z][a-z0-9_.-]*(, [a-z][a-z0-9_.-]*)*: \S.*[^.\s]")
 UNFINISHED = re.compile(r"\b(wip|fixup|squash)\b", re.IGNORECASE)
-FINGERPRINTS = "crates/sim/tests/fingerprints.csv"
+FINGERPRINTS = "crates/networks/sim/tests/fingerprints.csv"
 
 
 def fault(subject, body, files):

@@ -18,7 +18,7 @@ import prose
 
 LIST = "docs/quotations.csv"
 # Files made from papers, in which a paragraph need not repeat the citation.
-FROM_PAPERS = re.compile(r"crates/(startup/src|study/src/(history|newcomers|quick_start))/")
+FROM_PAPERS = re.compile(r"crates/(schemes/startup/src|laboratory/study/src/(history|newcomers|quick_start))/")
 CITES = re.compile(r"§|Figure \d|RFC \d|[Ss]lides? \d")
 TITLE_FOLLOWS = re.compile(r"([A-Z][\w-]+|et al\.|RFC \d+|Source:),? $")
 

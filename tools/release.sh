@@ -27,7 +27,7 @@ step "packages, built as a registry would have them: ${product[*]}"
 cargo publish --dry-run --locked "${product[@]/#/--package=headstart-}"
 
 step "the command, installed, and its main job"
-cargo install --locked --quiet --path crates/lab --features "$features" --root "$out"
+cargo install --locked --quiet --path crates/command --features "$features" --root "$out"
 "$out/bin/headstart" race --duration 20s --repeats 2 --out "$out/race"
 
 step "Debian package"

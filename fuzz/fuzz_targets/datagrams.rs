@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use headstart_quic::{Choice, ClientSetup, ServerSetup, Sharded};
-use headstart_stack::null::{NoSecret, NullSessions};
+use headstart_virtual_quic::null::{NoSecret, NullSessions};
 use libfuzzer_sys::fuzz_target;
 use noq_proto::{
     Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, FourTuple, StreamId,

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use headstart_stack::request::TransferRequest;
+use headstart_virtual_quic::request::TransferRequest;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|written: &[u8]| {

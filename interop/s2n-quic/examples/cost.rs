@@ -13,15 +13,16 @@
 //!
 //! Both ends run in one thread. The names of the other mangling do not tell them apart.
 //!
-//! `s2n-quic` is s2n-quic's own CUBIC. The work is that of `crates/quinn/examples/cost.rs`: 20 MB
-//! over 100 Mbit/s and 40 ms, or a hundred connections of 1 kB each, in virtual time, with TLS. The
-//! packets that left the server are printed.
+//! `s2n-quic` is s2n-quic's own CUBIC. The work is that of
+//! `crates/transports/quinn/examples/cost.rs`: 20 MB over 100 Mbit/s and 40 ms, or a hundred
+//! connections of 1 kB each, in virtual time, with TLS. The packets that left the server are
+//! printed.
 
 #[allow(dead_code, reason = "tests use the rest")]
 #[path = "../tests/suite/on_s2n_quic.rs"]
 mod on_s2n_quic;
 #[allow(dead_code, reason = "tests use the rest")]
-#[path = "../../../crates/quinn/tests/suite/scenario.rs"]
+#[path = "../../../crates/transports/quinn/tests/suite/scenario.rs"]
 mod scenario;
 
 use headstart_units::{Packets, Rate, Span};

@@ -22,7 +22,7 @@ use s2n_quic::{Client, Server};
 #[path = "../tests/suite/on_s2n_quic.rs"]
 mod on_s2n_quic;
 #[allow(dead_code, reason = "tests use the rest")]
-#[path = "../../../crates/quinn/tests/suite/scenario.rs"]
+#[path = "../../../crates/transports/quinn/tests/suite/scenario.rs"]
 mod scenario;
 
 use on_s2n_quic::{CERTIFICATE, HEADERS, NAME, Repeatable, Result, transmit};

@@ -2,15 +2,15 @@
 //!
 //! `cargo test --test suite --manifest-path interop/s2n-quic/Cargo.toml`
 
-#[path = "../../../../crates/quinn/tests/suite/comparison.rs"]
+#[path = "../../../../crates/transports/quinn/tests/suite/comparison.rs"]
 mod comparison;
-#[path = "../../../../crates/quinn/tests/suite/contract.rs"]
+#[path = "../../../../crates/transports/quinn/tests/suite/contract.rs"]
 mod contract;
 mod example;
-#[path = "../../../../crates/quinn/tests/suite/on_noq.rs"]
+#[path = "../../../../crates/transports/quinn/tests/suite/on_noq.rs"]
 mod on_noq;
 mod on_s2n_quic;
-#[path = "../../../../crates/quinn/tests/suite/scenario.rs"]
+#[path = "../../../../crates/transports/quinn/tests/suite/scenario.rs"]
 mod scenario;
 
 use headstart_s2n_quic::{Choice, ChoiceError};

@@ -23,7 +23,7 @@ use crate::scenario::{CLIENT, FULL, Outcome, PACKET, Scenario};
 pub const NAME: &str = "localhost";
 /// IPv4 and UDP headers.
 pub const HEADERS: u64 = 28;
-/// Lowest size of a data packet whose loss can be forced, as in `headstart-stack`.
+/// Lowest size of a data packet whose loss can be forced, as in `headstart-virtual-quic`.
 const DATA: usize = 300;
 
 const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(1, 0, 9, 9));
