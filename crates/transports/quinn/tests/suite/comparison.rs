@@ -105,22 +105,21 @@ fn distance(first: &Outcome, second: &Outcome) -> (usize, usize) {
     (ahead.unwrap_or(0), behind.unwrap_or(0))
 }
 
-/// A scheme's row of the table.
-fn row(scheme: &str, stack: &Stack) -> String {
+/// The reason why a scheme has no row in the table, or None.
+fn reason(scheme: &str, stack: &Stack) -> Option<&'static str> {
     let on_noq = headstart_quic::Choice::find(scheme);
     let noq = match &on_noq {
-        Err(headstart_quic::ChoiceError::Unsupported { .. }) => "refused",
+        Err(headstart_quic::ChoiceError::Unsupported { .. }) => Some("not compared, refused on noq"),
         Err(error) => panic!("{scheme}: {error}"),
-        Ok(choice) if choice.scheme().is_none() => "the stack's own",
-        Ok(choice) if choice.needs_duplicate_sender() => "carried, copies at the socket",
-        Ok(_) => "carried",
+        Ok(choice) if choice.scheme().is_none() => Some("not compared, the stack's own on noq"),
+        Ok(choice) if choice.needs_duplicate_sender() => Some("not compared, copies at the socket on noq"),
+        Ok(_) => None,
     };
-    if let Some(reason) = (stack.refusal)(scheme) {
-        return format!("| `{scheme}` | {noq} | refused: {reason} | | | |");
-    }
-    if noq != "carried" {
-        return format!("| `{scheme}` | {noq} | carried, not compared | | | |");
-    }
+    (stack.refusal)(scheme).or(noq)
+}
+
+/// A scheme's row of the table.
+fn row(scheme: &str, stack: &Stack) -> String {
     let scenarios = scenarios();
     let (mut different, mut slowest, mut known) = (vec![], (0.0, ""), (0, 0, 0.0));
     for scenario in &scenarios {
@@ -156,7 +155,7 @@ fn row(scheme: &str, stack: &Stack) -> String {
         if different.is_empty() { String::new() } else { format!("; not: {}", different.join(", ")) };
     let (ahead, behind, ratio) = known;
     format!(
-        "| `{scheme}` | carried | {same} of {}{different} | {ahead}, {behind} | {ratio:.2} | {:.2} ({}) |",
+        "| `{scheme}` | {same} of {}{different} | {ahead}, {behind} | {ratio:.2} | {:.2} ({}) |",
         scenarios.len(),
         slowest.0,
         slowest.1,
@@ -174,13 +173,25 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/adapters.
 /// the environment it writes the table instead.
 pub fn compare(stack: &Stack) {
     let mut table = format!(
-        "| scheme | noq | {}: decisions as on noq | packets ahead, behind | time, of noq's | the most |\n\
-         |---|---|---|--:|--:|---|\n",
+        "| scheme | {}: decisions as on noq | packets ahead, behind | time, of noq's | the most |\n\
+         |---|---|--:|--:|---|\n",
         stack.name,
     );
+    let mut left_out: Vec<(&str, String)> = vec![];
     for scheme in schemes() {
-        table += &row(&scheme, stack);
-        table.push('\n');
+        let Some(reason) = reason(&scheme, stack) else {
+            table += &row(&scheme, stack);
+            table.push('\n');
+            continue;
+        };
+        match left_out.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => *names += &format!(", `{scheme}`"),
+            None => left_out.push((reason, format!("`{scheme}`"))),
+        }
+    }
+    table += "\n| without a row | reason |\n|---|---|\n";
+    for (reason, names) in left_out {
+        table += &format!("| {names} | {reason} |\n");
     }
     let page = std::fs::read_to_string(PAGE).expect("docs/adapters.md");
     let begin = format!("<!-- Written by {} -->\n", stack.program);
