@@ -298,7 +298,10 @@ impl Sweep {
             let (mut harmful, mut not_known) = (0, 0);
             let mut worst: Option<(usize, Harm, HarmVerdict)> = None;
             for (place, point) in self.points.iter().enumerate() {
-                let Some((harm, verdict)) = Self::harm(point, scheme) else { continue };
+                let Some((harm, verdict)) = Self::harm(point, scheme) else {
+                    not_known += 1;
+                    continue;
+                };
                 harmful += usize::from(verdict == HarmVerdict::Harmful);
                 not_known += usize::from(verdict == HarmVerdict::NotKnown);
                 let is_worse = worst
@@ -351,10 +354,11 @@ impl Sweep {
     #[must_use]
     pub fn verdict(&self) -> Option<String> {
         let gains = self.gains();
+        // Without any harm measured, as without other flows, none is judged.
         let has_harm = gains.iter().any(|gain| gain.worst.is_some());
         let is_harmless = |gain: &&Gain| !has_harm || gain.harmful + gain.not_known == 0;
         let best = gains.iter().find(is_harmless);
-        let open = gains.iter().find(|gain| gain.harmful == 0 && gain.not_known > 0);
+        let open = gains.iter().find(|gain| has_harm && gain.harmful == 0 && gain.not_known > 0);
         let mut sentences: Vec<String> = best.map(|best| self.gain_in_words(best)).into_iter().collect();
         if best.is_none() && !gains.is_empty() {
             sentences.push(format!(
@@ -656,6 +660,10 @@ mod tests {
             ),
             "{verdict}"
         );
+        let unmeasured = swept.points[1].rows.last_mut().expect("iw32's");
+        unmeasured.harm = None;
+        let verdict = swept.verdict().expect("schemes");
+        assert!(verdict.contains("its harm is not known on 2 (most: 1.000"), "{verdict}");
         assert!(swept.report("headstart sweep").html().contains(">0?<"));
     }
 
