@@ -267,7 +267,11 @@ CALL void hand_back(struct flow *f, struct sock *sk, const struct hs_settings *s
 	f->is_handed_back = 1;
 	/* Otherwise the connection is counted now, as one that ends. */
 	f->is_switching = f->is_followed;
-	bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, own, sizeof(own));
+	if (bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, own, sizeof(own))) {
+		/* The kernel has that control no longer: the start's own stays to the end. */
+		f->is_handed_back = 0;
+		__builtin_memcpy(f->original, NATIVE, sizeof(NATIVE));
+	}
 	f->is_switching = 0;
 }
 
