@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use headstart::ab::{Bounds, Test, judge};
+use headstart_field::ab::{Bounds, Test, judge};
 
 const BOUNDS: Bounds = Bounds { worth: 0.02, most_loss: 0.01, most_harm: 0.05, accepts_unknown_harm: true };
 /// Most files of one run.
@@ -38,7 +38,7 @@ pub fn check(folder: &Path, input: &[u8]) {
                 }
             }
             Err(error) => {
-                let message = headstart::errors::one_line(&error);
+                let message = headstart_report::errors::one_line(&error);
                 assert!(!message.contains(|c: char| c.is_control() && c != '\t'), "{message}");
             }
         }

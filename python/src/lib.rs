@@ -21,10 +21,10 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Metadata, Schema};
 use headstart::command::call::{self, Answer};
-use headstart::progress::{ProgressState, StoppedRun};
 use headstart_report::rows::{self, Kind, TypedFields};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::conformance;
+use headstart_study::progress::{ProgressState, StoppedRun};
 use headstart_study::schemes::with_foreign;
 use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -193,8 +193,11 @@ fn table(rows: rows::Table, answer: &Answer) -> Result<Table, String> {
 }
 
 fn metadata(answer: &Answer) -> Metadata {
-    let metadata =
-        [("headstart", headstart::VERSION), ("command", &answer.command), ("conditions", &answer.conditions)];
+    let metadata = [
+        ("headstart", headstart_compare::VERSION),
+        ("command", &answer.command),
+        ("conditions", &answer.conditions),
+    ];
     Metadata::from_iter(metadata.map(|(key, text)| (key.to_owned(), text.to_owned())))
 }
 
@@ -540,7 +543,7 @@ fn library(path: PathBuf) {
 /// The simulator: all but the interface is in the package's Python files.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", headstart::VERSION)?;
+    module.add("__version__", headstart_compare::VERSION)?;
     module.add_class::<Table>()?;
     module.add_class::<Blocks>()?;
     module.add_class::<BlockFolder>()?;

@@ -8,12 +8,12 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use headstart::progress::{RunMonitor, StoppedRun};
 use headstart_host::locked;
 use headstart_startup::catalogue::{About, Entry, Needs};
 use headstart_startup::history::FlightOutcome;
 use headstart_startup::scheme::foreign::{Event, ForeignScheme, Response};
 use headstart_startup::{Signal, allowance, event, history, prior};
+use headstart_study::progress::{RunMonitor, StoppedRun};
 use headstart_units::{Bytes, Rate};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -104,7 +104,7 @@ macro_rules! told {
 fn of_another_version(class: &str, found: &str) -> PyErr {
     PyValueError::new_err(format!(
         "{class}: found {found}: the pickle is of another version than headstart {}",
-        headstart::VERSION
+        headstart_compare::VERSION
     ))
 }
 

@@ -49,9 +49,6 @@ use std::path::PathBuf;
 use clap::builder::ValueParser;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::errors::{Refuse as _, exit_code, one_line};
-#[cfg(feature = "network")]
-use crate::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
 #[cfg(feature = "network")]
 use ab::AbArgs;
 use assess::AssessArgs;
@@ -63,6 +60,9 @@ use downlink::DownlinkArgs;
 use explore::ExploreArgs;
 #[cfg(feature = "network")]
 use get::GetArgs;
+#[cfg(feature = "network")]
+use headstart_field::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
+use headstart_report::errors::{Refuse as _, exit_code, one_line};
 #[cfg(feature = "fleet")]
 use history::HistoryArgs;
 #[cfg(feature = "network")]
@@ -97,7 +97,7 @@ use trace::TraceArgs;
 
 /// Which fast start is best on my path, and what does it cost everybody else?
 #[derive(Parser, Debug)]
-#[command(name = "headstart", version = crate::VERSION, max_term_width = 100, arg_required_else_help = true, after_help = examples::ALL)]
+#[command(name = "headstart", version = headstart_compare::VERSION, max_term_width = 100, arg_required_else_help = true, after_help = examples::ALL)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -410,7 +410,7 @@ pub fn main() -> u8 {
             Err(error) => Err(error),
         },
         #[cfg(not(feature = "tcp"))]
-        Command::Tcp { .. } => crate::errors::Refuse::or_refuse(Err(anyhow::anyhow!(
+        Command::Tcp { .. } => headstart_report::errors::Refuse::or_refuse(Err(anyhow::anyhow!(
             "tcp: found a headstart that was built without it, expected one of `cargo install --path crates/command --features tcp` \
              (it compiles libbpf: apt-get install gcc make pkg-config libelf-dev zlib1g-dev)"
         ))),
@@ -505,7 +505,8 @@ mod tests {
             let (name, given) = matches.subcommand().expect(&line);
             if name == "sweep" {
                 let sweep = parser.find_subcommand(name).expect(&line);
-                let points = crate::sweep::expand(&words::given_options(sweep, given)).expect(&line);
+                let points =
+                    headstart_compare::sweep::expand(&words::given_options(sweep, given)).expect(&line);
                 sweep::parse_points(points).expect(&line);
             } else {
                 Cli::from_arg_matches(&matches).unwrap_or_else(|error| panic!("{line}: {error}"));

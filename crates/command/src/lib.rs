@@ -1,21 +1,7 @@
-//! Which fast start is best on my path, and what does it cost everybody else?
+//! The command `headstart`: what a user types, and what she sees.
 //!
-//! The laboratory around the simulator: it turns options into runs, adds up their reports, and
-//! shows the results. Tables, figures, pages and result files come from [`headstart_report`].
-//!
-//! | module | holds |
-//! |---|---|
-//! | [`race`], [`capacity`], [`sweep`] | the comparisons |
-//! | [`crossing`] | crossings of the order of two schemes in a sweep |
-//! | `ab` | a rollout with two arms, judged from a server's log or counters |
-//! | [`measures`], [`conditions`], [`flows`] | columns of files; every flow as a row |
-//! | [`verdict`] | the winner of a race |
-//! | [`headstart_paper`] | papers as plans and claims, run and checked |
-//! | [`show`] | tables, figures and reports of all these |
-//! | [`link`] | the same path on real packets |
-//! | `page` | pages of HAR files as sites for a real browser |
-//! | [`command`] | the commands, one file each |
-//! | [`errors`] | the message of a command that fails, and its exit code |
+//! Comparisons come from [`headstart_compare`], what is measured outside of the simulator from
+//! `headstart_field`, and tables, words and figures from [`headstart_show`].
 
 // Shadows `std`'s, which panics if standard error is closed: a note that nobody reads ends no run.
 macro_rules! eprintln {
@@ -25,34 +11,4 @@ macro_rules! eprintln {
     }};
 }
 
-/// The version, with the commit that the program is built from where that is known.
-pub const VERSION: &str = env!("HEADSTART_VERSION");
-
-#[cfg(feature = "ab")]
-pub mod ab;
-pub mod capacity;
 pub mod command;
-pub mod conditions;
-pub mod crossing;
-pub mod errors;
-pub mod flows;
-#[cfg(feature = "network")]
-pub mod link;
-#[cfg(feature = "network")]
-pub mod measure;
-pub mod measures;
-#[cfg(feature = "network")]
-pub mod page;
-pub mod race;
-pub mod show;
-pub mod sweep;
-pub mod verdict;
-
-pub use headstart_report::page as report;
-pub use headstart_report::{figure, markup, output, statistics, table};
-pub use headstart_study::{
-    carrier, estimate, feasible, flow_rows, flow_trace, jobs, options, progress, runner, schemes, setup,
-};
-
-/// All carriers of runs.
-pub const CARRIERS: carrier::Carriers = headstart_carriers::ALL;

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use headstart::CARRIERS;
-use headstart::progress::{Progress, Work};
-use headstart::runner::{self, Job, JobResult};
-use headstart::schemes;
-use headstart::setup::{SchemeMix, Setup};
+use headstart_carriers::ALL as CARRIERS;
 use headstart_study::dependencies::{DEPENDENCIES, Dependency, NONE, idle};
+use headstart_study::progress::{Progress, Work};
+use headstart_study::runner::{self, Job, JobResult};
+use headstart_study::schemes;
 use headstart_study::settings::Settings;
+use headstart_study::setup::{SchemeMix, Setup};
 
 const BASE: &str = "--rate 9mbit --rtt 30ms --buffer 20kB --load 70% --loss 3% --duration 5s --drain 5s";
 

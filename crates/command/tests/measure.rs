@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use headstart::measure::capture::{Segment, read};
-use headstart::measure::{Estimate, Measured, measure};
+use headstart_field::measure::capture::{Segment, read};
+use headstart_field::measure::{Estimate, Measured, measure};
 use headstart_net::{ElementPlan, Limit, PathPlan, Seed};
 use headstart_sim::packet::{Body, Packet};
 use headstart_sim::record::ElementEvent;

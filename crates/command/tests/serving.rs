@@ -1183,7 +1183,7 @@ fn the_demonstration_measures_times_above_the_minimum_rtt() {
 /// connection, and the files are written.
 #[test]
 fn a_page_loads_in_a_browser_and_its_numbers_are_written() {
-    if headstart::page::browser::find_browser().is_none() {
+    if headstart_field::page::browser::find_browser().is_none() {
         return not_run("there is no Chromium (Debian: chromium)");
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -1255,7 +1255,7 @@ fn a_page_loads_in_a_browser_and_its_numbers_are_written() {
 /// Over the kernel's TCP every object arrives whole too, by the version of HTTP that was asked for.
 #[test]
 fn a_page_loads_over_tcp_from_a_namespace() {
-    if headstart::page::browser::find_browser().is_none() {
+    if headstart_field::page::browser::find_browser().is_none() {
         return not_run("there is no Chromium (Debian: chromium)");
     }
     loads_over_each_version("chromium");

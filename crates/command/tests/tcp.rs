@@ -1069,7 +1069,7 @@ fn paper_points(place: &Place) -> Outcome {
         let (_, experiments) =
             library::read(&carried.files, true, |_| true).map_err(|error| format!("{error:#}"))?;
         for one in &experiments {
-            let setups = one.plan.setups(headstart::CARRIERS);
+            let setups = one.plan.setups(headstart_carriers::ALL);
             setups.map_err(|error| format!("{}: {error:#}", carried.files.name))?;
         }
     }

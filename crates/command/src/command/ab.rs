@@ -8,11 +8,11 @@ use headstart_units::Ratio;
 
 use super::format::{Format, Objects};
 use super::terminal::{self, print, print_table};
-use crate::ab::{self, Bounds, Judged, Test, Totals};
-use crate::errors::Refuse as _;
-use crate::show::counted;
-use crate::statistics::Interval;
-use crate::table::{Cell, Column, Table};
+use headstart_field::ab::{self, Bounds, Judged, Test, Totals};
+use headstart_report::errors::Refuse as _;
+use headstart_report::statistics::Interval;
+use headstart_report::table::{Cell, Column, Table};
+use headstart_show::counted;
 
 /// Options of `ab`.
 #[derive(Args, Debug)]
@@ -140,7 +140,7 @@ fn document(judged: &Judged, rows: &[Vec<String>]) -> Result<String> {
         })
     };
     let document = serde_json::json!({
-        "headstart": crate::VERSION,
+        "headstart": headstart_compare::VERSION,
         "command": terminal::command_line(),
         "scheme": judged.scheme,
         "verdict": judged.decision.to_string(),

@@ -12,12 +12,12 @@ use headstart_report::rows;
 use headstart_startup::catalogue::Entry;
 
 use super::terminal::{self, print, print_table};
-use crate::errors::Refuse as _;
-use crate::estimate::Estimate;
-use crate::options::SchemeNames;
-use crate::output::Folder;
-use crate::show::reproduce::{self, JudgedFigure};
-use crate::table::{self, Column, Table};
+use headstart_report::errors::Refuse as _;
+use headstart_report::output::Folder;
+use headstart_report::table::{self, Column, Table};
+use headstart_show::reproduce::{self, JudgedFigure};
+use headstart_study::estimate::Estimate;
+use headstart_study::options::SchemeNames;
 
 /// Options of `assess`.
 #[derive(Args, Debug)]
@@ -32,7 +32,7 @@ pub struct AssessArgs {
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub figure: Vec<String>,
     /// Add this number to every seed of the plans
-    #[arg(long, default_value_t = 0, value_name = "NUMBER", hide_short_help = true, value_parser = crate::options::whole(0..=u64::MAX))]
+    #[arg(long, default_value_t = 0, value_name = "NUMBER", hide_short_help = true, value_parser = headstart_study::options::whole(0..=u64::MAX))]
     pub further_seeds: u64,
     /// Threads [default: all cores]; the results do not depend on it
     #[arg(long, value_name = "COUNT")]
@@ -125,7 +125,7 @@ fn plans(args: &AssessArgs) -> Result<Plans> {
         for mut experiment in experiments.clone() {
             experiment.plan.put(ASSESSED, entry);
             experiment.plan.further_seeds = args.further_seeds;
-            let setups = experiment.plan.setups(crate::CARRIERS);
+            let setups = experiment.plan.setups(headstart_carriers::ALL);
             setups.with_context(|| format!("{}, {}", entry.name, experiment.name)).or_refuse()?;
             assessed.push(experiment);
         }
@@ -142,7 +142,7 @@ fn criteria(
 ) -> Result<Vec<Criterion>> {
     let entries = entries(args);
     let plans: Vec<(&str, &Plan)> = assessed.iter().map(|one| (one.name.as_str(), &one.plan)).collect();
-    let results = headstart_paper::run::run(&plans, crate::CARRIERS, store, args.threads, announce)?;
+    let results = headstart_paper::run::run(&plans, headstart_carriers::ALL, store, args.threads, announce)?;
     let judged: Vec<JudgedFigure<'_>> =
         assessed.iter().zip(&results).map(|(one, results)| JudgedFigure::new(one, results)).collect();
     let mut criteria = vec![];

@@ -22,16 +22,16 @@ use super::{
     Cli, Command, Line, assess as assessing, format, parser, paths as listing, race as racing, read,
     reproduce as reproducing, schemes as describing, sweep as sweeping, terminal, trace as tracing, words,
 };
-use crate::conditions::{self, conditions};
-use crate::errors::{Refuse as _, one_line};
+use headstart_compare::conditions::{self, conditions};
+use headstart_compare::flows::Flows;
 #[cfg(feature = "explore")]
-use crate::estimate::Estimate;
-use crate::flows::Flows;
-use crate::options::{Buffer, Rtts, SchemeName, SchemeNames, SizeName};
-use crate::output::Folder;
-use crate::show::flow::{COLUMNS, rows};
+use headstart_compare::sweep::Point;
+use headstart_report::errors::{Refuse as _, one_line};
+use headstart_report::output::Folder;
+use headstart_show::flow::{COLUMNS, rows};
 #[cfg(feature = "explore")]
-use crate::{setup::Setup, sweep::Point};
+use headstart_study::estimate::Estimate;
+use headstart_study::options::{Buffer, Rtts, SchemeName, SchemeNames, SizeName};
 
 pub use super::sweep::blocks::{Block, BlockFolder, Blocks, Keys};
 
@@ -107,7 +107,7 @@ pub fn race(options: &[impl AsRef<OsStr>], folder: &Path, keeps_flows: bool) -> 
             Column::new("reference_percent", Kind::Count),
         ];
         let percent = |value: u32| value.to_string();
-        let row = |one: &crate::capacity::Capacity| {
+        let row = |one: &headstart_compare::capacity::Capacity| {
             let [own, absolute, reference] =
                 [one.own_percent, one.absolute_percent, one.reference_percent].map(percent);
             vec![one.scheme.clone(), own, absolute, reference]

@@ -30,10 +30,10 @@ use tokio_util::sync::CancellationToken;
 use super::format::Format;
 use super::serve::Choices;
 use super::terminal::has_styles;
-use crate::errors::Refuse as _;
-use crate::options::{Buffer, PathPreset};
-use crate::statistics::{mean, mean_interval};
-use crate::table::{Better, Cell, Column, Table, terminal_width};
+use headstart_report::errors::Refuse as _;
+use headstart_report::statistics::{mean, mean_interval};
+use headstart_report::table::{Better, Cell, Column, Table, terminal_width};
+use headstart_study::options::{Buffer, PathPreset};
 
 /// Options of `headstart demo`.
 #[derive(Args, Clone, Debug)]
@@ -63,7 +63,7 @@ pub struct DemoArgs {
     )]
     pub schemes: Choices,
     /// Fetches with each scheme
-    #[arg(long, default_value_t = 4, value_name = "COUNT", value_parser = crate::options::whole(1..=1000_u32))]
+    #[arg(long, default_value_t = 4, value_name = "COUNT", value_parser = headstart_study::options::whole(1..=1000_u32))]
     pub repeats: u32,
     /// Size of the download that gives the server a record of its client, before schemes with a
     /// history are measured

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 use super::format::Format;
 use super::terminal::print;
-use crate::errors::Refuse as _;
-use crate::table::{Cell, Column, Table};
+use headstart_report::errors::Refuse as _;
+use headstart_report::table::{Cell, Column, Table};
 
 /// Options of `headstart downlink`.
 #[derive(Args, Clone, Debug)]
@@ -181,7 +181,7 @@ fn document(report: &Report, steps: StepsName) -> Value {
         })
     });
     json!({
-        "headstart": crate::VERSION,
+        "headstart": headstart_compare::VERSION,
         "network": network,
         "answers": report.answers.iter().map(answer).collect::<Vec<_>>(),
         "hint": hint,

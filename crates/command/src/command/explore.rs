@@ -17,8 +17,8 @@ use clap::Args;
 
 use super::plan::PlanOptions;
 use super::terminal::print;
-use crate::errors::Refuse as _;
-use crate::options::{PathOptions, RunOptions, WorkloadOptions};
+use headstart_report::errors::Refuse as _;
+use headstart_study::options::{PathOptions, RunOptions, WorkloadOptions};
 use server::{Server, bind};
 use state::{OPTIONS, State};
 
@@ -42,7 +42,7 @@ pub struct ExploreArgs {
     #[command(flatten)]
     pub run: RunOptions,
     /// Port of the page on 127.0.0.1; 0 is any that is free
-    #[arg(long, default_value_t = 0, value_name = "PORT", help_heading = "Page", value_parser = crate::options::whole(0..=u16::MAX))]
+    #[arg(long, default_value_t = 0, value_name = "PORT", help_heading = "Page", value_parser = headstart_study::options::whole(0..=u16::MAX))]
     pub port: u16,
     /// Print the address and open no browser
     #[arg(long, help_heading = "Page")]

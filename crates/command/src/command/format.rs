@@ -9,8 +9,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::terminal;
-use crate::output::csv_text;
-use crate::table::Table;
+use headstart_report::output::csv_text;
+use headstart_report::table::Table;
 
 /// Output format of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -128,7 +128,7 @@ pub fn write_document<Name: AsRef<str>>(
     header: &[Name],
     rows: &[Vec<String>],
 ) -> io::Result<()> {
-    let document = Document { headstart: crate::VERSION, command, rows: Objects(header, rows) };
+    let document = Document { headstart: headstart_compare::VERSION, command, rows: Objects(header, rows) };
     serde_json::to_writer_pretty(&mut to, &document)?;
     to.write_all(b"\n")
 }

@@ -25,8 +25,8 @@ use noq::VarInt;
 
 use super::format::Format;
 use super::serve::Choices;
-use crate::errors::Refuse as _;
-use crate::options::{at_least, destination};
+use headstart_report::errors::Refuse as _;
+use headstart_study::options::{at_least, destination};
 use visits::{PageFetches, is_refusal, with_advice};
 
 /// Options of `headstart get`.
@@ -43,7 +43,7 @@ pub struct GetArgs {
     #[arg(long, value_name = "NAME")]
     pub access: Option<Access>,
     /// Number of fetches, each over a new connection
-    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = crate::options::whole(1..=10_000_u32))]
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = headstart_study::options::whole(1..=10_000_u32))]
     pub repeat: u32,
     /// Schemes to request in turn; the others are compared with the first. Needs a server that was
     /// started with --allow-scheme-choice

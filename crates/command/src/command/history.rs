@@ -19,8 +19,8 @@ use serde::Serialize;
 
 use super::serve::{HistoryLocation, read_networks};
 use super::terminal::{print, print_table};
-use crate::errors::Refuse as _;
-use crate::table::{Cell, Column, Table};
+use headstart_report::errors::Refuse as _;
+use headstart_report::table::{Cell, Column, Table};
 
 /// Options of `headstart history`.
 #[derive(Args, Debug)]
@@ -66,7 +66,7 @@ enum Action {
         #[arg(value_name = "FILE|URL")]
         store: HistoryLocation,
         /// Fewest peers of a network that is printed: numbers of fewer would identify people
-        #[arg(long, default_value_t = 8, value_name = "COUNT", value_parser = crate::options::whole(1..=1_000_000_usize))]
+        #[arg(long, default_value_t = 8, value_name = "COUNT", value_parser = headstart_study::options::whole(1..=1_000_000_usize))]
         least: usize,
         /// File with networks of one's own in place of /24 and /48, one to a line as in
         /// `203.0.113.0/25`. A peer counts for the longest that has it; those outside of all are
@@ -378,7 +378,7 @@ fn prefixes(networks: &[NetworkSummary], least: usize) -> Table {
 
 fn summary(records: &[(IpAddr, Record)]) -> Table {
     let now = unix_now();
-    let title = crate::show::counted(records.len() as u64, "peer");
+    let title = headstart_show::counted(records.len() as u64, "peer");
     let columns = ["least", "10 %", "median", "90 %", "largest"].map(|title| Column::number(title, ""));
     let mut table = Table::new(&title, [Column::text("")].into_iter().chain(columns));
     let rows: Vec<Row> = records.iter().map(|(peer, record)| Row::new(*peer, record, now)).collect();

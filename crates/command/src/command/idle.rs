@@ -7,8 +7,8 @@ use headstart_startup::catalogue::Needs;
 use super::demo::DemoArgs;
 use super::get::GetArgs;
 use super::serve::ServerArgs;
-use crate::link::LinkArgs;
-use crate::options::RouterName;
+use headstart_field::link::LinkArgs;
+use headstart_study::options::RouterName;
 
 /// An option, the words behind "has no effect", and whether it has an effect here.
 type Rule = (&'static str, &'static str, bool);

@@ -9,9 +9,9 @@ use clap::Args;
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use super::terminal::print;
-use crate::errors::Refuse as _;
-use crate::measure::capture::{self, Capture};
-use crate::measure::{Estimate, Measured, logs, measure, qlog, texts};
+use headstart_field::measure::capture::{self, Capture};
+use headstart_field::measure::{Estimate, Measured, logs, measure, qlog, texts};
+use headstart_report::errors::Refuse as _;
 
 /// Options of `measure`.
 #[derive(Args, Debug)]

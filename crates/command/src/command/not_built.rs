@@ -43,7 +43,7 @@ impl NotBuilt {
     /// # Errors
     /// Always, as a refusal.
     pub fn refuse(self) -> anyhow::Result<()> {
-        use crate::errors::Refuse as _;
+        use headstart_report::errors::Refuse as _;
         let name = super::terminal::arguments().nth(1).unwrap_or_default();
         Err(anyhow::anyhow!("{name}: this build lacks it: expected {}", headstart_study::carrier::EVERYTHING))
             .or_refuse()

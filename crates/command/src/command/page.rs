@@ -19,18 +19,18 @@ use super::demo::buffer_words;
 use super::format::Format;
 use super::serve::Choices;
 use super::terminal::{self, command_line, print};
-use crate::errors::Refuse as _;
-use crate::options::{
+use headstart_field::page::browser::find_browser;
+use headstart_field::page::load::{Carrier, Http, Testbed};
+use headstart_field::page::shapes::Shape;
+use headstart_field::page::show::{self as show, Sample};
+use headstart_field::page::{Replay, model, saved};
+use headstart_report::errors::Refuse as _;
+use headstart_report::output::Folder;
+use headstart_show::counted;
+use headstart_study::options::{
     Buffer, PathOptions, PathPreset, Rtts, SchemeName, UpOptions, at_least, choice_name, whole,
 };
-use crate::output::Folder;
-use crate::page::browser::find_browser;
-use crate::page::load::{Carrier, Http, Testbed};
-use crate::page::shapes::Shape;
-use crate::page::{Replay, model, saved};
-use crate::setup::Setup;
-use crate::show::counted;
-use crate::show::page::{self as show, Sample};
+use headstart_study::setup::Setup;
 
 /// Options of `headstart page`.
 #[derive(Args, Clone, Debug)]
@@ -167,7 +167,7 @@ fn setup(args: &PageArgs) -> Result<Setup> {
     }
     // Chromium's windows hold no page of this size back.
     let words = ["--transport=quic", "--receive-window=6MB"];
-    let setup = Settings::parse(crate::CARRIERS, words.into_iter())?;
+    let setup = Settings::parse(headstart_carriers::ALL, words.into_iter())?;
     let path = PathOptions {
         rate: args.rate,
         rtt: Rtts(vec![args.rtt]),
@@ -263,7 +263,7 @@ fn simulated(
         };
         for (place, kind) in KINDS.into_iter().enumerate() {
             let times: Vec<f64> = times.iter().map(|times| times[place]).collect();
-            let simulated_ms = crate::statistics::mean(&times);
+            let simulated_ms = headstart_report::statistics::mean(&times);
             samples.push(Sample { scheme: carrier.name(), kind, visits: vec![], simulated_ms, filmed: None });
         }
     }

@@ -4,9 +4,9 @@ use anyhow::Result;
 use clap::{Args, ValueEnum as _};
 
 use super::format::Format;
-use crate::options::PathPreset;
-use crate::options::presets::Number;
-use crate::table::{Cell, Column, Table};
+use headstart_report::table::{Cell, Column, Table};
+use headstart_study::options::PathPreset;
+use headstart_study::options::presets::Number;
 
 /// Options of `paths`.
 #[derive(Args, Debug)]

@@ -12,12 +12,12 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, ValueEnum};
 use toml::Value;
 
 use super::words::{self, format_value};
-use crate::errors::Refuse as _;
-use crate::options::{
+use headstart_compare::sweep::WITH_COMMAS;
+use headstart_report::errors::Refuse as _;
+use headstart_study::options::{
     PathOptions, PathPreset, QueueDiscipline, RunOptions, TransportOptions, WorkloadOptions, usual_buffer,
 };
-use crate::setup::Setup;
-use crate::sweep::WITH_COMMAS;
+use headstart_study::setup::Setup;
 
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -57,7 +57,7 @@ impl ExperimentOptions {
     /// # Errors
     /// If they are refused.
     pub fn setup(self) -> Result<Setup> {
-        Setup::new(crate::CARRIERS, self.path, self.transport, self.workload, self.run)
+        Setup::new(headstart_carriers::ALL, self.path, self.transport, self.workload, self.run)
     }
 }
 

@@ -24,7 +24,7 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub check: Option<PathAndQuery>,
     /// Requests at once for each upstream, if it can do few: further ones wait [default: no limit]
-    #[arg(long, value_name = "COUNT", value_parser = crate::options::whole(1..=u32::MAX as usize))]
+    #[arg(long, value_name = "COUNT", value_parser = headstart_study::options::whole(1..=u32::MAX as usize))]
     pub most_per_upstream: Option<usize>,
     /// Certificates (PEM) to trust of upstreams over https [default: the system's]
     #[arg(long, value_name = "FILE")]

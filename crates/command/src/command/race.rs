@@ -11,17 +11,17 @@ use headstart_units::Ratio;
 use super::format::Format;
 use super::plan::ExperimentOptions;
 use super::terminal::{self, command_line, print, print_table};
-use crate::capacity::{self, Capacity};
-use crate::conditions::{self, conditions};
-use crate::errors::Refuse as _;
-use crate::estimate::Estimate;
-use crate::flows::Flows;
-use crate::output::Folder;
-use crate::progress::Progress;
-use crate::race::{self, Race};
-use crate::setup::Setup;
-use crate::show;
-use crate::verdict::SortKey;
+use headstart_compare::capacity::{self, Capacity};
+use headstart_compare::conditions::{self, conditions};
+use headstart_compare::flows::Flows;
+use headstart_compare::race::{self, Race};
+use headstart_compare::verdict::SortKey;
+use headstart_report::errors::Refuse as _;
+use headstart_report::output::Folder;
+use headstart_show as show;
+use headstart_study::estimate::Estimate;
+use headstart_study::progress::Progress;
+use headstart_study::setup::Setup;
 
 /// Options of `race`.
 #[derive(Args, Debug)]
@@ -172,7 +172,7 @@ pub fn json(command: &str, setup: &Setup, race: &Race, capacities: Option<&[Capa
     let named = |one: conditions::Condition| Ok((one.name.to_owned(), serde_json::to_value(one.value)?));
     let conditions = conditions(setup).into_iter().map(named).collect::<Result<serde_json::Map<_, _>>>()?;
     let document = serde_json::json!({
-        "headstart": crate::VERSION,
+        "headstart": headstart_compare::VERSION,
         "command": command,
         "seeds": { "first": setup.run.seed, "count": setup.run.repeats },
         "conditions": conditions,

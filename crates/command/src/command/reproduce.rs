@@ -9,15 +9,15 @@ use headstart_report::jobs::JobStore;
 use headstart_report::rows::{self, Kind};
 
 use super::terminal::{self, print, print_table};
-use crate::errors::Refuse as _;
-use crate::estimate::Estimate;
-use crate::options::{Environment, TransportName, choice_name};
-use crate::output::Folder;
-use crate::show::reproduce::{self, JudgedFigure, headlines};
-use crate::table::{self, Cell, Column, Table};
 use headstart_paper::library::{self, Experiment, PaperFiles};
 use headstart_paper::plan::{Paper, Plan, Replacement};
 use headstart_paper::run::Results;
+use headstart_report::errors::Refuse as _;
+use headstart_report::output::Folder;
+use headstart_report::table::{self, Cell, Column, Table};
+use headstart_show::reproduce::{self, JudgedFigure, headlines};
+use headstart_study::estimate::Estimate;
+use headstart_study::options::{Environment, TransportName, choice_name};
 
 /// Options of `reproduce`.
 #[derive(Args, Debug)]
@@ -48,7 +48,7 @@ pub struct ReproduceArgs {
     #[arg(long)]
     pub check: bool,
     /// Add this number to every seed of the plans: the same figures from other random numbers
-    #[arg(long, default_value_t = 0, value_name = "NUMBER", hide_short_help = true, value_parser = crate::options::whole(0..=u64::MAX))]
+    #[arg(long, default_value_t = 0, value_name = "NUMBER", hide_short_help = true, value_parser = headstart_study::options::whole(0..=u64::MAX))]
     pub further_seeds: u64,
     /// Packet-delivery traces (mahimahi format) in place of generated ones, where an experiment has
     /// networks of traces
@@ -99,7 +99,8 @@ impl Reproduction {
             .flat_map(|(mutants, one)| mutants.iter().map(|mutant| (one.name.as_str(), &mutant.plan)));
         let plans: Vec<(&str, &Plan)> =
             experiments.iter().map(|one| (one.name.as_str(), &one.plan)).chain(others).collect();
-        let mut results = headstart_paper::run::run(&plans, crate::CARRIERS, store, args.threads, announce)?;
+        let mut results =
+            headstart_paper::run::run(&plans, headstart_carriers::ALL, store, args.threads, announce)?;
         let mut others = results.split_off(experiments.len()).into_iter();
         let mutants =
             mutants.into_iter().map(|mutants| mutants.into_iter().zip(others.by_ref()).collect()).collect();
@@ -172,7 +173,7 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     folder.write_csv("claims.csv", &reproduce::CLAIM_COLUMNS, reproduce::claim_rows(&judged))?;
     let names: Vec<&str> = reproduction.experiments.iter().map(|one| one.name.as_str()).collect();
     let facts = vec![
-        ("headstart".to_owned(), crate::VERSION.to_owned()),
+        ("headstart".to_owned(), headstart_compare::VERSION.to_owned()),
         ("length".to_owned(), if args.quick { "quick".to_owned() } else { "full".to_owned() }),
         ("figures".to_owned(), names.join(", ")),
     ];
@@ -302,7 +303,7 @@ fn select(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
     }
     // Contradicting options, and carriers that were not built, are refused before anything runs.
     for one in &experiments {
-        let setups = one.plan.setups(crate::CARRIERS).with_context(|| one.name.clone())?;
+        let setups = one.plan.setups(headstart_carriers::ALL).with_context(|| one.name.clone())?;
         setups.iter().try_for_each(|(_, study)| study.setup.carrier().check_available())?;
     }
     Ok((files, paper, experiments))

@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
 
 use super::terminal::print;
-use crate::errors::Refuse as _;
-use crate::options::example_links::{LINKS, draws};
+use headstart_report::errors::Refuse as _;
+use headstart_study::options::example_links::{LINKS, draws};
 
 /// Options of `examples`.
 #[derive(Args, Debug)]
@@ -190,7 +190,7 @@ mod tests {
         let page =
             headstart_study::workload::web::har::read(&folder.path().join("page.har"), None).expect("a HAR");
         assert_eq!((page.objects.len(), page.skipped.len()), (9, 0));
-        let trace: crate::options::TraceFile =
+        let trace: headstart_study::options::TraceFile =
             folder.path().join("drive.down").to_str().expect("UTF-8").parse().expect("a trace");
         let rate = trace.trace.mean_rate().as_bytes_per_sec() * 8;
         let expected = DRIVE_RATES.iter().sum::<u64>() * 1_000_000 / 30;
@@ -198,10 +198,12 @@ mod tests {
         let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
         for link in LINKS.iter().filter(|link| link.rates.0 < link.rates.1) {
             let name = link.name;
-            let rates: crate::options::TraceFile = path(&format!("{name}.csv")).parse().expect("rates");
+            let rates: headstart_study::options::TraceFile =
+                path(&format!("{name}.csv")).parse().expect("rates");
             let mean = rates.trace.mean_rate().as_bits_per_sec() as f64 / 1e6;
             assert!((link.rates.0 as f64..link.rates.1 as f64).contains(&mean), "{name}: {mean} Mbit/s");
-            let delays: crate::options::DelayFile = path(&format!("{name}.delay")).parse().expect("delays");
+            let delays: headstart_study::options::DelayFile =
+                path(&format!("{name}.delay")).parse().expect("delays");
             assert_eq!((rates.trace.period(), delays.period()), (Span::from_secs(60), Span::from_secs(60)));
         }
         std::fs::write(folder.path().join("page.har"), "mine").expect("it can be written");

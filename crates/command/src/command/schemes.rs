@@ -5,9 +5,9 @@ use clap::Args;
 use headstart_startup::catalogue::{self, Entry, Needs};
 
 use super::format::Format;
-use crate::options::SchemeName;
-use crate::schemes;
-use crate::table::{Cell, Column, Table};
+use headstart_report::table::{Cell, Column, Table};
+use headstart_study::options::SchemeName;
+use headstart_study::schemes;
 
 /// Options of `schemes`.
 #[derive(Args, Debug)]

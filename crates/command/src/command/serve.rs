@@ -38,8 +38,8 @@ use tokio_util::sync::CancellationToken;
 use self::certificate::{no_pair, open_identity};
 #[cfg(unix)]
 use self::certificate::{notify_manager, reload};
-use crate::errors::Refuse as _;
-use crate::options::address;
+use headstart_report::errors::Refuse as _;
+use headstart_study::options::address;
 
 mod certificate;
 mod sockets;
@@ -181,11 +181,11 @@ pub struct OperationOptions {
     pub retry: bool,
     /// Limit of concurrent connections, for QUIC and TCP each; also of open files, or of requests
     /// that are passed on
-    #[arg(long, default_value_t = ServerConfig::default().most_connections, value_name = "COUNT", value_parser = crate::options::whole(1..=u32::MAX as usize))]
+    #[arg(long, default_value_t = ServerConfig::default().most_connections, value_name = "COUNT", value_parser = headstart_study::options::whole(1..=u32::MAX as usize))]
     pub most_connections: usize,
     /// Limit of concurrent connections of one address (of IPv6 a /64), for QUIC and TCP each;
     /// behind a balancer that hides addresses, as many as --most-connections
-    #[arg(long, default_value_t = ServerConfig::default().most_per_address, value_name = "COUNT", value_parser = crate::options::whole(1..=u32::MAX as usize))]
+    #[arg(long, default_value_t = ServerConfig::default().most_per_address, value_name = "COUNT", value_parser = headstart_study::options::whole(1..=u32::MAX as usize))]
     pub most_per_address: usize,
     /// Do not listen on TCP
     #[arg(long)]
@@ -522,7 +522,7 @@ fn history_of(args: &ServerArgs) -> Result<(Arc<dyn Store>, RenderHistory)> {
     if let Some(notice) = loaded.notice() {
         eprintln!("headstart: {}: {notice}", file.display());
     }
-    let peers = crate::show::counted(loaded.records as u64, "peer");
+    let peers = headstart_show::counted(loaded.records as u64, "peer");
     eprintln!("headstart: {peers} remembered in {}", file.display());
     history.divide(&networks);
     let counted = history.clone();

@@ -7,7 +7,7 @@ use clap::Args;
 use clap_complete::Shell;
 
 use super::terminal::print;
-use crate::errors::Refuse as _;
+use headstart_report::errors::Refuse as _;
 
 /// Options of `completions`.
 #[derive(Args, Debug)]

@@ -13,17 +13,17 @@ use headstart_study::dependencies::idle;
 use super::format::{self, Format};
 use super::plan::{self, ExperimentOptions};
 use super::terminal::{self, command_line, print, print_table};
-use crate::conditions::ConditionColumns;
-use crate::errors::Refuse as _;
-use crate::estimate::Estimate;
-use crate::flows::Flows;
-use crate::output::Folder;
-use crate::progress::{Progress, Work};
-use crate::race;
-use crate::setup::Setup;
-use crate::show::sweep::{MAX_CROSSINGS, Sweep};
-use crate::sweep::{self, Point};
 use blocks::Blocks;
+use headstart_compare::conditions::ConditionColumns;
+use headstart_compare::flows::Flows;
+use headstart_compare::race;
+use headstart_compare::sweep::{self, Point};
+use headstart_report::errors::Refuse as _;
+use headstart_report::output::Folder;
+use headstart_show::sweep::{MAX_CROSSINGS, Sweep};
+use headstart_study::estimate::Estimate;
+use headstart_study::progress::{Progress, Work};
+use headstart_study::setup::Setup;
 
 /// Options of `sweep`.
 #[derive(Args, Debug)]

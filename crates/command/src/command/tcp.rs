@@ -33,8 +33,8 @@ use headstart_store::file::RecordFile;
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use crate::command::terminal::print;
-use crate::errors::Refuse as _;
-use crate::show::counted;
+use headstart_report::errors::Refuse as _;
+use headstart_show::counted;
 
 use options::{SettingOptions, StartOptions, print_notes};
 
@@ -75,7 +75,7 @@ enum TcpCommand {
     /// Print why each connection started as it did, when it closes, until Ctrl-C
     Trace {
         /// End after so many connections
-        #[arg(long, value_name = "NUMBER", value_parser = crate::options::whole(1..=u64::MAX))]
+        #[arg(long, value_name = "NUMBER", value_parser = headstart_study::options::whole(1..=u64::MAX))]
         count: Option<u64>,
     },
     /// Watch a rollout, and stop fast starts when they are worse than the control arm

@@ -12,11 +12,11 @@ use headstart_study::dependencies::idle;
 #[cfg(unix)]
 use signal_hook::{consts::SIGINT, iterator::Signals};
 
-use crate::errors::one_line;
-use crate::output::{Folder, OutputError};
-use crate::progress;
-use crate::setup::Setup;
-use crate::table::{self, Table};
+use headstart_report::errors::one_line;
+use headstart_report::output::{Folder, OutputError};
+use headstart_report::table::{self, Table};
+use headstart_study::progress;
+use headstart_study::setup::Setup;
 
 /// Writes to standard output; a reader that closed early is no error.
 pub fn print(text: &str) -> Result<()> {

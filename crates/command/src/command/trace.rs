@@ -9,17 +9,17 @@ use headstart_units::Bytes;
 
 use super::plan::ExperimentOptions;
 use super::terminal::{self, command_line, print, print_table};
-use crate::carrier::Detail;
-use crate::errors::Refuse as _;
-use crate::estimate::Estimate;
-use crate::flow_trace::FlowTrace;
-use crate::options::{SchemeName, SchemeNames};
-use crate::output::{Folder, write_file};
-use crate::progress::{Progress, RunProgress, Work};
-use crate::runner::{self, Job};
-use crate::setup::{SchemeMix, Setup};
-use crate::show;
-use crate::show::qlog::Form;
+use headstart_report::errors::Refuse as _;
+use headstart_report::output::{Folder, write_file};
+use headstart_show as show;
+use headstart_show::qlog::Form;
+use headstart_study::carrier::Detail;
+use headstart_study::estimate::Estimate;
+use headstart_study::flow_trace::FlowTrace;
+use headstart_study::options::{SchemeName, SchemeNames};
+use headstart_study::progress::{Progress, RunProgress, Work};
+use headstart_study::runner::{self, Job};
+use headstart_study::setup::{SchemeMix, Setup};
 
 /// Options of `trace`.
 #[derive(Args, Debug)]
@@ -27,12 +27,12 @@ pub struct TraceArgs {
     /// The scheme
     pub scheme: SchemeName,
     /// Which flow of the run, counted from zero [default: one flow alone on the path]
-    #[arg(long, value_name = "NUMBER", value_parser = crate::options::whole(0..=u64::MAX))]
+    #[arg(long, value_name = "NUMBER", value_parser = headstart_study::options::whole(0..=u64::MAX))]
     pub flow: Option<u64>,
     #[command(flatten)]
     pub experiment: ExperimentOptions,
     /// Schemes whose flow the report shows with this one
-    #[arg(long, default_value = crate::setup::REFERENCE, value_name = "NAMES", help_heading = "Output")]
+    #[arg(long, default_value = headstart_study::setup::REFERENCE, value_name = "NAMES", help_heading = "Output")]
     pub beside: SchemeNames,
     /// Write the flow as qlog: `.qlog` as qvis opens it, `.sqlog` (JSON-SEQ) as the newest drafts
     /// have it

@@ -1,6 +1,6 @@
 //! Measures that are compared, and the conditions of agreement.
 
-use headstart::statistics::{Interval, mean, mean_interval, ratio_interval};
+use headstart_report::statistics::{Interval, mean, mean_interval, ratio_interval};
 
 /// One transfer that is made on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

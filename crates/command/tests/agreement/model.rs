@@ -1,10 +1,10 @@
 //! The model's side: our TCP in the simulator, and our QUIC in virtual time.
 
-use headstart::carrier::Carriers;
-use headstart::options::SchemeName;
-use headstart::runner;
-use headstart::show::flow::phases;
+use headstart_show::flow::phases;
 use headstart_sim::record::SenderEvent;
+use headstart_study::carrier::Carriers;
+use headstart_study::options::SchemeName;
+use headstart_study::runner;
 use headstart_study::settings::Settings;
 use headstart_study::setup::Setup;
 
@@ -43,7 +43,7 @@ pub type Side = (Setup, &'static str);
 /// Our QUIC set up as quic-go is: its packets, window, pacing, exit from slow start and cut.
 pub fn like_quic_go(case: &Case, seed: u64) -> Result<Side, String> {
     let line = format!("--transport quic --mtu 1308B --base reno-google --receive-window 4MB --seed {seed}");
-    Ok((setup(case, &line, headstart::CARRIERS)?, "google-quic(avoidance=80%,rounds=late)"))
+    Ok((setup(case, &line, headstart_carriers::ALL)?, "google-quic(avoidance=80%,rounds=late)"))
 }
 
 /// Our QUIC set up as s2n-quic is: its window, acks, bursts and exit from slow start.
@@ -51,7 +51,7 @@ pub fn like_s2n_quic(case: &Case, seed: u64) -> Result<Side, String> {
     let line =
         format!("--transport quic --mtu 1228B --base cubic --acks tenth --receive-window 4MB --seed {seed}");
     let scheme = "google-quic(initial-window=10,slow-start=10%,avoidance=80%,rounds=early)";
-    Ok((setup(case, &line, headstart::CARRIERS)?, scheme))
+    Ok((setup(case, &line, headstart_carriers::ALL)?, scheme))
 }
 
 /// Our TCP set up as gVisor's: its packets, HyStart as in Linux, no pacing, and the window alone

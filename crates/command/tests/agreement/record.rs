@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use headstart::figure::{Axis, Figure, Mark, Series, Style};
+use headstart_report::figure::{Axis, Figure, Mark, Series, Style};
 
 use crate::compare::{Case, Compared, Found, Verdict};
 use crate::model::Rounds;

@@ -11,6 +11,7 @@
 //! | [`output`] | result files, each whole or not there |
 //! | [`rows`] | files of many rows, written as they come: CSV or Parquet |
 
+pub mod errors;
 pub mod figure;
 pub mod jobs;
 pub mod markup;

@@ -7,7 +7,7 @@ use headstart_sim::record::ElementEvent;
 use headstart_units::{Span, Time};
 use serde::Serialize;
 
-use crate::carrier::Observer;
+use headstart_study::carrier::Observer;
 
 /// Most packets kept of one flow.
 const MAX_PACKETS: usize = 6_000;
@@ -162,9 +162,9 @@ mod tests {
     use super::*;
 
     fn journeys(line: &str) -> Vec<Journey> {
-        let setup =
-            headstart_study::settings::Settings::parse(crate::CARRIERS, line.split(' ')).expect("fine");
-        let entry = crate::schemes::find("iw10").expect("it is in the catalogue");
+        let setup = headstart_study::settings::Settings::parse(headstart_carriers::ALL, line.split(' '))
+            .expect("fine");
+        let entry = headstart_study::schemes::find("iw10").expect("it is in the catalogue");
         let run = setup.single_flow(entry, Bytes::new(100_000), Seed(1)).checked();
         run.observe(PacketTracer::default()).expect("it runs").observer.journeys()
     }

@@ -12,22 +12,22 @@ use serde_json::{Value, json};
 
 use super::packets::{Journey, PacketTracer};
 use super::state::State;
-use crate::capacity;
 use crate::command::call;
-use crate::figure::{Figure, Svg};
-use crate::flow_trace::{FlowTrace, FlowTracer};
-use crate::markup::escape;
-use crate::options::PathPreset;
-use crate::progress::{Progress, Work};
-use crate::race::{self, Race};
-use crate::report::Section;
-use crate::runner::{self, Job, JobResult};
-use crate::schemes;
-use crate::setup::Setup;
-use crate::show;
-use crate::show::flow::FlowFigures;
-use crate::sweep::Point;
-use crate::verdict::SortKey;
+use headstart_compare::capacity;
+use headstart_compare::race::{self, Race};
+use headstart_compare::sweep::Point;
+use headstart_compare::verdict::SortKey;
+use headstart_report::figure::{Figure, Svg};
+use headstart_report::markup::escape;
+use headstart_report::page::Section;
+use headstart_show as show;
+use headstart_show::flow::FlowFigures;
+use headstart_study::flow_trace::{FlowTrace, FlowTracer};
+use headstart_study::options::PathPreset;
+use headstart_study::progress::{Progress, Work};
+use headstart_study::runner::{self, Job, JobResult};
+use headstart_study::schemes;
+use headstart_study::setup::Setup;
 
 /// Processor time of the first answer, in seconds: within 200 ms of a change it is seen.
 const FIRST_SECONDS: f64 = 0.1;
@@ -329,7 +329,7 @@ pub fn flows(state: &State) -> Result<Value> {
     let (prepared, command) = call::trace_setup(&state.trace())?;
     let setup = &prepared.setup;
     let bytes = setup.mean_bytes();
-    let seconds = crate::estimate::Estimate::traced(setup, Bytes::new(bytes as u64)).seconds;
+    let seconds = headstart_study::estimate::Estimate::traced(setup, Bytes::new(bytes as u64)).seconds;
     ensure!(
         seconds <= MAX_SECONDS && bytes <= 100e6,
         "--size: found {:.0} MB, expected 100 MB at most for a flow of the page",

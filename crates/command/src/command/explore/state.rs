@@ -2,9 +2,9 @@
 
 use anyhow::{Result, bail, ensure};
 
-use crate::figure::Figure;
-use crate::options::SchemeName;
-use crate::setup::REFERENCE;
+use headstart_report::figure::Figure;
+use headstart_study::options::SchemeName;
+use headstart_study::setup::REFERENCE;
 
 /// The options that the page has. None of them names a file: a page must not choose what is read.
 pub const OPTIONS: [&str; 22] = [
@@ -69,7 +69,7 @@ impl State {
             if name == "pair" {
                 ensure!(!has_pair, "pair: found it twice, expected it once");
                 has_pair = true;
-                let names: crate::options::SchemeNames =
+                let names: headstart_study::options::SchemeNames =
                     value.parse().map_err(|error| anyhow::anyhow!("pair: {error}"))?;
                 let [SchemeName(one), SchemeName(other)] = names.0[..] else {
                     bail!("pair: found {} schemes, expected two", names.0.len());

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::{Format, GetArgs, Sample};
 use crate::command::terminal;
-use crate::statistics::{mean, mean_interval, quantile};
-use crate::table::{Better, Cell, Column, Table};
+use headstart_report::statistics::{mean, mean_interval, quantile};
+use headstart_report::table::{Better, Cell, Column, Table};
 
 /// Prints the measurements.
 pub fn print(args: &GetArgs, samples: &[Sample]) -> Result<()> {

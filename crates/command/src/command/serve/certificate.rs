@@ -14,7 +14,7 @@ use tokio::signal::unix::Signal;
 use tokio_util::sync::CancellationToken;
 
 use super::ServerArgs;
-use crate::errors::one_line;
+use headstart_report::errors::one_line;
 
 pub(super) fn open_identity(args: &ServerArgs) -> Result<Identity> {
     if let (Some(certificate), Some(key)) = (&args.certificate, &args.key) {

@@ -10,7 +10,7 @@ use noq::Endpoint;
 use tokio::net::TcpListener;
 
 use super::ServerArgs;
-use crate::errors::Refuse as _;
+use headstart_report::errors::Refuse as _;
 
 /// Ports that are tried where any is wanted.
 const MAX_PORTS: usize = 32;

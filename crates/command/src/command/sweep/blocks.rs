@@ -23,13 +23,13 @@ use serde::{Deserialize, Serialize};
 use super::{Prepared, ROW_BYTES, measure, read};
 use crate::command::format::Format;
 use crate::command::terminal::{self, print};
-use crate::conditions::ConditionColumns;
-use crate::errors::Refuse as _;
-use crate::estimate::Estimate;
-use crate::output::Folder;
-use crate::race;
-use crate::setup::Setup;
-use crate::sweep::{Grid, Point};
+use headstart_compare::conditions::ConditionColumns;
+use headstart_compare::race;
+use headstart_compare::sweep::{Grid, Point};
+use headstart_report::errors::Refuse as _;
+use headstart_report::output::Folder;
+use headstart_study::estimate::Estimate;
+use headstart_study::setup::Setup;
 
 /// Expected processor time of a block: what is lost of one when its process is killed.
 const SECONDS: f64 = 30.0;
@@ -226,7 +226,7 @@ impl BlockFolder {
         can_write_parquet("--blocks", "a sweep without it").map_err(anyhow::Error::msg).or_refuse()?;
         let folder = Folder::open(path).or_refuse()?.of_command("sweep --blocks").or_refuse()?;
         let ours = Description {
-            headstart: crate::VERSION.to_owned(),
+            headstart: headstart_compare::VERSION.to_owned(),
             program: program()?,
             key: blocks.key(),
             command: command.to_owned(),

@@ -11,7 +11,7 @@ use headstart_ebpf::scheme::Scheme;
 use headstart_units::{Bytes, Rate, Span};
 
 use super::idle;
-use crate::options::{at_least, whole};
+use headstart_study::options::{at_least, whole};
 
 /// Peers remembered at most, by default.
 const PEERS: u32 = 65_536;
