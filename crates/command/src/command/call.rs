@@ -320,7 +320,7 @@ fn object(conditions: Vec<conditions::Condition>) -> Result<String> {
 /// # Errors
 /// If an option is refused.
 #[cfg(feature = "explore")]
-pub fn race_setup(options: &[String]) -> Result<(Setup, Estimate, String)> {
+pub fn race_setup(options: &[String]) -> Result<(headstart_study::setup::Setup, Estimate, String)> {
     let (Line { matches, given_options }, command) = line("race", options)?;
     let Command::Race(args) = Cli::from_arg_matches(&matches)?.command else {
         bail!("race: no such command")
@@ -337,7 +337,7 @@ pub fn race_setup(options: &[String]) -> Result<(Setup, Estimate, String)> {
 /// # Errors
 /// If an option is refused.
 #[cfg(feature = "explore")]
-pub fn sweep_setups(options: &[String]) -> Result<(Vec<(Point, Setup)>, String)> {
+pub fn sweep_setups(options: &[String]) -> Result<(Vec<(Point, headstart_study::setup::Setup)>, String)> {
     let (Line { given_options, .. }, command) = line("sweep", options)?;
     Ok((sweeping::prepare(&given_options)?.points, command))
 }
