@@ -1297,7 +1297,7 @@ fn killed(place: &Place) -> Outcome {
 }
 
 fn object_is_rebuilt(place: &Place) -> Outcome {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ebpf/src/bpf");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../transports/ebpf/src/bpf");
     if !has("clang") || !has("llvm-strip") || !Path::new("/usr/include/bpf/bpf_helpers.h").exists() {
         return Err("NOT RUN: clang, llvm-strip or the headers of libbpf are not installed".to_owned());
     }

@@ -332,7 +332,7 @@ mod tests {
         let race = rows(MEASURES.iter().filter(|it| !is_seed(it)));
         let seeds = rows(MEASURES.iter().filter(is_seed));
         assert!(race.iter().any(|(_, about)| about.contains(&format!("by default {REFERENCE}:"))));
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/data.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/data.md");
         let mut text = std::fs::read_to_string(path).expect("it is there");
         let is_written = std::env::var_os("HEADSTART_WRITE_DOCS").is_some();
         for (section, rows) in [

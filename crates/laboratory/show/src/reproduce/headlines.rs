@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_page_of_papers_has_each_headline_with_the_word_on_record() {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/papers.md");
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/papers.md");
         let page = std::fs::read_to_string(page).expect("the page");
         let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
         for files in library::ALL {
