@@ -3,7 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`race`] | schemes on one path, seed by seed |
-//! | [`sweep`], [`crossing`] | a race at each point of a grid, and where the order of two schemes crosses |
+//! | [`sweep`], [`crossing`] | a race at each point of a grid, and crossings of two schemes there |
 //! | [`capacity`] | the load up to which a scheme is feasible |
 //! | [`verdict`] | the winner of a race, and who harms others |
 //! | [`measures`], [`conditions`], [`flows`] | columns of files; every flow as a row |
