@@ -1,6 +1,8 @@
 //! The same scenarios over noq and another stack: the same decisions, and the wire within a
 //! distance. The results are a table of a document.
 
+use std::path::{Path, PathBuf};
+
 use headstart_adapter::StartReport;
 use headstart_startup::catalogue;
 use headstart_startup::prior::{Access, Hint};
@@ -167,7 +169,11 @@ fn is_near(one: u64, other: u64) -> bool {
     one.abs_diff(other) * 100 <= one.max(other)
 }
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/adapters.md");
+/// The page above the folder of the package that is tested, which is not the same for both stacks.
+fn page() -> PathBuf {
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    folders.map(|it| it.join("docs/adapters.md")).find(|it| it.exists()).expect("docs/adapters.md")
+}
 
 /// Compares the stack with noq, and the table with the document's. With `HEADSTART_WRITE_DOCS` in
 /// the environment it writes the table instead.
@@ -193,13 +199,13 @@ pub fn compare(stack: &Stack) {
     for (reason, names) in left_out {
         table += &format!("| {names} | {reason} |\n");
     }
-    let page = std::fs::read_to_string(PAGE).expect("docs/adapters.md");
+    let text = std::fs::read_to_string(page()).expect("docs/adapters.md");
     let begin = format!("<!-- Written by {} -->\n", stack.program);
-    let (before, rest) = page.split_once(&begin).expect("the table's begin");
+    let (before, rest) = text.split_once(&begin).expect("the table's begin");
     let (found, after) = rest.split_once("<!-- end -->\n").expect("the table's end");
     if std::env::var_os("HEADSTART_WRITE_DOCS").is_some() {
-        let page = format!("{before}{begin}{table}<!-- end -->\n{after}");
-        return std::fs::write(PAGE, page).expect("docs/adapters.md is writable");
+        let text = format!("{before}{begin}{table}<!-- end -->\n{after}");
+        return std::fs::write(page(), text).expect("docs/adapters.md is writable");
     }
     assert_eq!(found, table, "write it with HEADSTART_WRITE_DOCS=1");
 }
