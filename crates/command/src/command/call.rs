@@ -32,6 +32,8 @@ use headstart_show::flow::{COLUMNS, rows};
 #[cfg(feature = "explore")]
 use headstart_study::estimate::Estimate;
 use headstart_study::options::{Buffer, Rtts, SchemeName, SchemeNames, SizeName};
+#[cfg(feature = "explore")]
+use headstart_study::setup::Setup;
 
 pub use super::sweep::blocks::{Block, BlockFolder, Blocks, Keys};
 
@@ -320,7 +322,7 @@ fn object(conditions: Vec<conditions::Condition>) -> Result<String> {
 /// # Errors
 /// If an option is refused.
 #[cfg(feature = "explore")]
-pub fn race_setup(options: &[String]) -> Result<(headstart_study::setup::Setup, Estimate, String)> {
+pub fn race_setup(options: &[String]) -> Result<(Setup, Estimate, String)> {
     let (Line { matches, given_options }, command) = line("race", options)?;
     let Command::Race(args) = Cli::from_arg_matches(&matches)?.command else {
         bail!("race: no such command")
@@ -337,7 +339,7 @@ pub fn race_setup(options: &[String]) -> Result<(headstart_study::setup::Setup, 
 /// # Errors
 /// If an option is refused.
 #[cfg(feature = "explore")]
-pub fn sweep_setups(options: &[String]) -> Result<(Vec<(Point, headstart_study::setup::Setup)>, String)> {
+pub fn sweep_setups(options: &[String]) -> Result<(Vec<(Point, Setup)>, String)> {
     let (Line { given_options, .. }, command) = line("sweep", options)?;
     Ok((sweeping::prepare(&given_options)?.points, command))
 }

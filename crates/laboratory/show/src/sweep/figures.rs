@@ -2,7 +2,8 @@
 
 use headstart_startup::sending::LimitedBy;
 
-use super::{Gain, PointResult, Row, Sweep};
+use super::gains::Gain;
+use super::{PointResult, Row, Sweep};
 use headstart_compare::verdict::HarmVerdict;
 use headstart_report::figure::{
     Axis, Figure, Guide, HeatMap, HeatPanel, Point as Mark, Series, StackedBars, Style,
