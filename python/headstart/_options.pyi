@@ -215,8 +215,14 @@ class SharedOptions(TypedDict, total=False):
     hint: str | None
     """Bandwidth that clients announce, as a multiple of the bottleneck's rate [default: 100
     %]"""
-    hint_share: float | None
-    """`hint` as a number, in 1 for 100 %"""
+    hint_share: str | float | None
+    """Share of the peers that announce it [default: all to a scheme that needs hints, none
+    to others]"""
+    hint_lie: str | None
+    """Bandwidth that the other peers announce, as a multiple of the bottleneck's rate
+    [default: none]"""
+    hint_lie_share: float | None
+    """`hint_lie` as a number, in 1 for 100 %"""
     opener: str | None
     """Side that opens connections [default: the sender; in the emulator always the
     receiver] (one of sender, receiver)"""
@@ -581,8 +587,14 @@ class SweepOptions(TypedDict, total=False):
     hint: str | Iterable[str] | None
     """Bandwidth that clients announce, as a multiple of the bottleneck's rate [default: 100
     %]"""
-    hint_share: float | Iterable[float] | None
-    """`hint` as a number, in 1 for 100 %"""
+    hint_share: str | float | Iterable[str | float] | None
+    """Share of the peers that announce it [default: all to a scheme that needs hints, none
+    to others]"""
+    hint_lie: str | Iterable[str] | None
+    """Bandwidth that the other peers announce, as a multiple of the bottleneck's rate
+    [default: none]"""
+    hint_lie_share: float | Iterable[float] | None
+    """`hint_lie` as a number, in 1 for 100 %"""
     opener: str | Iterable[str] | None
     """Side that opens connections [default: the sender; in the emulator always the
     receiver] (one of sender, receiver)"""

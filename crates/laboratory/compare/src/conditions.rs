@@ -69,6 +69,8 @@ const ROWS: &[Row] = &[
     ("peers", "peers", "different peers", |it| Value::Count(u64::from(it.workload.peers))),
     ("history", "history_peers", "peers that a sender remembers", |it| Value::Count(it.workload.history as u64)),
     ("hint", "hint_share", "what clients announce, over the bottleneck's rate", |it| share(it.workload.hint)),
+    ("hint-share", "hinting_peers_share", "share of the peers that announce it; empty: all where the scheme needs hints, else none", |it| Value::Number(it.workload.hint_share.map(Ratio::as_f64))),
+    ("hint-lie", "other_hint_share", "what the other peers announce, over the bottleneck's rate; empty: nothing", |it| Value::Number(it.workload.hint_lie.map(Ratio::as_f64))),
     ("base", "base", "what schemes hand over to", |it| text(name_of(BASES, &it.transport.base))),
     ("detection", "detection", "how losses are found (of the TCP model)", |it| word(it.transport.detection)),
     ("probe", "probe", "what happens when acks stop coming (of the TCP model)", |it| text(name_of(PROBES, &it.transport.probe))),

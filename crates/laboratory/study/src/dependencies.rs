@@ -116,6 +116,12 @@ pub static DEPENDENCIES: &[Dependency] = &[
         "--long-window 142kB", ["--background 1", "--background 1 --rtt 300ms --loss 0% --load 20% --schemes iw10 --receive-window 100kB"]),
     row("hint", "without a scheme that takes hints", |setup| runs(setup, takes_hints), "--hint 30%",
         ["--schemes halfback", "--schemes blitzstart"]),
+    row("hint-share", "without a scheme that takes hints", |setup| runs(setup, takes_hints), "--hint-share 50%",
+        ["--schemes halfback", "--schemes blitzstart"]),
+    row("hint-share", MODEL, is_model, "--hint-share 50%", ["--transport quic --schemes blitzstart", "--schemes blitzstart"]),
+    row("hint-lie", "without a scheme that takes hints", |setup| runs(setup, takes_hints), "--hint-share 50% --hint-lie 300%",
+        ["--schemes halfback", "--schemes blitzstart"]),
+    row("hint-lie", MODEL, is_model, "--hint-share 50% --hint-lie 300%", ["--transport quic --schemes blitzstart", "--schemes blitzstart"]),
 ];
 
 /// No race in which it takes effect.

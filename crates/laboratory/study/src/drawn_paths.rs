@@ -190,6 +190,7 @@ mod tests {
     fn outcome(mean_ms: f64, long_mbit: f64) -> Outcome {
         Outcome {
             mean_ms,
+            larger_ms: mean_ms,
             p50_ms: mean_ms,
             p99_ms: mean_ms,
             finished: 1,

@@ -361,6 +361,14 @@ pub struct WorkloadOptions {
     /// Bandwidth that clients announce, as a multiple of the bottleneck's rate
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     pub hint: Ratio,
+    /// Share of the peers that announce it [default: all to a scheme that needs hints, none to
+    /// others]
+    #[arg(long, value_name = "SHARE")]
+    pub hint_share: Option<Ratio>,
+    /// Bandwidth that the other peers announce, as a multiple of the bottleneck's rate [default:
+    /// none]
+    #[arg(long, value_name = "SHARE", requires = "hint_share")]
+    pub hint_lie: Option<Ratio>,
     /// Side that opens connections [default: the sender; in the emulator always the receiver]
     #[arg(long, value_name = "END", value_parser = one_of(OPENERS))]
     pub opener: Option<Opener>,

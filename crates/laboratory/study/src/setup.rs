@@ -15,7 +15,7 @@ use headstart_sim::workload::spoof::Spoof;
 use headstart_sim::workload::{Mixed, Opener, Workload};
 use headstart_sim::{ElementModel, Group, Ideal, Seed, TcpConfig};
 use headstart_startup::Startup as _;
-use headstart_startup::catalogue::Entry;
+use headstart_startup::catalogue::{Entry, Needs};
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
@@ -509,13 +509,22 @@ impl Setup {
     pub fn groups(&self, mix: SchemeMix) -> Vec<Group> {
         let base = self.transport.base;
         let tcp = self.tcp();
-        let hint = Hint { bandwidth: self.bottleneck() * self.workload.hint, access: Access::Unknown };
+        let hint = |factor| Hint { bandwidth: self.bottleneck() * factor, access: Access::Unknown };
+        let hints = &self.workload;
         let group = |entry: &Entry| {
             let scheme = entry.scheme();
             let delayed_ack =
                 if scheme.requirements().every_ack { DelayedAck::IMMEDIATE } else { tcp.delayed_ack };
             let tcp = TcpConfig { delayed_ack, ..tcp };
-            Group { scheme, base, tcp, hint: Some(hint), history_capacity: self.workload.history }
+            let usual = if entry.needs == Needs::Hint { Ratio::ONE } else { Ratio::percent(0) };
+            Group {
+                base,
+                hint: Some(hint(hints.hint)),
+                hint_share: hints.hint_share.unwrap_or(usual),
+                other_hint: hints.hint_lie.map(hint),
+                history_capacity: hints.history,
+                ..Group::new(scheme, tcp)
+            }
         };
         let mut long = group(self.workload.long_scheme.0);
         long.tcp.receive_window = tcp.receive_window.max(self.workload.long_window);

@@ -19,8 +19,8 @@ use headstart_startup::history::{FixedHash, MemoryStore, Store};
 use headstart_startup::prior::Hint;
 use headstart_startup::quick_start::{DenialReason, Echo, Nonce, RequestInputs, SentRequest};
 use headstart_startup::{Prior, Scheme, Startup, base};
-use headstart_units::hash::FNV64;
-use headstart_units::{Bytes, Span, Time};
+use headstart_units::hash::{FNV64, fnv64};
+use headstart_units::{Bytes, Ratio, Span, Time};
 
 use crate::flow::{ATTEMPTS, ConnectionState, Flow, Flows};
 use crate::packet::{Body, Ecn, FlowId, Label, Packet, RouterOption, Stamp};
@@ -45,8 +45,12 @@ pub struct Group {
     pub base: base::Kind,
     /// Settings of the TCP model.
     pub tcp: TcpConfig,
-    /// The hint that every peer sends (Blitzstart §3); `None`: no peer sends one.
+    /// The hint that peers send (Blitzstart §3); `None`: they send none.
     pub hint: Option<Hint>,
+    /// Share of the peers that send it.
+    pub hint_share: Ratio,
+    /// The hint of the others, if they send one.
+    pub other_hint: Option<Hint>,
     /// Peers of which the senders' host keeps a record; zero: no history.
     pub history_capacity: usize,
 }
@@ -55,9 +59,19 @@ impl Group {
     /// Flows that hand over to CUBIC, without hints or a history.
     #[must_use]
     pub const fn new(scheme: Scheme, tcp: TcpConfig) -> Self {
-        Self { scheme, base: base::Kind::Cubic, tcp, hint: None, history_capacity: 0 }
+        let (hint, hint_share, other_hint) = (None, Ratio::ONE, None);
+        Self { scheme, base: base::Kind::Cubic, tcp, hint, hint_share, other_hint, history_capacity: 0 }
+    }
+
+    /// The hint of a peer: all of its flows send the same.
+    fn hint_of(&self, peer: u32) -> Option<Hint> {
+        let draw = fnv64(FNV64, peer.to_be_bytes()) % DRAWS;
+        if draw < self.hint_share.of(DRAWS) { self.hint } else { self.other_hint }
     }
 }
+
+/// Values of the draw that decides which hint a peer sends.
+const DRAWS: u64 = 10_000;
 
 /// Complete description of a run.
 #[derive(Debug)]
@@ -589,5 +603,31 @@ impl<R: Recorder> Simulation<R> {
             self.histories[usize::from(flow.group)].close(lease, outcome);
         }
         self.flows.close(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headstart_startup::prior::Access;
+    use headstart_startup::scheme::SlowStart;
+    use headstart_units::Rate;
+
+    #[test]
+    fn a_share_of_the_peers_sends_the_hint_and_the_rest_the_other() {
+        let named = |mbit| Some(Hint { bandwidth: Rate::from_mbit_per_sec(mbit), access: Access::Dsl });
+        let scheme = Scheme::SlowStart(SlowStart::new(Default::default()));
+        for (percent, range) in [(0, 0..=0), (25, 230..=270), (100, 1000..=1000)] {
+            let group = Group {
+                hint: named(10),
+                hint_share: Ratio::percent(percent),
+                other_hint: named(200),
+                ..Group::new(scheme, TcpConfig::default())
+            };
+            let hints = (0..1000).map(|peer| group.hint_of(peer));
+            let truths = hints.clone().filter(|hint| *hint == named(10)).count();
+            assert!(range.contains(&truths), "{truths} of {percent} %");
+            assert_eq!(hints.filter(|hint| *hint == named(200)).count(), 1000 - truths);
+        }
     }
 }

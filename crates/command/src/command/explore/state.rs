@@ -7,7 +7,7 @@ use headstart_study::options::SchemeName;
 use headstart_study::setup::REFERENCE;
 
 /// The options that the page has. None of them names a file: a page must not choose what is read.
-pub const OPTIONS: [&str; 22] = [
+pub const OPTIONS: [&str; 24] = [
     "path",
     "rate",
     "rtt",
@@ -26,6 +26,8 @@ pub const OPTIONS: [&str; 22] = [
     "peers",
     "history",
     "hint",
+    "hint-share",
+    "hint-lie",
     "schemes",
     "duration",
     "repeats",

@@ -12,6 +12,10 @@
 //! informed start, or `hindsight`, the best first flight of each flow. The same path and repeat
 //! have the same arrivals, sizes, peers and losses for every scheme.
 //!
+//! On the paths `SET+50%x2000%` half of the peers hint their rate, and the others 20 times that.
+//! The set `loads` has paths at several loads, with `iw10` for half of the flows. The column
+//! `larger_ms` has the mean time of flows of more than ten segments.
+//!
 //! `... --example matrix -- summary < RESULTS` compares every scheme with `iw10`, pair by pair,
 //! with 95 % confidence intervals over the repeats.
 
@@ -22,12 +26,13 @@ mod summary;
 use std::path::Path;
 
 use headstart_net::{Limit, PathPlan};
-use headstart_sim::Seed;
+use headstart_sim::sizes::Sizes;
+use headstart_sim::{Seed, TcpConfig};
 use headstart_startup::{Scheme, catalogue};
 use headstart_study::drawn_paths::path::{DrawnPath, Outcome};
 use headstart_study::drawn_paths::{kinds, path_of};
 use headstart_study::history::trace_folder::TraceFolder;
-use headstart_units::{Bytes, Rate, Span};
+use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use headstart_study::informed::Informed;
 
@@ -110,7 +115,7 @@ fn main() {
 
 fn row(run: &Outcome) -> String {
     format!(
-        "{:.4},{:.4},{:.4},{},{},{:.5},{:.5},{:.4},{:.4},{:.4}",
+        "{:.4},{:.4},{:.4},{},{},{:.5},{:.5},{:.4},{:.4},{:.4},{:.4}",
         run.mean_ms,
         run.p50_ms,
         run.p99_ms,
@@ -121,6 +126,7 @@ fn row(run: &Outcome) -> String {
         run.long_mbit,
         run.beside_ms,
         run.least_ms,
+        run.larger_ms,
     )
 }
 
@@ -133,8 +139,20 @@ fn packets(path: &DrawnPath) -> f64 {
 
 /// The loads of the default path, or the repeats of a drawn one.
 fn paths(set: &str, traces: Option<&TraceFolder>, number: u64, repeats: u64) -> Vec<DrawnPath> {
+    let (set, hints) = set.split_once('+').map_or((set, None), |(set, hints)| (set, Some(hints)));
+    let with_hints = |mut path: DrawnPath| {
+        match hints.map(hints_of) {
+            Some(Some((share, lie))) => (path.hint_share, path.hint_lie) = (Some(share), lie),
+            Some(None) => stop("found wrong hints, expected SET+SHARE%[xFACTOR%], as people+50%x2000%"),
+            None => {}
+        }
+        path
+    };
     if set == "default" {
         return default_path(number);
+    }
+    if set == "loads" {
+        return loads(number).into_iter().map(with_hints).collect();
     }
     let one = |repeat| match traces {
         Some(TraceFolder(files)) => {
@@ -144,7 +162,41 @@ fn paths(set: &str, traces: Option<&TraceFolder>, number: u64, repeats: u64) -> 
         }
         None => path_of(set, number, repeat),
     };
-    (0..repeats).map(one).collect()
+    (0..repeats).map(one).map(with_hints).collect()
+}
+
+/// Share of the peers that hint the truth, and the factor of the others' hints, as in `50%x2000%`.
+/// Without a factor the others do not hint.
+fn hints_of(text: &str) -> Option<(Ratio, Option<Ratio>)> {
+    let (share, factor) = text.split_once('x').map_or((text, None), |(share, factor)| (share, Some(factor)));
+    Some((share.parse().ok()?, factor.map(str::parse).transpose().ok()?))
+}
+
+/// Paths beside `iw10`, for the harm. The default path has known peers, first contacts, or a buffer
+/// of 30 kB, each at four loads. The last path has 50 Mbit/s and flows of 300 kB.
+fn loads(seed: u64) -> Vec<DrawnPath> {
+    let seed = Seed(seed).child("loads");
+    let cell = |(what, peers, buffer, load): (&str, u32, u64, u32)| {
+        let (rate, buffer) = (Rate::from_mbit_per_sec(15), Bytes::new(buffer));
+        let plan = PathPlan::dumbbell(rate, Span::from_millis(60), Limit::bytes(buffer));
+        let text = format!("{what} load={load}");
+        let load = f64::from(load) / 100.0;
+        DrawnPath { text, load, mixed: true, peers, ..DrawnPath::new(plan, rate, buffer, seed) }
+    };
+    let kinds = [("known", 20, 115_000), ("first", 1_000_000, 115_000), ("30kB", 20, 30_000)];
+    let mut cells: Vec<_> = kinds
+        .into_iter()
+        .flat_map(|(what, peers, buffer)| [25, 30, 60, 80].map(|load| (what, peers, buffer, load)))
+        .map(cell)
+        .collect();
+    let (rate, rtt) = (Rate::from_mbit_per_sec(50), Span::from_millis(30));
+    let buffer = rate * rtt;
+    let fast = DrawnPath::new(PathPlan::dumbbell(rate, rtt, Limit::bytes(buffer)), rate, buffer, seed);
+    let tcp = TcpConfig { receive_window: Bytes::new(1_000_000), ..TcpConfig::default() };
+    let sizes = Sizes::Fixed(Bytes::new(300_000));
+    let text = "fast load=25".to_owned();
+    cells.push(DrawnPath { text, sizes, tcp, mixed: true, duration: Span::from_secs(300), ..fast });
+    cells
 }
 
 /// 15 Mbit/s, 60 ms, 115 kB, flows of 100 kB, 20 peers: loads without other traffic, and with

@@ -13,7 +13,7 @@ use headstart_report::statistics::{Interval, mean, mean_interval, quantile};
 use headstart_study::drawn_paths::ratio_of;
 
 pub const COLUMNS: &str = "set,cell,scheme,path,mean_ms,p50_ms,p99_ms,flows,unfinished,loss,first_flight_loss,\
-                           long_mbit,beside_ms,least_ms";
+                           long_mbit,beside_ms,least_ms,larger_ms";
 
 const MEAN: usize = 4;
 const P99: usize = 6;

@@ -16,8 +16,8 @@ use headstart_startup::catalogue::{self, Needs};
 use headstart_startup::history::{FixedHash, MemoryStore, Record, RecordUpdate, Revision, Store};
 use headstart_startup::prior::{Access, Hint};
 use headstart_startup::quick_start::router;
-use headstart_startup::{Scheme, Startup, base, rcp};
-use headstart_units::{Bytes, Rate, Span, Time};
+use headstart_startup::{Scheme, Startup, rcp};
+use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::bound::shortest_first;
 
@@ -32,6 +32,8 @@ const LONG: u16 = 2;
 struct Watch {
     totals: Collector,
     opened: Vec<(Time, Bytes)>,
+    /// Completion times of flows of more than ten segments: how many, and their sum.
+    larger: (u32, Span),
 }
 
 impl Recorder for Watch {
@@ -39,6 +41,10 @@ impl Recorder for Watch {
         self.totals.flow(report);
         if report.group == TESTED {
             self.opened.push((report.opened_at, report.written));
+            let took = report.completion_time().filter(|_| report.written > TEN_SEGMENTS);
+            if let Some(took) = took {
+                self.larger = (self.larger.0 + 1, self.larger.1 + took);
+            }
         }
     }
 
@@ -46,6 +52,9 @@ impl Recorder for Watch {
         self.totals.page(report);
     }
 }
+
+/// Flows up to this size leave at once with most schemes, so that no start makes them faster.
+const TEN_SEGMENTS: Bytes = Bytes::new(14_480);
 
 /// Flows of `iw10` that cross the last link of the path alone.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +92,10 @@ pub struct DrawnPath {
     pub is_poisoned: bool,
     /// Bandwidth that clients hint, if they do.
     pub hint: Option<Rate>,
+    /// Share of the peers that hint it; `None`: all to a scheme that needs hints, none to others.
+    pub hint_share: Option<Ratio>,
+    /// Hints of the others, as a multiple of it.
+    pub hint_lie: Option<Ratio>,
     /// Number of long flows from the beginning to the end.
     pub long: u32,
     /// Scheme of the long flows.
@@ -104,6 +117,8 @@ pub struct DrawnPath {
 pub struct Outcome {
     /// Mean completion time in ms, of pages where there are pages. 0: nothing was finished.
     pub mean_ms: f64,
+    /// As `mean_ms`, of flows of more than ten segments; 0: of none.
+    pub larger_ms: f64,
     /// Median completion time in ms.
     pub p50_ms: f64,
     /// 99th percentile of completion times in ms.
@@ -141,6 +156,8 @@ impl DrawnPath {
             history: 1000,
             is_poisoned: false,
             hint: Some(rate),
+            hint_share: None,
+            hint_lie: None,
             long: 0,
             long_scheme: "iw10",
             crossing: None,
@@ -199,9 +216,19 @@ impl DrawnPath {
 
     fn run_on(&self, plan: &PathPlan, scheme: Scheme, informed: Option<Box<dyn InformedStart>>) -> Outcome {
         let tcp = TcpConfig { probe: Probe::Quic, ..self.tcp };
-        let hint = self.hint.map(|bandwidth| Hint { bandwidth, access: Access::Unknown });
-        let group =
-            |scheme| Group { scheme, base: base::Kind::Cubic, tcp, hint, history_capacity: self.history };
+        let named = |bandwidth| Hint { bandwidth, access: Access::Unknown };
+        let other_hint = self.hint.zip(self.hint_lie).map(|(rate, factor)| named(rate * factor));
+        let usual = |scheme: &Scheme| match scheme.about().needs {
+            Needs::Hint => Ratio::ONE,
+            _ => Ratio::percent(0),
+        };
+        let group = |scheme| Group {
+            hint: self.hint.map(named),
+            hint_share: self.hint_share.unwrap_or(usual(&scheme)),
+            other_hint,
+            history_capacity: self.history,
+            ..Group::new(scheme, tcp)
+        };
         let end = Time::ZERO + self.duration + if self.long > 0 { Span::ZERO } else { Span::from_secs(20) };
         let scenario = Scenario {
             path: self.build(plan),
@@ -209,7 +236,8 @@ impl DrawnPath {
             workload: Box::new(Mixed::new(self.workloads())),
             until: end,
         };
-        let collector = Watch { totals: Collector::new(GROUPS, Time::ZERO), opened: vec![] };
+        let collector =
+            Watch { totals: Collector::new(GROUPS, Time::ZERO), opened: vec![], larger: (0, Span::ZERO) };
         let mut simulation = Simulation::new(scenario, collector);
         if let Some(start) = informed {
             simulation = simulation.with_informed_start(TESTED, start);
@@ -217,7 +245,7 @@ impl DrawnPath {
         if self.is_poisoned {
             simulation = simulation.with_history(TESTED, self.poisoned());
         }
-        let Watch { totals: Collector { groups, .. }, opened } = simulation.run().recorder;
+        let Watch { totals: Collector { groups, .. }, opened, larger } = simulation.run().recorder;
         let [tested, beside, long] = &groups[..] else { unreachable!("as many groups as were given") };
         let times = if self.pages.is_some() { &tested.pages } else { &tested.completion };
         let ms = |span: Option<Span>| span.map_or(0.0, |span| span.as_nanos() as f64 / 1e6);
@@ -225,6 +253,10 @@ impl DrawnPath {
         let packets = counts.packets_sent.max(1) as f64;
         Outcome {
             mean_ms: ms(times.mean()),
+            larger_ms: match larger {
+                _ if self.pages.is_some() => ms(times.mean()),
+                (count, sum) => ms((count > 0).then(|| sum / u64::from(count))),
+            },
             p50_ms: ms(times.quantile(500)),
             p99_ms: ms(times.quantile(990)),
             finished: times.count(),

@@ -286,7 +286,7 @@ impl<R: Recorder> Simulation<R> {
             initial_window: group.tcp.initial_window(),
             flow_size: flow.size_known.then_some(flow.written),
             history,
-            hint: group.hint,
+            hint: group.hint_of(flow.peer),
             granted: if let Grant::Granted(rate) = flow.grant { Some(rate) } else { None },
             ..Prior::bare(
                 now,

@@ -151,6 +151,7 @@ impl Case {
                 tcp: self.tcp,
                 hint: self.hint,
                 history_capacity: self.history_capacity,
+                ..Group::new(self.entry.scheme(), self.tcp)
             }],
             workload: Box::new(Mixed::new(workloads.collect())),
             until: UNTIL,

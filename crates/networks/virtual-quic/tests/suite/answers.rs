@@ -117,17 +117,17 @@ fn scenario(scheme: &str, model: &str, script: &Answers) -> (Scenario, MemorySto
     // Two BDPs: the burst of the largest script fits.
     let plan = PathPlan::dumbbell(RATE, RTT, Limit::packets(Packets::new(208)));
     let bandwidth = Rate::from_mbit_per_sec(24);
+    let tcp = TcpConfig {
+        receive_window: Bytes::new(4_000_000),
+        several_responses: true,
+        probe: Probe::Quic,
+        ..TcpConfig::default()
+    };
     let group = Group {
-        scheme: catalogue::find(model).expect("a scheme").scheme(),
         base: base::Kind::default(),
-        tcp: TcpConfig {
-            receive_window: Bytes::new(4_000_000),
-            several_responses: true,
-            probe: Probe::Quic,
-            ..TcpConfig::default()
-        },
         hint: (needs == Needs::Hint).then_some(Hint { bandwidth, access: Access::Unknown }),
         history_capacity: 64,
+        ..Group::new(catalogue::find(model).expect("a scheme").scheme(), tcp)
     };
     let workload =
         RequestAfterAnswer { script: script.clone(), flow: None, next_at: Time::ZERO, requested: 0, read: 0 };

@@ -27,7 +27,7 @@ fn group(scheme: &str) -> Group {
     // The stack's own controller has no catalogue entry; the run's options name it.
     let entry = catalogue::find(if scheme == "stack-cubic" { "iw10" } else { scheme }).expect("a scheme");
     let tcp = TcpConfig { receive_window: Bytes::new(4_000_000), ..TcpConfig::default() };
-    Group { scheme: entry.scheme(), base: base::Kind::default(), tcp, hint: None, history_capacity: 64 }
+    Group { base: base::Kind::default(), history_capacity: 64, ..Group::new(entry.scheme(), tcp) }
 }
 
 fn path(loss: Option<Ratio>) -> PathPlan {

@@ -11,7 +11,6 @@ mod scenario;
 use headstart_net::{ElementPlan, Limit, PathPlan, loss};
 use headstart_sim::tcp::Pacing;
 use headstart_sim::{Collector, Group, Path, Seed, Simulation, TcpConfig};
-use headstart_startup::base;
 use headstart_startup::catalogue::Entry;
 use headstart_units::{Ratio, Time};
 
@@ -42,13 +41,8 @@ fn run_model(scenario: &Scenario, entry: &Entry) {
             vec![(Time::from_millis(150), Ratio::ONE), (Time::from_millis(3000), Ratio::percent(0))];
         path.down.push(ElementPlan::Loss(loss::Params { share: Ratio::percent(2), changes }));
     }
-    let group = Group {
-        scheme: entry.scheme(),
-        base: base::Kind::Cubic,
-        tcp: TcpConfig { several_responses: true, pacing: Pacing::Linux, ..TcpConfig::default() },
-        hint: scenario.hint,
-        history_capacity: 100,
-    };
+    let tcp = TcpConfig { several_responses: true, pacing: Pacing::Linux, ..TcpConfig::default() };
+    let group = Group { hint: scenario.hint, history_capacity: 100, ..Group::new(entry.scheme(), tcp) };
     let scenario = headstart_sim::Scenario {
         path: Path::new(&path, Seed(1)),
         groups: vec![group],
