@@ -8,7 +8,7 @@ from ._scheme import Scheme
 
 class SharedOptions(TypedDict, total=False):
     path: str | None
-    """A path by name; options override its numbers (`headstart paths`: sources, assumed
+    """A path by name; options override its numbers (`headstart list paths`: sources,
     buffers) (one of dsl, cable, fibre, lte, 5g, wifi, geo, datacentre, suite)"""
     plan: str | bytes | PathLike[str] | None
     """Options from a TOML file, by the same names, as `rate = "50 Mbit/s"`; those that are
@@ -348,8 +348,8 @@ class RaceOptions(SharedOptions, total=False):
     """Place of the runs: simulated, or in real time on real packets, by this machine's TCP
     or by the QUIC stack [default: simulator] (one of simulator, emulator)"""
     schemes: str | type[Scheme] | Iterable[str | type[Scheme]] | None
-    """Schemes to compare [default: all that the routers of the path allow; `headstart
-    schemes` lists them]"""
+    """Schemes to compare [default: all that the routers of the path allow: `headstart list
+    schemes`]"""
     repeats: int | None
     """Repetitions with different seeds [default: 8]"""
     warm_up: str | None
@@ -372,7 +372,7 @@ class RaceOptions(SharedOptions, total=False):
 
 class SweepOptions(TypedDict, total=False):
     path: str | Iterable[str] | None
-    """A path by name; options override its numbers (`headstart paths`: sources, assumed
+    """A path by name; options override its numbers (`headstart list paths`: sources,
     buffers) (one of dsl, cable, fibre, lte, 5g, wifi, geo, datacentre, suite)"""
     rate: str | Iterable[str] | None
     """Rate of the bottleneck, from sender to receiver [default: 15 Mbit/s]"""
@@ -420,8 +420,8 @@ class SweepOptions(TypedDict, total=False):
     """Place of the runs: simulated, or in real time on real packets, by this machine's TCP
     or by the QUIC stack [default: simulator] (one of simulator, emulator)"""
     schemes: str | type[Scheme] | Iterable[str | type[Scheme]] | None
-    """Schemes to compare [default: all that the routers of the path allow; `headstart
-    schemes` lists them]"""
+    """Schemes to compare [default: all that the routers of the path allow: `headstart list
+    schemes`]"""
     duration: str | Iterable[str] | None
     """Simulated time during which flows arrive [default: 300 s]"""
     duration_s: float | Iterable[float] | None

@@ -8,7 +8,6 @@ pub mod call;
 mod demo;
 #[cfg(feature = "network")]
 mod downlink;
-mod examples;
 #[cfg(feature = "explore")]
 mod explore;
 pub mod format;
@@ -21,6 +20,7 @@ mod idle;
 mod layout;
 #[cfg(feature = "network")]
 mod measure;
+#[cfg(not(all(feature = "explore", feature = "fleet", feature = "shell", feature = "tcp")))]
 mod not_built;
 #[cfg(feature = "network")]
 mod page;
@@ -37,6 +37,7 @@ mod serve;
 #[cfg(feature = "shell")]
 mod shell;
 mod sweep;
+mod table;
 #[cfg(feature = "tcp")]
 mod tcp;
 mod terminal;
@@ -46,217 +47,68 @@ mod words;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::ArgMatches;
 use clap::builder::ValueParser;
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-#[cfg(feature = "network")]
-use ab::AbArgs;
-use assess::AssessArgs;
-#[cfg(feature = "network")]
-use demo::DemoArgs;
-#[cfg(feature = "network")]
-use downlink::DownlinkArgs;
-#[cfg(feature = "explore")]
-use explore::ExploreArgs;
-#[cfg(feature = "network")]
-use get::GetArgs;
-#[cfg(feature = "network")]
-use headstart_field::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
 use headstart_report::errors::{Refuse as _, exit_code, one_line};
-#[cfg(feature = "fleet")]
-use history::HistoryArgs;
-#[cfg(feature = "network")]
-use measure::MeasureArgs;
-#[cfg(not(feature = "explore"))]
-use not_built::NotBuilt as ExploreArgs;
-#[cfg(not(feature = "fleet"))]
-use not_built::NotBuilt as HistoryArgs;
-#[cfg(not(feature = "shell"))]
-use not_built::{NotBuilt as CompletionsArgs, NotBuilt as ManArgs};
-#[cfg(not(feature = "network"))]
-use not_built::{
-    NotBuilt as AbArgs, NotBuilt as DemoArgs, NotBuilt as DownlinkArgs, NotBuilt as GetArgs,
-    NotBuilt as LinkArgs, NotBuilt as MeasureArgs, NotBuilt as PageArgs, NotBuilt as ProxyArgs,
-    NotBuilt as ServeArgs, NotBuilt as ShowLinkArgs,
-};
-#[cfg(feature = "network")]
-use page::PageArgs;
-use paths::PathsArgs;
-#[cfg(feature = "network")]
-use proxy::ProxyArgs;
-use race::RaceArgs;
-use reproduce::ReproduceArgs;
-use sample::ExamplesArgs;
-use schemes::SchemesArgs;
-#[cfg(feature = "network")]
-use serve::ServeArgs;
-#[cfg(feature = "shell")]
-use shell::{CompletionsArgs, ManArgs};
-use sweep::SweepArgs;
-use trace::TraceArgs;
+use table::{BEGIN, COMMANDS, Group, Row};
 
-/// Which fast start is best on my path, and what does it cost everybody else?
-#[derive(Parser, Debug)]
-#[command(name = "headstart", version = headstart_compare::VERSION, max_term_width = 100, arg_required_else_help = true, after_help = examples::ALL)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
+impl Row {
+    /// The command for the parser, with those that it shows.
+    fn command(&self) -> clap::Command {
+        let shown = COMMANDS.iter().filter_map(|row| {
+            let (parent, word) = row.within.filter(|_| self.acts.lacks.is_none())?;
+            (parent == self.name && !word.is_empty()).then(|| row.alone().name(word))
+        });
+        let command = shown.fold(self.alone(), |command, shown| {
+            command
+                .args_conflicts_with_subcommands(true)
+                .subcommand_negates_reqs(true)
+                .disable_help_subcommand(true)
+                .subcommand(shown)
+        });
+        command.hide(self.within.is_some())
+    }
 
-#[derive(Subcommand, Debug)]
-enum Command {
-    /// Run all schemes on one path and compare them
-    ///
-    /// Without options: Halfback's access path (15 Mbit/s, 60 ms, 115 kB of drop-tail buffer),
-    /// flows of 100 kB at 25 % load. Prints a table and writes report.html, race.csv, seeds.csv and
-    /// race.json.
-    #[command(allow_negative_numbers = true, after_long_help = examples::RACE)]
-    Race(RaceArgs),
-    /// As `race`, where any option takes a list
-    ///
-    /// Every combination is run once, and an interrupted sweep goes on.
-    ///
-    /// For example: headstart sweep --load 5%,25%,50% --rtt 20ms,60ms --schemes iw10,jump-start
-    #[command(allow_negative_numbers = true, after_long_help = examples::SWEEP)]
-    Sweep(SweepArgs),
-    /// One flow in detail: sends, acks, losses, window
-    #[command(allow_negative_numbers = true, after_long_help = examples::TRACE)]
-    Trace(TraceArgs),
-    /// Race on a page, with sliders
-    ///
-    /// Serves a page to this machine and opens it: path, workload and schemes as sliders, the
-    /// results as they come in, and two flows packet by packet. The options of `race` set the first
-    /// state. Each state is an address, and a command line with the same numbers.
-    #[command(allow_negative_numbers = true, after_long_help = examples::EXPLORE)]
-    Explore(Box<ExploreArgs>),
-    /// Run a paper's experiments and check its claims
-    ///
-    /// Prints a table of claims and writes report.html, claims.csv and each figure as SVG and CSV.
-    /// An interrupted run goes on where it stopped.
-    #[command(after_long_help = examples::REPRODUCE)]
-    Reproduce(ReproduceArgs),
-    /// Judge schemes by the IETF's criteria for congestion control
-    ///
-    /// Each criterion of RFC 9743 and RFC 5166 is a plan with a bound that was fixed before: shown,
-    /// not shown, or does not apply. Prints a table and writes assessment.md and assessment.csv.
-    #[command(after_long_help = examples::ASSESS)]
-    Assess(AssessArgs),
-    /// Estimates of this machine's downlink
-    ///
-    /// Queries every estimator: a value that you give, the largest rate seen on this network, the
-    /// wire. Needs no privilege.
-    #[command(allow_negative_numbers = true, after_long_help = examples::DOWNLINK)]
-    Downlink(DownlinkArgs),
-    /// The options of a path, from a capture or a log
-    ///
-    /// Reads records of traffic on the path, preferably of a download that filled it. Prints the
-    /// options with which `race` has that path, and what could not be known.
-    #[command(after_long_help = examples::MEASURE)]
-    Measure(MeasureArgs),
-    /// Put a program behind a path of links and queues
-    ///
-    /// The simulator's links, queues and losses on its real packets.
-    ///
-    /// `headstart link --rate 25mbit --rtt 50ms --buffer 104p -- COMMAND` runs the command in a
-    /// network of its own, in which everything crosses the path; $HEADSTART_OUTSIDE is the address
-    /// of this machine as it sees it. `--serve COMMAND` runs the server too, at the other end, and
-    /// needs no root; `--udp ADDRESS:PORT` relays UDP only, and needs nothing. Down is towards the
-    /// command. At the end it reports whether the machine kept real time.
-    #[command(allow_negative_numbers = true, after_long_help = examples::LINK)]
-    Link(Box<LinkArgs>),
-    /// Draw a link's log: throughput, delay and queue
-    #[command(after_long_help = examples::SHOW_LINK)]
-    ShowLink(ShowLinkArgs),
-    #[cfg(feature = "network")]
-    #[command(hide = true)]
-    LinkEnd(EndArgs),
-    /// See it work: a real server, client and path
-    ///
-    /// All in this process. Cold start against each scheme over 25 Mbit/s and 50 ms, in less than
-    /// half a minute. Needs no privilege and no network.
-    #[command(allow_negative_numbers = true, after_long_help = examples::DEMO)]
-    Demo(DemoArgs),
-    /// A page in a real browser, by scheme
-    ///
-    /// A page of a HAR file, or of one of four shapes, as a site over HTTP/3 behind an emulated
-    /// path. Headless Chromium or Firefox visits it, first where the server does not know its
-    /// client, then where it does. Measured are paints, load event, the part above the fold and the
-    /// last object, with the simulator's time for the same page.
-    #[command(after_long_help = examples::PAGE)]
-    Page(Box<PageArgs>),
-    /// Serve a folder over HTTP/3, with fast starts
-    ///
-    /// Also over HTTP/1.1 and 2 on the same TCP port, where browsers discover HTTP/3. Prints for
-    /// each connection its record of the peer, its decision and the round trips saved.
-    #[command(after_long_help = examples::SERVE)]
-    Serve(Box<ServeArgs>),
-    /// HTTP/3 and fast starts in front of any server
-    ///
-    /// As `serve`, and requests go to the servers of --upstream, over HTTP/1.1: nginx, Node,
-    /// Python, Java, unchanged. Bodies are passed on as they come.
-    #[command(after_long_help = examples::PROXY)]
-    Proxy(Box<ProxyArgs>),
-    /// Records of peers: show, export, merge, prune
-    ///
-    /// In a file (`serve --history FILE`, while no server uses it) or on a fleet's server
-    /// (`valkey://HOST:PORT/`, at any time).
-    #[command(after_long_help = examples::HISTORY)]
-    History(HistoryArgs),
-    /// Judge a rollout: on, off or keep testing
-    ///
-    /// From the log of `serve` or `tcp trace`, or from scrapes of /metrics: first answers and
-    /// losses of both arms, harm to other connections of the same peers. Can be run at any time.
-    #[command(after_long_help = examples::AB)]
-    Ab(AbArgs),
-    /// Fetch pages over HTTP/3 and time them
-    ///
-    /// `--hint` sends the rate of your downlink, `--repeat` connects again, `--compare` requests
-    /// each scheme in turn. Fails if an answer is no page (404 and the like): its times would be an
-    /// error's.
-    #[command(after_long_help = examples::GET)]
-    Get(Box<GetArgs>),
-    /// Fast starts for servers over kernel TCP
-    ///
-    /// With nothing recompiled: nginx, Apache, HAProxy, Go, Java.
-    ///
-    /// `headstart tcp attach --cgroup PATH` loads a congestion control in eBPF and ends; `headstart
-    /// tcp run -- COMMAND` undoes it when the command ends. Linux 6.4 or newer, root.
-    #[cfg(feature = "tcp")]
-    #[command(after_long_help = examples::TCP)]
-    Tcp(tcp::TcpArgs),
-    /// Fast starts for servers over kernel TCP [--features tcp]
-    #[cfg(not(feature = "tcp"))]
-    #[command(disable_help_flag = true, after_long_help = examples::TCP)]
-    Tcp {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-        arguments: Vec<String>,
-    },
-    /// List the paths of `--path`, with their sources
-    #[command(after_long_help = examples::PATHS)]
-    Paths(PathsArgs),
-    /// Write a small site, a HAR and a trace to try
-    #[command(after_long_help = examples::EXAMPLES)]
-    Examples(ExamplesArgs),
-    /// Print a completion script for a shell
-    #[command(after_long_help = examples::COMPLETIONS)]
-    Completions(CompletionsArgs),
-    /// Write manual pages into a folder
-    #[command(after_long_help = examples::MAN)]
-    Man(ManArgs),
-    /// List the schemes, or one scheme's parameters
-    #[command(after_long_help = examples::SCHEMES)]
-    Schemes(SchemesArgs),
+    fn alone(&self) -> clap::Command {
+        let command = (self.acts.augment)(clap::Command::new(self.name).allow_negative_numbers(true));
+        let command = self.laid_out(command).about(self.listed()).long_about(None);
+        let command = if self.more.is_empty() {
+            command
+        } else {
+            command.long_about(format!("{}\n\n{}", self.listed(), self.more))
+        };
+        if self.examples.is_empty() { command } else { command.after_long_help(self.examples) }
+    }
+
+    /// The line of the list, with the feature that is missing.
+    fn listed(&self) -> String {
+        match self.acts.lacks {
+            Some(feature) => format!("{} [--features {feature}]", self.about),
+            None => self.about.to_owned(),
+        }
+    }
 }
 
 fn parser() -> clap::Command {
-    let plain = Cli::command();
-    let names: Vec<String> = plain.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    // To change a command moves it to the end.
-    let place = |command: &clap::Command| names.iter().position(|name| name == command.get_name());
-    layout::laid_out(not_built::marked(plain)).mut_subcommands(|command| {
-        let place = place(&command).unwrap_or(names.len());
-        command.display_order(place)
-    })
+    let header = *clap::builder::Styles::styled().get_header();
+    let group = |group: Group| {
+        let rows = COMMANDS.iter().filter(|row| row.group == group && row.within.is_none());
+        let lines: String = rows.map(|row| format!("  {:<10} {}\n", row.name, row.listed())).collect();
+        format!("{header}{}:{header:#}\n{lines}", group.heading())
+    };
+    let groups: String = Group::ALL.map(group).concat();
+    let all = "{about-with-newline}\n{usage-heading} {usage}\n\n";
+    let template = format!("{all}{groups}\n{header}Options:{header:#}\n{{options}}{{after-help}}");
+    let parser = clap::Command::new("headstart")
+        .version(headstart_compare::VERSION)
+        .about("Which fast start is best on my path, and what does it cost everybody else?")
+        .max_term_width(100)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .help_template(template)
+        .after_help(BEGIN);
+    parser.subcommands(COMMANDS.iter().map(Row::command))
 }
 
 /// The parser with values of `sweep` that are any text: each may be a list.
@@ -268,11 +120,43 @@ fn relaxed(parser: clap::Command) -> clap::Command {
 }
 
 /// A command line as it was read.
-struct Line {
+pub struct Line {
     /// Options of the line, its preset and its plan.
     matches: ArgMatches,
     /// Options that were typed or are in the plan, as words.
     given_options: Vec<String>,
+}
+
+impl Line {
+    /// Long names of the given options.
+    fn names(&self) -> Vec<String> {
+        words::names(&self.given_options)
+    }
+
+    /// The command and what belongs to it.
+    fn command(&self) -> Option<(&'static Row, &ArgMatches)> {
+        let (name, given) = self.matches.subcommand()?;
+        let shown = given.subcommand().and_then(|(word, given)| {
+            Some((COMMANDS.iter().find(|row| row.within == Some((name, word)))?, given))
+        });
+        shown.or_else(|| Some((COMMANDS.iter().find(|row| row.name == name)?, given)))
+    }
+
+    /// Arguments of the command.
+    ///
+    /// # Errors
+    /// If they are not those of such a command.
+    fn arguments<A: clap::FromArgMatches>(&self) -> Result<A, clap::Error> {
+        A::from_arg_matches(self.command().map_or(&self.matches, |(_, given)| given))
+    }
+
+    fn run(&self) -> anyhow::Result<u8> {
+        let Some((row, given)) = self.command() else { return Ok(0) };
+        if let Ok(Some(format)) = given.try_get_one::<format::Format>("format") {
+            format.check_available().or_refuse()?;
+        }
+        (row.acts.run)(given, self)
+    }
 }
 
 /// Reads a command line, its plan and its preset; writes its plan, if requested.
@@ -286,9 +170,10 @@ fn read(words: impl Iterator<Item = OsString>) -> anyhow::Result<Line> {
     let mut read = |words: &[OsString]| -> Result<ArgMatches, clap::Error> {
         let matches = parser.try_get_matches_from_mut(words)?;
         if let Some((name, given)) = matches.subcommand()
-            && let (Some(layout), Some(command)) = (layout::of(name), parser.find_subcommand_mut(name))
+            && let Some(row) = COMMANDS.iter().find(|row| row.name == name)
+            && let Some(command) = parser.find_subcommand_mut(name)
         {
-            layout.check(command, given)?;
+            row.check(command, given)?;
         }
         Ok(matches)
     };
@@ -333,191 +218,11 @@ pub fn host(words: Vec<OsString>, library: PathBuf) {
 /// Runs the command line; returns the exit code.
 #[must_use]
 pub fn main() -> u8 {
-    let Line { matches, given_options } = match read(terminal::words()) {
-        Ok(line) => line,
-        Err(error) => return ended(Err(error)),
-    };
-    if matches.subcommand_name() == Some("sweep") {
-        return ended(sweep::run(&given_options));
-    }
-    #[cfg(feature = "explore")]
-    let words = given_options.clone();
-    let given_options = words::names(&given_options);
-    if let Some((_, given)) = matches.subcommand()
-        && let Ok(Some(format)) = given.try_get_one::<format::Format>("format")
-        && let Err(error) = format.check_available().or_refuse()
-    {
-        return ended(Err(error));
-    }
-    let parsed = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    ended(match parsed.command {
-        Command::Race(args) => race::run(args, &given_options),
-        Command::Sweep(_) => Ok(()),
-        Command::Trace(args) => trace::run(args, &given_options),
-        #[cfg(feature = "explore")]
-        Command::Explore(args) => explore::run(&args, &words),
-        #[cfg(not(feature = "explore"))]
-        Command::Explore(args) => args.refuse(),
-        Command::Reproduce(args) => reproduce::run(&args),
-        Command::Assess(args) => assess::run(&args),
-        #[cfg(feature = "network")]
-        Command::Downlink(args) => downlink::run(&args),
-        #[cfg(feature = "network")]
-        Command::Measure(args) => measure::run(&args),
-        #[cfg(feature = "network")]
-        Command::Link(args) => {
-            idle::print_notes(&given_options, &idle::of_link(&args));
-            match link_run::link(&args, &terminal::command_line()) {
-                Ok(code) => return code,
-                Err(error) => Err(error),
-            }
+    read(terminal::words()).and_then(|line| line.run()).unwrap_or_else(|error| {
+        if let Some(usage) = error.downcast_ref::<clap::Error>() {
+            usage.exit();
         }
-        #[cfg(feature = "network")]
-        Command::ShowLink(args) => link_run::show_link(&args).and_then(|text| terminal::print(&text)),
-        #[cfg(feature = "network")]
-        Command::LinkEnd(args) => return link_run::end(args),
-        #[cfg(feature = "network")]
-        Command::Demo(args) => {
-            idle::print_notes(&given_options, &idle::of_demo(&args));
-            demo::demo(&args)
-        }
-        #[cfg(feature = "network")]
-        Command::Page(args) => page::run(&args),
-        #[cfg(feature = "network")]
-        Command::Serve(args) => {
-            idle::print_notes(&given_options, &idle::of_server(&args.server));
-            serve::serve(*args)
-        }
-        #[cfg(feature = "network")]
-        Command::Proxy(args) => {
-            idle::print_notes(&given_options, &idle::of_server(&args.server));
-            proxy::proxy(*args)
-        }
-        #[cfg(feature = "fleet")]
-        Command::History(args) => history::run(&args),
-        #[cfg(not(feature = "fleet"))]
-        Command::History(args) => args.refuse(),
-        #[cfg(feature = "network")]
-        Command::Ab(args) => ab::run(&args),
-        #[cfg(feature = "network")]
-        Command::Get(args) => {
-            idle::print_notes(&given_options, &idle::of_get(&args));
-            get::get(&args)
-        }
-        #[cfg(feature = "tcp")]
-        Command::Tcp(args) => match tcp::tcp(&args) {
-            Ok(code) => return code,
-            Err(error) => Err(error),
-        },
-        #[cfg(not(feature = "tcp"))]
-        Command::Tcp { .. } => headstart_report::errors::Refuse::or_refuse(Err(anyhow::anyhow!(
-            "tcp: found a headstart that was built without it, expected one of `cargo install --path crates/command --features tcp` \
-             (it compiles libbpf: apt-get install gcc make pkg-config libelf-dev zlib1g-dev)"
-        ))),
-        Command::Paths(args) => paths::run(&args),
-        Command::Examples(args) => sample::run(&args),
-        #[cfg(feature = "shell")]
-        Command::Completions(args) => shell::completions(&args),
-        #[cfg(feature = "shell")]
-        Command::Man(args) => shell::man(&args),
-        #[cfg(not(feature = "shell"))]
-        Command::Completions(args) | Command::Man(args) => args.refuse(),
-        Command::Schemes(args) => schemes::run(&args),
-        #[cfg(not(feature = "network"))]
-        Command::Downlink(args)
-        | Command::Measure(args)
-        | Command::ShowLink(args)
-        | Command::Demo(args)
-        | Command::Ab(args) => args.refuse(),
-        #[cfg(not(feature = "network"))]
-        Command::Link(args)
-        | Command::Page(args)
-        | Command::Proxy(args)
-        | Command::Serve(args)
-        | Command::Get(args) => args.refuse(),
+        eprintln!("headstart: {}", one_line(&error));
+        exit_code(&error)
     })
-}
-
-fn ended(result: anyhow::Result<()>) -> u8 {
-    match result {
-        Ok(()) => 0,
-        Err(error) => {
-            if let Some(usage) = error.downcast_ref::<clap::Error>() {
-                usage.exit();
-            }
-            eprintln!("headstart: {}", one_line(&error));
-            exit_code(&error)
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The lines of all helps that begin with the program's name, without their explanations.
-    fn lines() -> Vec<(String, String)> {
-        let rows = [
-            ("", examples::ALL),
-            ("race", examples::RACE),
-            ("sweep", examples::SWEEP),
-            ("trace", examples::TRACE),
-            ("explore", examples::EXPLORE),
-            ("reproduce", examples::REPRODUCE),
-            ("assess", examples::ASSESS),
-            ("downlink", examples::DOWNLINK),
-            ("history", examples::HISTORY),
-            ("ab", examples::AB),
-            ("link", examples::LINK),
-            ("show-link", examples::SHOW_LINK),
-            ("demo", examples::DEMO),
-            ("serve", examples::SERVE),
-            ("get", examples::GET),
-            ("schemes", examples::SCHEMES),
-            ("paths", examples::PATHS),
-            ("examples", examples::EXAMPLES),
-            ("completions", examples::COMPLETIONS),
-            ("man", examples::MAN),
-            ("tcp", examples::TCP),
-        ];
-        let of = |(command, text): (&str, &str)| {
-            let lines = text.lines().filter_map(|line| line.strip_prefix("  headstart "));
-            // A comment, and what a shell redirects, are not the command's.
-            let typed = lines.map(|line| line.split("  ").next().unwrap_or_default());
-            let typed = typed.map(|line| line.split(" > ").next().unwrap_or_default().to_owned());
-            typed.map(|line| (command.to_owned(), line)).collect::<Vec<_>>()
-        };
-        rows.into_iter().flat_map(of).collect()
-    }
-
-    #[test]
-    fn every_example_of_the_help_parses() {
-        let lines = lines();
-        assert!(lines.len() > 25, "{}", lines.len());
-        for (command, line) in lines {
-            // These two print arguments for other commands.
-            let is_of = line.starts_with(&command) || ["paths", "examples"].contains(&command.as_str());
-            assert!(is_of, "{line} stands in the help of {command}");
-            let words = std::iter::once("headstart").chain(line.split(' '));
-            let mut parser = relaxed(parser());
-            let matches =
-                parser.try_get_matches_from_mut(words).unwrap_or_else(|error| panic!("{line}: {error}"));
-            let (name, given) = matches.subcommand().expect(&line);
-            if name == "sweep" {
-                let sweep = parser.find_subcommand(name).expect(&line);
-                let points =
-                    headstart_compare::sweep::expand(&words::given_options(sweep, given)).expect(&line);
-                sweep::parse_points(points).expect(&line);
-            } else {
-                Cli::from_arg_matches(&matches).unwrap_or_else(|error| panic!("{line}: {error}"));
-            }
-        }
-    }
-
-    #[test]
-    fn the_help_of_every_command_ends_with_examples_or_notes() {
-        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
-            assert!(command.get_after_long_help().is_some(), "{}", command.get_name());
-        }
-    }
 }

@@ -66,7 +66,7 @@ fn run(folder: &Path, line: &str) -> Output {
 }
 
 fn is_built(line: &str) -> bool {
-    let needs_all = ["demo", "serve", "get", "link", "downlink", "completions", "man"];
+    let needs_all = ["demo", "serve", "get", "link", "measure", "generate"];
     let word = line.split(' ').nth(1).unwrap_or_default();
     cfg!(feature = "full")
         || !(needs_all.contains(&word) || line.contains("--transport quic") || line.contains("--in emulator"))
@@ -139,24 +139,25 @@ fn has_option(help: &str, option: &str) -> bool {
     help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|word| word == option)
 }
 
-/// Commands that a help lists.
+/// Commands that a help lists, below whatever heading.
 fn listed(help: &str) -> impl Iterator<Item = &str> {
-    let (_, list) = help.split_once("\nCommands:\n").unwrap_or_default();
-    let names = list.split("\n\n").next().unwrap_or_default().lines().filter(|line| !line.starts_with("   "));
-    names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help")
+    let (_, list) = help.split_once("\nUsage: ").unwrap_or_default();
+    let lines = list.split("\nOptions:").next().unwrap_or_default().lines().skip(1);
+    let words = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    words.filter(|word| word.starts_with(|c: char| c.is_ascii_lowercase()) && *word != "help")
 }
 
-/// The help of every command by its name, one of `tcp` and `history` by two words.
+/// The help of every command by its words, as `tcp history show`.
 fn helps(folder: &Path) -> BTreeMap<String, Option<String>> {
-    let all = help(folder, "").expect("the list of commands");
-    let mut found: BTreeMap<String, Option<String>> =
-        listed(&all).map(|name| (name.to_owned(), help(folder, name))).collect();
-    for group in ["tcp", "history", "tcp history"] {
-        if let Some(Some(text)) = found.get(group).cloned() {
-            let names = listed(&text).map(|name| format!("{group} {name}"));
-            found.extend(names.map(|name| (name.clone(), help(folder, &name))));
-        }
+    let mut found = BTreeMap::new();
+    let mut open = vec![String::new()];
+    while let Some(command) = open.pop() {
+        let text = help(folder, &command);
+        let below = text.iter().flat_map(|text| listed(text));
+        open.extend(below.map(|name| format!("{command} {name}").trim().to_owned()));
+        found.insert(command, text);
     }
+    found.remove("");
     found
 }
 

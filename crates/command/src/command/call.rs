@@ -7,10 +7,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::Result;
-#[cfg(feature = "explore")]
-use anyhow::bail;
 use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, ArgAction, FromArgMatches as _};
+use clap::{Arg, ArgAction};
 use headstart_report::jobs::JobStore;
 use headstart_report::rows::{Column, Kind, Table, TypedRows, Value};
 use headstart_study::dependencies::idle;
@@ -19,8 +17,8 @@ use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use super::sweep::blocks::race_block;
 use super::{
-    Cli, Command, Line, assess as assessing, format, parser, paths as listing, race as racing, read,
-    reproduce as reproducing, schemes as describing, sweep as sweeping, terminal, trace as tracing, words,
+    Line, assess as assessing, format, parser, paths as listing, race as racing, read,
+    reproduce as reproducing, schemes as describing, sweep as sweeping, terminal, trace as tracing,
 };
 use headstart_compare::conditions::{self, conditions};
 use headstart_compare::flows::Flows;
@@ -82,10 +80,10 @@ pub fn message(error: &anyhow::Error) -> String {
 /// # Errors
 /// If an option is refused, or a run fails.
 pub fn race(options: &[impl AsRef<OsStr>], folder: &Path, keeps_flows: bool) -> Result<Answer> {
-    let (Line { matches, given_options }, command) = line("race", options)?;
-    let Command::Race(args) = Cli::from_arg_matches(&matches)?.command else { return Ok(Answer::default()) };
+    let (line, command) = line("race", options)?;
+    let args: racing::RaceArgs = line.arguments()?;
     let (mut setup, _, rest) = racing::prepare(args)?;
-    let notes = idle(&setup, &words::names(&given_options), false);
+    let notes = idle(&setup, &line.names(), false);
     setup.notes.extend(notes.iter().cloned());
     let store = JobStore::open(Folder::open(folder).or_refuse()?)?;
     let mut flows = Flows::open(rest.flows.as_ref(), &setup, &store).or_refuse()?;
@@ -176,10 +174,10 @@ pub fn block(words: &[String], numbers: Range<u64>, folder: &Path) -> Result<Blo
 /// # Errors
 /// If an option is refused, or a run fails.
 pub fn trace(options: &[impl AsRef<OsStr>]) -> Result<Answer> {
-    let (Line { matches, given_options }, command) = line("trace", options)?;
-    let Command::Trace(args) = Cli::from_arg_matches(&matches)?.command else { return Ok(Answer::default()) };
+    let (line, command) = line("trace", options)?;
+    let args: tracing::TraceArgs = line.arguments()?;
     let prepared = tracing::prepare(args)?;
-    let notes = idle(&prepared.setup, &words::names(&given_options), prepared.flow.is_none());
+    let notes = idle(&prepared.setup, &line.names(), prepared.flow.is_none());
     let flows = tracing::measure(&prepared)?;
     let kind = |name: &str| match name {
         "event" | "phase" | "in_recovery" => Kind::Text,
@@ -200,10 +198,8 @@ pub fn trace(options: &[impl AsRef<OsStr>]) -> Result<Answer> {
 /// # Errors
 /// If an option is refused or a run fails; with `--check` if an outcome is not as on record.
 pub fn reproduce(options: &[impl AsRef<OsStr>], folder: &Path) -> Result<Answer> {
-    let (Line { matches, .. }, command) = line("reproduce", options)?;
-    let Command::Reproduce(args) = Cli::from_arg_matches(&matches)?.command else {
-        return Ok(Answer::default());
-    };
+    let (line, command) = line("reproduce", options)?;
+    let args: reproducing::ReproduceArgs = line.arguments()?;
     let reproducing::Tables { tables, surprises } = reproducing::tables(&args, folder)?;
     let tables = tables.into_iter().map(|(name, columns, rows)| (name, Table { columns, rows })).collect();
     let conditions = serde_json::json!({ "paper": args.paper, "quick": args.quick }).to_string();
@@ -216,10 +212,8 @@ pub fn reproduce(options: &[impl AsRef<OsStr>], folder: &Path) -> Result<Answer>
 /// # Errors
 /// If an option is refused or a run fails.
 pub fn assess(options: &[impl AsRef<OsStr>], folder: &Path) -> Result<Answer> {
-    let (Line { matches, .. }, command) = line("assess", options)?;
-    let Command::Assess(args) = Cli::from_arg_matches(&matches)?.command else {
-        return Ok(Answer::default());
-    };
+    let (line, command) = line("assess", options)?;
+    let args: assessing::AssessArgs = line.arguments()?;
     let (columns, rows) = assessing::rows(&args, folder)?;
     let tables = vec![("assessment".to_owned(), Table { columns, rows })];
     let conditions = serde_json::json!({ "quick": args.quick }).to_string();
@@ -233,20 +227,18 @@ fn listed(command: String, name: &str, (header, rows): (Vec<String>, Vec<Vec<Str
     Answer { tables, command, conditions: "{}".to_owned(), ..Answer::default() }
 }
 
-/// `headstart schemes`: the catalogue, or the parameters of the scheme that the only word names.
+/// `headstart list schemes`: the catalogue, or the parameters of the scheme that the word names.
 ///
 /// # Errors
 /// If there is no such scheme.
 pub fn schemes(options: &[String]) -> Result<Answer> {
-    let (Line { matches, .. }, command) = line("schemes", options)?;
-    let Command::Schemes(args) = Cli::from_arg_matches(&matches)?.command else {
-        return Ok(Answer::default());
-    };
+    let (line, command) = line("schemes", options)?;
+    let args: describing::SchemesArgs = line.arguments()?;
     let name = if args.name.is_some() { "parameters" } else { "schemes" };
     Ok(listed(command, name, describing::table(&args).records()))
 }
 
-/// `headstart paths`.
+/// `headstart list paths`.
 ///
 /// # Errors
 /// If there is an option: it has none.
@@ -323,12 +315,10 @@ fn object(conditions: Vec<conditions::Condition>) -> Result<String> {
 /// If an option is refused.
 #[cfg(feature = "explore")]
 pub fn race_setup(options: &[String]) -> Result<(Setup, Estimate, String)> {
-    let (Line { matches, given_options }, command) = line("race", options)?;
-    let Command::Race(args) = Cli::from_arg_matches(&matches)?.command else {
-        bail!("race: no such command")
-    };
+    let (line, command) = line("race", options)?;
+    let args: racing::RaceArgs = line.arguments()?;
     let (mut setup, estimate, _) = racing::prepare(args)?;
-    let notes = idle(&setup, &words::names(&given_options), false);
+    let notes = idle(&setup, &line.names(), false);
     setup.notes.extend(notes);
     Ok((setup, estimate, command))
 }
@@ -351,9 +341,7 @@ pub fn sweep_setups(options: &[String]) -> Result<(Vec<(Point, Setup)>, String)>
 /// If an option is refused.
 #[cfg(feature = "explore")]
 pub fn trace_setup(options: &[String]) -> Result<(tracing::Prepared, String)> {
-    let (Line { matches, .. }, command) = line("trace", options)?;
-    let Command::Trace(args) = Cli::from_arg_matches(&matches)?.command else {
-        bail!("trace: no such command")
-    };
+    let (line, command) = line("trace", options)?;
+    let args: tracing::TraceArgs = line.arguments()?;
     Ok((tracing::prepare(args)?, command))
 }

@@ -38,7 +38,7 @@ use headstart_study::options::{Buffer, PathPreset};
 /// Options of `headstart demo`.
 #[derive(Args, Clone, Debug)]
 pub struct DemoArgs {
-    /// A path by name; options override its numbers (`headstart paths`: sources, assumed buffers)
+    /// A path by name; options override its numbers (`headstart list paths`: sources, buffers)
     #[arg(long = "path", value_name = "NAME")]
     pub preset: Option<PathPreset>,
     /// Rate of the access link

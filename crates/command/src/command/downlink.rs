@@ -1,5 +1,5 @@
-//! `headstart downlink`: estimates of this machine's downlink, and the hint that it would send to
-//! a server.
+//! `headstart measure downlink`: estimates of this machine's downlink, and the hint that it would
+//! send to a server.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use super::terminal::print;
 use headstart_report::errors::Refuse as _;
 use headstart_report::table::{Cell, Column, Table};
 
-/// Options of `headstart downlink`.
+/// Options of `headstart measure downlink`.
 #[derive(Args, Clone, Debug)]
 pub struct DownlinkArgs {
     /// The rate of the access line, in place of all estimates: `50 Mbit/s`

@@ -186,7 +186,7 @@ fn hint(args: &GetArgs) -> Option<Hint> {
                     Some(hint)
                 }
                 None => {
-                    // The same text as in `headstart downlink`, which lists the estimators.
+                    // The same text as in `headstart measure downlink`, which lists the estimators.
                     let why =
                         report.choice.err().map_or("too small to be worth one".into(), |why| why.to_string());
                     eprintln!("headstart: {why}");

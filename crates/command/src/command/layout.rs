@@ -1,31 +1,21 @@
 //! Layout of help: `-h` has the options that most runs need and fits a screen, `--help` has
 //! everything, the rarely needed last.
 //!
-//! Options are declared once, in groups that several commands share. A [`Layout`] lists those that
-//! a command shows first.
+//! Options are declared once, in groups that several commands share. The table of commands lists
+//! those that a command shows first.
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command};
 
+use super::table::Row;
 use super::words::is_given;
 
-/// The layout of one command's help.
-#[derive(Clone, Copy, Debug)]
-pub struct Layout {
-    /// The command.
-    pub name: &'static str,
-    /// Long names of the options of `-h`.
-    common: &'static str,
-    /// Texts in `-h` that are not those of [`BRIEF`].
-    texts: &'static [Brief],
-}
-
 /// An option by its long name, and its text in `-h`; empty: the first line of `--help`.
-type Brief = (&'static str, &'static str);
+pub type Brief = (&'static str, &'static str);
 
 /// Texts that are shorter than in `--help`.
 const BRIEF: &[Brief] = &[
-    ("path", "A path by name (`headstart paths`)"),
+    ("path", "A path by name (`headstart list paths`)"),
     ("plan", "Options from a TOML file"),
     ("rate", "Rate of the bottleneck"),
     ("rtt", "Round-trip time without queues"),
@@ -43,100 +33,25 @@ const BRIEF: &[Brief] = &[
     ("out", "Folder for the results"),
 ];
 
-/// The commands whose help is longer than a screen.
-const LAYOUTS: &[Layout] = &[
-    Layout {
-        name: "race",
-        common: "path rate rtt buffer loss trace size load background har schemes duration repeats in transport \
-                 out format plan",
-        texts: &[],
-    },
-    Layout {
-        name: "sweep",
-        common: "path rate rtt buffer loss trace size load background har schemes duration repeats in transport out",
-        texts: &[],
-    },
-    Layout {
-        name: "trace",
-        common: "flow path rate rtt buffer loss trace size load background transport out",
-        texts: &[("flow", "Which flow of a run [default: one alone on the path]")],
-    },
-    Layout {
-        name: "explore",
-        common: "path rate rtt buffer loss size load background schemes duration repeats port no-open plan",
-        texts: &[],
-    },
-    Layout {
-        name: "link",
-        common: "path rate rtt buffer loss jitter trace up-rate udp serve change log duration strict",
-        texts: &[("jitter", "Random extra delay up to this"), ("duration", "")],
-    },
-    Layout {
-        name: "page",
-        common: "shape path rate rtt buffer schemes repeats browser out format",
-        texts: &[
-            ("shape", "A synthetic page, instead of a HAR"),
-            ("rate", "Rate of the link, towards the browser [default: all of the path `cable`]"),
-            ("rtt", ""),
-            ("buffer", ""),
-            ("schemes", ""),
-        ],
-    },
-    Layout {
-        name: "serve",
-        common: "generate listen scheme history certificate key name rollout kill-switch metrics qlog",
-        texts: &[],
-    },
-    Layout {
-        name: "proxy",
-        common: "upstream check listen scheme history certificate key name rollout kill-switch metrics qlog",
-        texts: &[],
-    },
-];
-
-/// The layout of a command, if it has one.
-#[must_use]
-pub fn of(name: &str) -> Option<&'static Layout> {
-    LAYOUTS.iter().find(|layout| layout.name == name)
-}
-
-/// A parser with the help of all its commands laid out.
-#[must_use]
-pub fn laid_out(parser: Command) -> Command {
-    let names: Vec<String> = parser.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    names.iter().filter_map(|name| of(name)).fold(parser, |parser, layout| {
-        parser.mut_subcommand(layout.name, |command| {
-            // One that was not built has no options.
-            if has_options(&command) { layout.of(&command) } else { command }
-        })
-    })
-}
-
 fn has_options(command: &Command) -> bool {
     command.get_arguments().any(|arg| arg.get_long().is_some())
 }
 
-impl Layout {
-    /// The command again, with its options in order: headings stand where their first option does.
+impl Row {
+    /// The command with its options in order: headings stand where their first option does.
     #[must_use]
-    pub fn of(&self, command: &Command) -> Command {
+    pub fn laid_out(&self, command: Command) -> Command {
+        // One that was not built has no options.
+        if self.first.is_empty() || !has_options(&command) {
+            return command;
+        }
         let mut args: Vec<Arg> = command.get_arguments().map(|arg| self.placed(arg)).collect();
         args.sort_by_key(|arg| arg.is_hide_short_help_set());
-        let mut laid = Command::new(self.name)
+        Command::new(self.name)
             .allow_negative_numbers(command.is_allow_negative_numbers_set())
             .disable_help_flag(command.is_disable_help_flag_set())
             .args(args)
-            .groups(command.get_groups().cloned());
-        if let Some(about) = command.get_about() {
-            laid = laid.about(about.clone());
-        }
-        if let Some(about) = command.get_long_about() {
-            laid = laid.long_about(about.clone());
-        }
-        match command.get_after_long_help() {
-            Some(text) => laid.after_long_help(text.clone()),
-            None => laid,
-        }
+            .groups(command.get_groups().cloned())
     }
 
     fn placed(&self, arg: &Arg) -> Arg {
@@ -156,7 +71,7 @@ impl Layout {
     }
 
     fn shows_first(&self, long: &str) -> bool {
-        self.common.split(' ').any(|name| name == long)
+        self.first.split(' ').any(|name| name == long)
     }
 
     /// True if an option of a shared group means nothing to the command: it does not show it, and
@@ -192,6 +107,7 @@ impl Layout {
 mod tests {
     use super::*;
     use crate::command::parser;
+    use crate::command::table::COMMANDS;
 
     /// The default width of a terminal, and the lines that fit on it with the prompt.
     const WIDTH: usize = 80;
@@ -222,7 +138,10 @@ mod tests {
     #[test]
     fn the_long_help_has_every_option_with_the_rarely_needed_last() {
         for mut command in commands() {
-            let Some(layout) = of(command.get_name()).filter(|_| has_options(&command)) else { continue };
+            let is_it = |row: &&Row| row.name == command.get_name() && !row.first.is_empty();
+            let Some(layout) = COMMANDS.iter().find(is_it).filter(|_| has_options(&command)) else {
+                continue;
+            };
             let help = command.render_long_help().to_string();
             let at = |long: &str| {
                 let ends = [format!("--{long} "), format!("--{long}\n")];
@@ -231,7 +150,7 @@ mod tests {
                 })
             };
             let mut last_common = 0;
-            for long in layout.common.split(' ') {
+            for long in layout.first.split(' ') {
                 let place = at(long).unwrap_or_else(|| panic!("{} has no --{long}", layout.name));
                 last_common = last_common.max(place);
             }
@@ -247,7 +166,7 @@ mod tests {
 
     #[test]
     fn an_option_without_effect_on_a_command_is_refused() {
-        for layout in LAYOUTS {
+        for layout in COMMANDS.iter().filter(|row| !row.first.is_empty()) {
             let mut parser = parser();
             let command = parser.find_subcommand_mut(layout.name).expect("it is there");
             let longs: Vec<&str> = command.get_arguments().filter_map(Arg::get_long).collect();

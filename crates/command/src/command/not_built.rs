@@ -1,51 +1,37 @@
 //! Commands that this program was built without: they are listed, with the way to get them.
 
-#[cfg(not(all(feature = "explore", feature = "fleet", feature = "shell")))]
 use std::ffi::OsString;
 
-/// The commands that need the feature `network`.
-const NETWORK: [&str; 10] =
-    ["downlink", "measure", "link", "show-link", "demo", "page", "serve", "proxy", "get", "ab"];
-/// Commands that need `explore`.
-const EXPLORE: [&str; 1] = ["explore"];
-/// Commands that need `fleet`.
-const FLEET: [&str; 1] = ["history"];
-/// Commands that need `shell`.
-const SHELL: [&str; 2] = ["completions", "man"];
+use headstart_report::errors::Refuse as _;
 
-/// Marks, in the list of commands, those that are not in this program.
-pub fn marked(parser: clap::Command) -> clap::Command {
-    let network = NETWORK.iter().filter(|_| !cfg!(feature = "network"));
-    let shell = SHELL.iter().filter(|_| !cfg!(feature = "shell"));
-    let explore = EXPLORE.iter().filter(|_| !cfg!(feature = "explore"));
-    let fleet = FLEET.iter().filter(|_| !cfg!(feature = "fleet"));
-    network.chain(explore).chain(fleet).chain(shell).fold(parser, |parser, name| {
-        parser.mut_subcommand(name, |command| {
-            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-            command.about(format!("{about} [--features full]"))
-        })
-    })
-}
+use super::table::Acts;
 
 /// Any arguments of a command that was not built.
-#[cfg(not(all(feature = "explore", feature = "fleet", feature = "shell")))]
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
-pub struct NotBuilt {
+struct NotBuilt {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     arguments: Vec<OsString>,
 }
 
-#[cfg(not(all(feature = "explore", feature = "fleet", feature = "shell")))]
-impl NotBuilt {
-    /// Explains how to get the command.
-    ///
-    /// # Errors
-    /// Always, as a refusal.
-    pub fn refuse(self) -> anyhow::Result<()> {
-        use headstart_report::errors::Refuse as _;
-        let name = super::terminal::arguments().nth(1).unwrap_or_default();
-        Err(anyhow::anyhow!("{name}: this build lacks it: expected {}", headstart_study::carrier::EVERYTHING))
-            .or_refuse()
-    }
+/// A command that needs the Cargo feature: it explains how to get it.
+pub const fn acts(feature: &'static str) -> Acts {
+    let (lacks, run): (_, fn(&clap::ArgMatches, &super::Line) -> _) = match feature.as_bytes() {
+        b"tcp" => ("tcp", |_, _| {
+            refuse(
+                "tcp: found a headstart that was built without it, expected one of `cargo install --path crates/command --features tcp` \
+                 (it compiles libbpf: apt-get install gcc make pkg-config libelf-dev zlib1g-dev)",
+            )
+        }),
+        _ => ("full", |_, _| {
+            let name = super::terminal::arguments().nth(1).unwrap_or_default();
+            let everything = headstart_study::carrier::EVERYTHING;
+            refuse(&format!("{name}: this build lacks it: expected {everything}"))
+        }),
+    };
+    Acts { augment: <NotBuilt as clap::Args>::augment_args, run, lacks: Some(lacks) }
+}
+
+fn refuse(message: &str) -> anyhow::Result<u8> {
+    Err(anyhow::anyhow!("{message}")).or_refuse()
 }

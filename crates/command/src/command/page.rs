@@ -44,7 +44,7 @@ pub struct PageArgs {
     /// Page of the file: its id, or its number from 1 [default: the one with the earliest request]
     #[arg(long, value_name = "ID|NUMBER", requires = "file")]
     pub page: Option<String>,
-    /// A path by name; options override its numbers (`headstart paths`: sources, assumed buffers)
+    /// A path by name; options override its numbers (`headstart list paths`: sources, buffers)
     #[arg(long = "path", value_name = "NAME")]
     pub preset: Option<PathPreset>,
     /// Rate of the access link, towards the browser [default: the path `cable`, as for all options

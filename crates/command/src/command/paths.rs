@@ -1,4 +1,4 @@
-//! `headstart paths`: the names that `--path` accepts.
+//! `headstart list paths`: the names that `--path` accepts.
 
 use anyhow::Result;
 use clap::{Args, ValueEnum as _};

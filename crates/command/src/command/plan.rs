@@ -24,7 +24,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// Sources of options that were not typed.
 #[derive(Args, Clone, Debug)]
 pub struct PlanOptions {
-    /// A path by name; options override its numbers (`headstart paths`: sources, assumed buffers)
+    /// A path by name; options override its numbers (`headstart list paths`: sources, buffers)
     #[arg(long = "path", value_name = "NAME", help_heading = "Path")]
     pub preset: Option<PathPreset>,
     /// Options from a TOML file, by the same names, as `rate = "50 Mbit/s"`; those that are typed

@@ -1,5 +1,5 @@
-//! `headstart examples`: a small site, the page as a browser would save it, and traces of three
-//! kinds of links, to try the commands on.
+//! `headstart generate examples`: a small site, the page as a browser would save it, and
+//! traces of three kinds of links, to try the commands on.
 //!
 //! All of it is made here, and the same on any machine.
 

@@ -1,4 +1,4 @@
-//! `headstart schemes`: the catalogue, or the parameters of one scheme.
+//! `headstart list schemes`: the catalogue, or the parameters of one scheme.
 
 use anyhow::Result;
 use clap::Args;
@@ -41,7 +41,7 @@ fn all() -> Table {
     }
     let names: Vec<&str> = by_name.iter().map(|entry| entry.name.as_str()).collect();
     table.note(&format!("Run only where --schemes names them: {}", names.join(", ")));
-    table.note("Parameters of a scheme, with defaults and sources: headstart schemes halfback");
+    table.note("Parameters of a scheme, with defaults and sources: headstart list schemes halfback");
     table
 }
 

@@ -65,7 +65,7 @@ pub struct ServerArgs {
     /// passes take its place
     #[arg(long, default_value = "127.0.0.1:4433", value_name = "ADDRESS:PORT", value_parser = address)]
     pub listen: SocketAddr,
-    /// Start-up scheme of connections, by the names of `headstart schemes`
+    /// Start-up scheme of connections, by the names of `headstart list schemes`
     #[arg(long, default_value = "headstart", value_name = "NAME", value_parser = choice)]
     pub scheme: Choice,
     /// File of path records, or valkey://HOST:PORT/ for a fleet's (docs/fleet.md); without it,

@@ -1,4 +1,4 @@
-//! `headstart completions` and `headstart man`: the command line as shell script and manual pages.
+//! `headstart generate completions` and `man`: the command line as shell script and manual pages.
 
 use std::path::PathBuf;
 

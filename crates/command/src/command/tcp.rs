@@ -176,7 +176,7 @@ struct HintArgs {
     /// The cgroup (v2) whose connections carry the hint; `/` is all
     #[arg(long, value_name = "PATH", default_value = "/")]
     cgroup: PathBuf,
-    /// The rate, in place of the estimates of `headstart downlink`
+    /// The rate, in place of the estimates of `headstart measure downlink`
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
     /// The access technology: unknown, ethernet, dsl, cable, wifi, 3g, lte

@@ -46,6 +46,8 @@ pub fn canonical(parser: &Command, words: impl Iterator<Item = OsString>) -> Vec
     let mut words = with_negative_values(words);
     let name = words.get(1).and_then(|name| name.to_str()).unwrap_or_default();
     let Some(command) = parser.find_subcommand(name) else { return words };
+    let inner = words.get(2).and_then(|word| command.find_subcommand(word));
+    let (command, first) = inner.map_or((command, 2), |inner| (inner, 3));
     let option = |name: &str| {
         let is_it = |arg: &&Arg| {
             arg.get_long() == Some(name)
@@ -54,7 +56,7 @@ pub fn canonical(parser: &Command, words: impl Iterator<Item = OsString>) -> Vec
         command.get_arguments().find(is_it)
     };
     let mut before: Option<&Arg> = None;
-    for word in words.iter_mut().skip(2) {
+    for word in words.iter_mut().skip(first) {
         let (named, text) = (before.take(), word.to_str().unwrap_or_default().to_owned());
         if text == "--" {
             break;

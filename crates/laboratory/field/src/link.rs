@@ -24,7 +24,7 @@ use headstart_study::options::{PathOptions, PathPreset, UpOptions, address, at_l
 /// All options of a link.
 #[derive(Args, Clone, Debug)]
 pub struct LinkArgs {
-    /// A path by name; options override its numbers (`headstart paths`: sources, assumed buffers)
+    /// A path by name; options override its numbers (`headstart list paths`: sources, buffers)
     #[arg(long = "path", value_name = "NAME", help_heading = "Path")]
     pub preset: Option<PathPreset>,
     /// The path.

@@ -382,8 +382,8 @@ pub struct RunOptions {
     /// the QUIC stack
     #[arg(long = "in", default_value = "simulator", value_name = "WHERE")]
     pub environment: Environment,
-    /// Schemes to compare [default: all that the routers of the path allow; `headstart schemes`
-    /// lists them]
+    /// Schemes to compare [default: all that the routers of the path allow: `headstart list
+    /// schemes`]
     #[arg(long, value_name = "NAMES")]
     pub schemes: Option<SchemeNames>,
     /// Server that is to run the scheme: others than it can carry are left out, and the verdict is

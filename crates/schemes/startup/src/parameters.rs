@@ -1,8 +1,8 @@
 //! A scheme's parameters, declared once: name, type, default, range and source.
 //!
-//! From the declaration come the `Params` of a scheme, what `headstart schemes NAME` lists, the
-//! parser of `halfback(additional=25%)` and its canonical spelling. A scheme's file holds it (the
-//! macro `parameters!`):
+//! From the declaration come the `Params` of a scheme, what `headstart list schemes NAME` lists,
+//! the parser of `halfback(additional=25%)` and its canonical spelling. A scheme's file holds it
+//! (the macro `parameters!`):
 //!
 //! ```
 //! headstart_startup::parameters! {

@@ -1,5 +1,5 @@
-//! Links whose rate and delay change with time, made here: for `headstart examples`, and as
-//! `example:NAME` for `--trace` and `--delay-trace`.
+//! Links whose rate and delay change with time, made here: for `headstart generate examples`, and
+//! as `example:NAME` for `--trace` and `--delay-trace`.
 
 use std::fmt::Write as _;
 
