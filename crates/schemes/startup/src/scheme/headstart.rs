@@ -16,8 +16,8 @@
 //! # Rule
 //!
 //! 1. The flight is the peer's credit; of a first contact, 50 segments at first, and a credit that
-//!    all first contacts move together. While the last start was clean it is at least three
-//!    quarters of the recorded rate times the smallest RTT on record.
+//!    all first contacts move together. It is at least three quarters of the recorded rate times
+//!    the smallest RTT on record.
 //! 2. Less the flights of this host to the same peer that are not acknowledged yet. Times
 //!    m/(m + 8 q) if the handshake took q longer than m, the RTT on record, and the time in which
 //!    both ends process it, which is on record too.
@@ -27,11 +27,12 @@
 //!    that, and at most the recorded rate. Ten segments or less leave at once (RFC 6928), and so
 //!    below 10 ms.
 //! 4. Credit + 1/16 of the delivered bytes - 2 times the lost ones (p = 32): not above twice the
-//!    bytes in flight, not below ten segments. A mark counts as an eighth of the flight lost.
+//!    bytes in flight, not below ten segments. A flight that the path spread earns a quarter of
+//!    that: it filled a queue. A mark counts as an eighth of the flight lost.
 //! 5. The recorded rate is that of the flight's arrival ([`FlightTrain`]), and twice that where the
 //!    path did not spread the flight; at least the delivery rate of the connection. After a loss or
-//!    a mark it is the rate that arrived, and the record is not clean. A connection too short to
-//!    fill the path on record does not lower the rate, unless the path spread its flight.
+//!    a mark it is the rate that arrived. A connection too short to fill the path on record does
+//!    not lower the rate, unless the path spread its flight.
 //! 6. Neither credit nor rate ages. A false record costs one flight, which corrects it.
 //!
 //! ```text
@@ -149,6 +150,9 @@ const MARKED_SHARE: Ratio = Ratio::new(1, 8);
 const FLOOR: Ratio = Ratio::new(3, 4);
 /// A flight shorter than its limit leaves at most so many times as fast as over one RTT.
 const MOST_PACE: u64 = 2;
+/// A flight that the path spread filled a queue, and the next one may find that room taken: what it
+/// delivered earns this part of the gain.
+const TAKEN: u64 = 4;
 /// Factor by which a record exceeds the rate of a flight that the path did not spread.
 const PROBE: u64 = 2;
 /// Noise of an RTT: a smaller excess over the expected one is not a queue.
@@ -194,8 +198,7 @@ impl Headstart {
             None if !self.params.learns_initial_credit => self.initial_credit(),
             _ => shared.credit.unwrap_or(self.initial_credit()),
         };
-        let clean = self.record.filter(|record| record.outcome == FlightOutcome::Clean);
-        let of_record = clean.and_then(|record| record.bdp()).unwrap_or_default();
+        let of_record = self.record.and_then(|record| record.bdp()).unwrap_or_default();
         let credit = credit.max(of_record * FLOOR);
         let least_rtt = self.record.map_or(prior.handshake_rtt, |record| record.rt_prop);
         let beyond = prior.handshake_rtt.saturating_sub(least_rtt);
@@ -215,9 +218,11 @@ impl Headstart {
     /// Revision of the credit by the first `known` bytes of the flight, of which some were lost.
     fn revision(&self, known: Bytes) -> Revision {
         let credit_gain = self.params.credit_gain;
+        let earned = known.saturating_sub(self.lost) * credit_gain;
+        let is_spread = self.train.arrival(self.mss).is_some_and(|arrival| arrival.is_spread);
         Revision {
             start: self.initial_credit(),
-            earned: known.saturating_sub(self.lost) * credit_gain,
+            earned: if is_spread { earned / TAKEN } else { earned },
             // A delivered flight shows room for at most twice the bytes that were then in flight.
             most: (known + self.reserved_by_others) * 2,
             spent: self.lost * credit_gain * self.params.price,

@@ -111,6 +111,7 @@ HS_INLINE void hs_recover(struct hs_start *s, __u64 in_flight)
 #define HS_BURST 2				/* segments */
 #define HS_SEGMENT 1448				/* bytes, of a first contact's credit */
 #define HS_EARNED 16				/* bytes delivered for one more of credit */
+#define HS_TAKEN 4				/* of a flight that the path spread, so many bytes for one */
 #define HS_PRICE 32
 #define HS_CAUTION 8
 #define HS_SHORT 10000000ULL			/* ns */
@@ -126,6 +127,12 @@ HS_INLINE void hs_recover(struct hs_start *s, __u64 in_flight)
 #define HS_LEAST_DELAY 4000000ULL		/* ns: RFC 9406 */
 #define HS_MOST_DELAY 16000000ULL		/* ns */
 
+/* Arrival::is_spread, of a train that is long enough. */
+HS_INLINE int hs_is_spread(const struct hs_start *s)
+{
+	return s->acked >= s->mss * HS_TRAIN && s->due > s->blocked * 118 / 100;
+}
+
 /* history::Revision::of: the credit after the first flight. */
 HS_INLINE __u64 hs_revised(const struct hs_start *s, __u64 credit)
 {
@@ -133,6 +140,8 @@ HS_INLINE __u64 hs_revised(const struct hs_start *s, __u64 credit)
 	__u64 earned = hs_less(s->flight, s->lost) / HS_EARNED, most = (s->flight + s->beside) * 2;
 	__u64 least = hs_segments(s->mss, HS_FLOOR), raised;
 
+	if (hs_is_spread(s))
+		earned /= HS_TAKEN;
 	if (spent > earned + least)
 		before = hs_min(before, most);
 	raised = hs_max(before, hs_min(before + earned, most));
@@ -144,7 +153,7 @@ HS_INLINE __u64 hs_allowed(const struct hs_start *s, const struct hs_prior *p, i
 	__u64 least = known ? p->rt_prop : p->handshake_rtt, credit = p->credit ? p->credit : s->cold, room;
 	__u64 queue = hs_less(hs_less(p->handshake_rtt, least), HS_NOISE);
 
-	if (known && !p->lossy)
+	if (known)
 		credit = hs_max(credit, hs_moved(p->btl_bw, p->rt_prop) * 3 / 4);
 	room = queue ? hs_moved(hs_rate(credit, least + queue * HS_CAUTION), least) : credit;
 	return hs_clamp(hs_min(room, hs_less(credit, s->beside)), hs_segments(s->mss, HS_FLOOR), HS_MAX_WINDOW);
@@ -223,7 +232,7 @@ HS_INLINE __u64 hs_recorded(const struct hs_start *s, __u64 measured, __u64 befo
 
 	if (span && s->acked >= s->mss * HS_TRAIN) {
 		rate = hs_rate(s->acked, span);
-		if (!s->lost && s->due <= s->blocked * 118 / 100)
+		if (!s->lost && !hs_is_spread(s))
 			rate = hs_min(rate * HS_PROBE, HS_MAX_RATE);
 	} else if (!s->lost && before) {
 		rate = before;

@@ -31,11 +31,12 @@ fn recorded_peer(rt_prop: u64, credit: u64) -> Prior {
     Prior { history: record, shared_credit: Some(shared_credit), ..first_contact() }
 }
 
-/// As [`recorded_peer`], of a path that holds so many segments. Its last flight had losses.
+/// As [`recorded_peer`], of a path that holds so many segments. The credit of 80 is more than three
+/// quarters of them.
 fn peer_of_path(segments: u64) -> Prior {
     let mut prior = recorded_peer(100, 80);
     let shared = prior.history.as_mut().expect("a record");
-    shared.record = Record { outcome: FlightOutcome::Lossy, btl_bw: MSS * segments / RTT, ..shared.record };
+    shared.record.btl_bw = MSS * segments / RTT;
     prior
 }
 
@@ -79,10 +80,10 @@ fn two_segments_leave_at_once_and_all_within_one_round_trip() {
     let at_first = SEGMENT * Params::default().initial_credit;
     #[rustfmt::skip]
     let rows = [
-        (100, peer_of_path(200),    80, MSS * 80, "the credit in one RTT"),
-        (78,  peer_of_path(200),    78, MSS * 80, "a flow of nearly that"),
-        (45,  peer_of_path(200),    45, MSS * 80, "a shorter one at the pace of the credit"),
-        (20,  peer_of_path(200),    20, MSS * 40, "but at most at twice its own"),
+        (100, peer_of_path(100),    80, MSS * 80, "the credit in one RTT"),
+        (78,  peer_of_path(100),    78, MSS * 80, "a flow of nearly that"),
+        (45,  peer_of_path(100),    45, MSS * 80, "a shorter one at the pace of the credit"),
+        (20,  peer_of_path(100),    20, MSS * 40, "but at most at twice its own"),
         (20,  peer_of_path(30),     20, MSS * 30, "and at most at the path's"),
         (20,  peer_of_path(5),      20, MSS * 20, "the flow itself in one RTT"),
         (40,  first_contact(), 40, at_first, "or at the credit of a first contact"),
@@ -136,28 +137,29 @@ fn a_longer_queue_in_the_handshake_never_gives_a_larger_flight() {
 }
 
 /// A record of 100 ms, of that rate in kB/s, with a credit of 60 segments.
-fn recorded_rate(kilobytes_per_sec: u64, outcome: FlightOutcome) -> Prior {
+fn recorded_rate(kilobytes_per_sec: u64) -> Prior {
     let mut prior = recorded_peer(100, 60);
     let record = &mut prior.history.as_mut().expect("it has one").record;
-    (record.btl_bw, record.outcome) = (Rate::from_bytes_per_sec(kilobytes_per_sec * 1000), outcome);
+    record.btl_bw = Rate::from_bytes_per_sec(kilobytes_per_sec * 1000);
     prior
 }
 
 #[test]
-fn a_clean_record_allows_its_rate_for_one_rtt_and_never_ages() {
+fn a_record_allows_its_rate_for_one_rtt_and_never_ages() {
     for (rate, outcome, segments, why) in [
         (1000, FlightOutcome::Clean, 75, "three quarters of its 100 segments in 100 ms"),
-        (300, FlightOutcome::Clean, 60, "the credit is more than 30"),
-        (1000, FlightOutcome::Lossy, 60, "after a loss the credit only"),
+        (300, FlightOutcome::Clean, 60, "the credit is more than 22"),
+        (1000, FlightOutcome::Lossy, 75, "after a loss the rate on record is one that arrived"),
     ] {
-        let mut prior = recorded_rate(rate, outcome);
+        let mut prior = recorded_rate(rate);
+        prior.history.as_mut().expect("it has one").record.outcome = outcome;
         prior.now += Span::from_secs(100_000_000);
         assert_eq!(planned(&prior), segments, "{why}");
     }
-    let mut prior = recorded_rate(1000, FlightOutcome::Clean);
+    let mut prior = recorded_rate(1000);
     prior.handshake_rtt = Span::from_millis(151);
     assert_eq!(planned(&prior), 15, "75 / (1 + 8 x 50 ms / 100 ms): less for a queue");
-    let mut prior = recorded_rate(1000, FlightOutcome::Clean);
+    let mut prior = recorded_rate(1000);
     prior.shared_credit = prior.shared_credit.map(|it| SharedCredit { reserved: MSS * 45, ..it });
     assert_eq!(planned(&prior), 30, "others hold 45 of the 75");
 }
@@ -176,7 +178,7 @@ fn the_record_is_the_rate_of_the_flights_arrival_or_twice_that_if_the_path_was_n
         (5000, 1, 200, "and counts for nothing after a loss"),
     ] {
         let mut start = Headstart::new(Params::default());
-        let _ = start.establish(&recorded_rate(100, FlightOutcome::Clean));
+        let _ = start.establish(&recorded_rate(100));
         let _ = (lost > 0).then(|| start.on_congestion(&Congestion { first_flight_lost: MSS, ..lost_now() }));
         for packet in 0..30 {
             let _ = start.on_ack(&Ack {
@@ -189,7 +191,7 @@ fn the_record_is_the_rate_of_the_flights_arrival_or_twice_that_if_the_path_was_n
         assert_eq!(kilobytes(&start), expected, "{why}");
     }
     let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&recorded_rate(500, FlightOutcome::Clean));
+    let _ = start.establish(&recorded_rate(500));
     assert_eq!(kilobytes(&start), 500, "a short clean flight says nothing against the record");
     let _ = start.on_congestion(&Congestion { first_flight_lost: MSS, ..lost_now() });
     assert_eq!(kilobytes(&start), 300, "a loss does");
@@ -199,7 +201,7 @@ fn the_record_is_the_rate_of_the_flights_arrival_or_twice_that_if_the_path_was_n
 fn a_connection_too_short_to_measure_more_records_its_flight() {
     let play = |acks: u64, spacing: u64, lost: bool| {
         let mut start = Headstart::new(Params::default());
-        let _ = start.establish(&recorded_rate(9000, FlightOutcome::Clean));
+        let _ = start.establish(&recorded_rate(9000));
         for packet in 0..acks {
             let now = Time::from_millis(7_100) + Span::from_micros(packet * spacing);
             let newest_sent_at = Time::from_millis(7_000) + Span::from_micros(packet * 1667);
@@ -243,25 +245,45 @@ fn a_loss_or_a_mark_of_the_flight_leaves_a_lossy_record() {
 #[test]
 fn a_delivered_flight_is_paced_once_and_raises_the_credit() {
     let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&peer_of_path(200));
+    let _ = start.establish(&peer_of_path(100));
     #[rustfmt::skip]
     let steps = [
+        // Its last ack comes 100 ms after the first: the path spread it.
         (101, ack(1, 1, 60, false),   Expected::Paced(81_000, 800_000), "nineteen segments are still to leave"),
         (102, ack(1, 2, 78, false),   Expected::Window(82_000),         "all of it is out: no more pacing"),
         (201, ack(78, 80, 20, false), Expected::Window(160_000),        "slow start goes on"),
     ];
     play(&mut start, &steps);
     let fate = start.credit_revision(false).expect("known");
-    let earned = MSS * 80 * Params::default().credit_gain;
+    let earned = MSS * 80 * Params::default().credit_gain / TAKEN;
     assert_eq!((fate.earned, fate.spent, fate.most), (earned, Bytes::ZERO, MSS * 160));
     assert_eq!(fate.of(Some(MSS * 80)), MSS * 80 + earned);
     play(&mut start, &[(300, loss(0, 50), Expected::Cut(160_000), "a later loss is the base controller's")]);
 }
 
 #[test]
+fn a_flight_that_the_path_spread_earns_a_quarter() {
+    for (spacing, part, why) in [(2, 4, "the queue was there before"), (1, 1, "there was room to spare")] {
+        let mut start = Headstart::new(Params::default());
+        let _ = start.establish(&peer_of_path(100));
+        for packet in 0..80 {
+            let _ = start.on_ack(&Ack {
+                now: Time::from_millis(7_100 + packet * spacing),
+                newest_sent_at: Time::from_millis(7_000 + packet),
+                first_flight_acked: MSS,
+                delivered: MSS * (packet + 1),
+                ..acked(Time::ZERO, MSS)
+            });
+        }
+        let earned = start.credit_revision(false).map(|fate| fate.earned);
+        assert_eq!(earned, Some(MSS * 80 * Params::default().credit_gain / part), "{why}");
+    }
+}
+
+#[test]
 fn a_flight_with_losses_is_repaired_and_lowers_the_credit() {
     let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&peer_of_path(200));
+    let _ = start.establish(&peer_of_path(100));
     #[rustfmt::skip]
     let steps = [
         (101, ack(40, 40, 40, false), Expected::Window(120_000),   "half of it"),
@@ -272,14 +294,15 @@ fn a_flight_with_losses_is_repaired_and_lowers_the_credit() {
     play(&mut start, &steps);
     let (fate, Params { credit_gain, price, .. }) =
         (start.credit_revision(false).expect("known"), Params::default());
-    assert_eq!((fate.earned, fate.spent), (MSS * 76 * credit_gain, MSS * 4 * credit_gain * price));
+    let earned = MSS * 76 * credit_gain / TAKEN;
+    assert_eq!((fate.earned, fate.spent), (earned, MSS * 4 * credit_gain * price));
     assert_eq!(fate.least, MSS * 10);
 }
 
 #[test]
 fn unresolved_bytes_count_as_lost_after_a_timeout() {
     let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&peer_of_path(200));
+    let _ = start.establish(&peer_of_path(100));
     assert_eq!(start.credit_revision(false), None, "nothing is known yet");
     #[rustfmt::skip]
     let steps = [
@@ -320,7 +343,6 @@ fn the_equilibrium_of_the_credit_follows_price_and_path() {
         // Capacity of the path: 20 to 99 segments, and from the 2000th visit half of that.
         let shared_credit = (20 + visit * 7_919 % 80) / (1 + visit / 2_000);
         let mut prior = Prior { flow_size: None, ..recorded_peer(100, 0) };
-        prior.history.as_mut().expect("it has one").record.outcome = FlightOutcome::Lossy;
         prior.shared_credit = Some(SharedCredit { reserved: Bytes::ZERO, credit });
         let mut start = Headstart::new(Params::default());
         let flight = start.establish(&prior).flight.get() / MSS.get();
@@ -435,7 +457,7 @@ fn a_first_contact_gets_the_same_bytes_in_packets_of_any_size() {
 #[test]
 fn a_connection_that_ends_early_moves_the_credit_by_what_is_known() {
     let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&peer_of_path(200));
+    let _ = start.establish(&peer_of_path(100));
     let steps =
         [(201, ack(64, 64, 16, false), Expected::Window(144_000), "all has left, sixteen are not known")];
     play(&mut start, &steps);
@@ -467,7 +489,7 @@ fn slow_start_after_the_flight_pauses_and_slows_down_when_delay_grows() {
             assert_eq!(start.phase(), phase, "round {round}");
         }
     };
-    played(&peer_of_path(200), &[(40, 100, SLOW_START), (40, 150, "pause"), (40, 150, "CSS")]);
+    played(&peer_of_path(100), &[(40, 100, SLOW_START), (40, 150, "pause"), (40, 150, "CSS")]);
     played(&peer_of_path(81), &[(3, 100, SLOW_START)]);
     played(&peer_of_path(80), &[(3, 100, "pause"), (40, 100, SLOW_START)]);
 }
