@@ -27,21 +27,21 @@ step "packages, built as a registry would have them: ${product[*]}"
 cargo publish --dry-run --locked "${product[@]/#/--package=headstart-}"
 
 step "the command, installed, and its main job"
-cargo install --locked --quiet --path crates/command --features "$features" --root "$out"
+cargo install --locked --quiet --profile dist --path crates/command --features "$features" --root "$out"
 "$out/bin/headstart" race --duration 20s --repeats 2 --out "$out/race"
 
 step "Debian package"
 for tool in cargo-deb@3.7.0 cargo-sbom@0.10.0; do
     command -v "${tool%@*}" >/dev/null || cargo install --locked --quiet --root "$out/tools" --target-dir "$out/tools/target" "$tool"
 done
-"$out/bin/headstart" man packaging/man >/dev/null
-"$out/bin/headstart" completions bash >packaging/headstart.bash
+"$out/bin/headstart" generate man packaging/man >/dev/null
+"$out/bin/headstart" generate completions bash >packaging/headstart.bash
 {
     cat LICENSE-MIT
     printf '\nOr, at your choice, Apache License 2.0: /usr/share/common-licenses/Apache-2.0\n'
 } >packaging/copyright
 gzip -9n packaging/man/* && gzip -9nc CHANGELOG.md >packaging/changelog.gz
-cargo deb --no-build --package headstart --output "$out/dist/"
+cargo deb --no-build --profile dist --package headstart --output "$out/dist/"
 
 step "components"
 cargo sbom --cargo-package headstart --output-format cyclone_dx_json_1_6 >"$out/dist/headstart.cdx.json"

@@ -16,9 +16,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 @pytest.fixture
 def command(tmp_path):
     """Runs the command in an empty folder and returns the finished process."""
-    program = pathlib.Path(os.environ.get("HEADSTART", ROOT / "target/ci/headstart")).resolve()
+    program = pathlib.Path(os.environ.get("HEADSTART", ROOT / "target/release/headstart")).resolve()
     if not program.exists():
-        pytest.fail(f"{program}: not found, expected the command (cargo build --profile ci, or $HEADSTART)")
+        pytest.fail(f"{program}: not found, expected the command (cargo build --release, or $HEADSTART)")
 
     def run(*words):
         return subprocess.run([program, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300)

@@ -18,7 +18,7 @@ const PAGES: [&str; 2] = ["README.md", "docs/commands.md"];
 const FIRST: [&str; 3] = [
     "cargo run --release -- race",
     "./ci.sh",
-    "cargo install --locked --path crates/command --features full",
+    "cargo install --locked --profile dist --path crates/command --features full",
 ];
 /// Opening of the sample in each page.
 const BEGIN: &str = "<!-- sample: ";
@@ -40,6 +40,7 @@ fn typed(name: &str) -> Vec<String> {
     let text = page(name);
     let lines =
         text.split("```sh\n").skip(1).flat_map(|block| block.split("```").next().unwrap_or_default().lines());
+    let lines = lines.filter(|line| !line.starts_with('#'));
     lines.map(|line| line.split(" #").next().unwrap_or_default().trim().to_owned()).collect()
 }
 
@@ -66,7 +67,7 @@ fn run(folder: &Path, line: &str) -> Output {
 }
 
 fn is_built(line: &str) -> bool {
-    let needs_all = ["demo", "serve", "get", "link", "measure", "generate"];
+    let needs_all = ["demo", "serve", "get", "link", "measure"];
     let word = line.split(' ').nth(1).unwrap_or_default();
     cfg!(feature = "full")
         || !(needs_all.contains(&word) || line.contains("--transport quic") || line.contains("--in emulator"))

@@ -1,7 +1,7 @@
 //! Start-up schemes over paths drawn from written distributions, among them paths that the search
 //! for Headstart's parameters did not use, and the bound.
 //!
-//! `cargo run --profile ci -p headstart-study --example matrix -- SET FROM..TO[xREPEATS] SCHEME...`
+//! `cargo run --release -p headstart-study --example matrix -- SET FROM..TO[xREPEATS] SCHEME...`
 //! writes one line of CSV for each path, repeat and scheme. SET is `default` (the paper's path at
 //! many loads, with the harm to others), or the name of a set of drawn paths. Parameters were
 //! chosen on `search`; `unseen` was run only afterwards; `wide` and `more` have kinds of paths that
