@@ -133,6 +133,12 @@ class Results(Rows):
         return self.tables["seeds"]
 
     @property
+    def answer(self) -> tuple[str, ...]:
+        """Of a race: what to use, its gain and its cost to others, in at most three lines."""
+        answer = json.loads(self.json).get("answer") if self.json else None
+        return tuple(answer) if isinstance(answer, list) else ()
+
+    @property
     def verdict(self) -> str | None:
         """Of a race: the fastest scheme, who harms, and why the slowest lose; else None."""
         verdict = json.loads(self.json).get("verdict") if self.json else None

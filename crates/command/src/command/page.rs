@@ -143,6 +143,9 @@ pub fn run(args: &PageArgs) -> Result<()> {
         load(args, &carriers, &testbed, &mut samples).await
     })?;
     let table = show::table(&samples);
+    if args.format == Format::Table {
+        terminal::answer(show::answer(&samples))?;
+    }
     args.format.print_table(&table)?;
     let report = show::report(&samples, &testbed.replay, &on, version, &command_line());
     let written = folder.write("report.html", report.html().as_bytes());

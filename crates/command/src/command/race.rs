@@ -144,6 +144,7 @@ pub fn run(args: RaceArgs, given_options: &[String]) -> Result<()> {
 }
 
 fn print_race(setup: &Setup, result: &Race, sort: SortKey, capacities: Option<&[Capacity]>) -> Result<()> {
+    terminal::answer(show::race::answer(result))?;
     print_table(&show::race::table_with_verdict(setup, result, sort))?;
     if let Some(capacities) = capacities {
         print("\n")?;
@@ -176,6 +177,7 @@ pub fn json(command: &str, setup: &Setup, race: &Race, capacities: Option<&[Capa
         "command": command,
         "seeds": { "first": setup.run.seed, "count": setup.run.repeats },
         "conditions": conditions,
+        "answer": show::race::answer(race),
         "verdict": show::race::verdict(race),
         "definitions": definitions,
         "schemes": rows,

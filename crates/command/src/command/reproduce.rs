@@ -138,6 +138,7 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     let reproduction = Reproduction::run(args, (paper, experiments), &store, &announce(args))?;
     let judged = reproduction.judged();
     let headlines = headlines::rows(&reproduction.paper, &judged);
+    terminal::answer(reproduce::answer(&reproduction.paper, &judged))?;
     let width = table::terminal_width(std::env::var("COLUMNS").ok().as_deref());
     if args.all || headlines.is_empty() {
         for one in judged.iter().filter(|one| !one.claims.is_empty()) {
@@ -150,9 +151,8 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     if !headlines.is_empty() {
         print_table(&headlines::terminal_table(&headlines, width))?;
     }
-    print(&format!("\n{}\n", reproduce::summary(&judged)))?;
     if args.quick {
-        print(&format!("{}\n", reproduce::QUICK))?;
+        print(&format!("\n{}\n", reproduce::QUICK))?;
     }
     if args.mutants {
         print("\n")?;

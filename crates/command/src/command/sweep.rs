@@ -181,9 +181,6 @@ pub fn run(words: &[String]) -> Result<()> {
     let [all, seeds] = measure(points.iter(), &store, flows.as_mut(), Some(&mut swept), begin)?;
 
     let mut table = swept.table();
-    if let Some(verdict) = swept.verdict() {
-        table.note(&format!("Verdict: {verdict}"));
-    }
     let crossings = swept.crossings_in_words();
     for crossing in crossings.iter().take(MAX_CROSSINGS) {
         table.note(crossing);
@@ -195,7 +192,10 @@ pub fn run(words: &[String]) -> Result<()> {
         ));
     }
     match format {
-        Format::Table => print_table(&table)?,
+        Format::Table => {
+            terminal::answer(swept.answer().into_iter().map(|line| line + "."))?;
+            print_table(&table)?;
+        }
         other => {
             other.print(&all.header(), &all.rows, || format::document(command, &all.header(), &all.rows))?
         }

@@ -37,6 +37,15 @@ pub fn has_styles() -> bool {
     table::has_styles(std::io::stdout().is_terminal(), term.as_deref(), no_color.as_deref())
 }
 
+/// Prints the lines of an answer and a blank one, if there is an answer.
+///
+/// # Errors
+/// As [`print`].
+pub fn answer(lines: impl IntoIterator<Item = String>) -> Result<()> {
+    let text: String = lines.into_iter().map(|line| line + "\n").collect();
+    if text.is_empty() { Ok(()) } else { print(&(text + "\n")) }
+}
+
 /// Prints a table as wide as the terminal.
 pub fn print_table(table: &Table) -> Result<()> {
     let width = table::terminal_width(std::env::var("COLUMNS").ok().as_deref());

@@ -480,9 +480,13 @@ fn a_sweep_writes_a_report_with_crossings() {
     let message = text(headstart(&folder, line).stdout);
     assert!(message.contains("Report: out/report.html") && message.contains("6 points"), "{message}");
     let html = fs::read_to_string(folder.join("out/report.html")).expect("written");
-    let verdict = message.split_once("Verdict: ").expect("of the gains").1;
-    assert!(verdict.starts_with("No scheme is known to be harmless"), "{verdict}");
-    assert!(verdict.contains("Known to harm others: halfback"), "{verdict}");
+    let (answer, _) = message.split_once("\n\n").expect("an answer before the table");
+    assert!(answer.starts_with("No scheme is known to be harmless"), "{answer}");
+    assert!(answer.contains("\nKnown to harm others: halfback"), "{answer}");
+    assert!(
+        html.contains("<p class=\"answer\">No scheme is known to be harmless"),
+        "the page begins with it"
+    );
     for part in [
         "Along load<",
         "Along rtt<",

@@ -42,6 +42,8 @@ fn the_verdict_follows_the_table_and_includes_harm_to_long_flows() {
         "--background 2 --duration 30s --repeats 3 --schemes iw10,halfback,jump-start,blitzstart",
     );
     let lines: Vec<&str> = message.lines().collect();
+    assert!(lines[0].to_lowercase().contains("iw10"), "the advice is first: {message}");
+    assert!(lines.iter().take(3).any(|line| line.starts_with("Cost to others by ")), "{message}");
     let verdict = lines.iter().position(|line| line.starts_with("Verdict: ")).expect("a verdict");
     assert!(
         ["iw10", "halfback", "jump-start", "blitzstart"]

@@ -18,7 +18,9 @@ use crate::table::Table;
 pub struct Report {
     /// The head of the page.
     pub title: String,
-    /// The answer in one paragraph, before anything else.
+    /// The answer in at most three lines, before anything else.
+    pub answer: Vec<String>,
+    /// A paragraph on what was asked and what came out.
     pub lead: String,
     /// The body.
     pub sections: Vec<Section>,
@@ -110,6 +112,9 @@ impl Report {
              <title>{title}</title>\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n",
             style_sheet()
         );
+        for line in &self.answer {
+            let _ = writeln!(out, "<p class=\"answer\">{}</p>", escape(line));
+        }
         paragraphs(&mut out, &self.lead, " class=\"lead\"");
         self.contents(&mut out);
         out.push_str("</header>\n<main>\n");
@@ -310,7 +315,7 @@ mod tests {
         sections.extend([Section::Heading("2".into()), Section::Heading("3".into())]);
         sections.push(Section::Details { summary: text.into(), sections: inner });
         let provenance = Provenance { facts: vec![(text.into(), text.into())], plan: text.into() };
-        Report { title: text.into(), lead: text.into(), sections, provenance }
+        Report { title: text.into(), answer: vec![text.into()], lead: text.into(), sections, provenance }
     }
 
     #[test]

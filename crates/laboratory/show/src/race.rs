@@ -1,5 +1,6 @@
 //! The race's table and report.
 
+mod answer;
 pub mod figures;
 mod title;
 mod words;
@@ -11,6 +12,7 @@ use headstart_startup::catalogue::Needs;
 use headstart_startup::quick_start::DenialReason;
 use headstart_startup::repair::Repair;
 
+pub use answer::answer;
 pub use title::{headline, headline_of_one};
 pub use words::of_harm;
 pub use words::{FEW_SEEDS, reason_for_no_result, verdict};
@@ -288,9 +290,6 @@ pub fn report(
 ) -> Report {
     let mut sections = vec![
         Section::Picks(figures::names(race)),
-        Section::Heading("Results by scheme".into()),
-        Section::Table(table(setup, race, sort)),
-        Section::Heading("What it costs everybody else".into()),
         Section::Figure {
             svg: figures::plane(race).svg(),
             caption: format!(
@@ -304,6 +303,9 @@ pub fn report(
                 },
             ),
         },
+        Section::Heading("Results by scheme".into()),
+        Section::Table(table(setup, race, sort)),
+        Section::Details { summary: "Why".into(), sections: vec![Section::Text(words::verdict(race))] },
     ];
     if let Some(capacities) = capacities {
         sections.push(Section::Heading("Feasible capacity".into()));
@@ -330,14 +332,11 @@ pub fn report(
     sections.push(Section::Definitions(definitions(setup)));
     Report {
         title: "Which fast start is best on this path?".into(),
-        lead: summary(setup, race),
+        answer: answer(race),
+        lead: format!("On {} ({}).", headline(setup), words::sample(race)),
         sections,
         provenance: provenance(setup, race, command),
     }
-}
-
-fn summary(setup: &Setup, race: &Race) -> String {
-    format!("On {} ({}). {}", headline(setup), words::sample(race), words::verdict(race))
 }
 
 fn provenance(setup: &Setup, race: &Race, command: &str) -> Provenance {

@@ -5,6 +5,8 @@ mod score;
 
 use std::collections::BTreeSet;
 
+use crate::counted;
+
 pub use score::{counts_table, mutants_table, summary, surprises};
 
 use headstart_paper::claim::form::PrintedTable;
@@ -328,6 +330,22 @@ fn schemes(judged: &[JudgedFigure<'_>], drawings: &[Vec<DrawnFigure>]) -> Vec<St
 pub const QUICK: &str = "This is the cut-down run (--quick), with fewer seeds, points and pairs of hosts than the \
                          captions say; without --quick it is the whole one.";
 
+/// Headlines by their words, then the claims by their outcomes: the lines before anything else.
+#[must_use]
+pub fn answer(paper: &Paper, judged: &[JudgedFigure<'_>]) -> Vec<String> {
+    let rows = headlines::rows(paper, judged);
+    let mut words: Vec<(&str, usize)> = vec![];
+    for [_, word, ..] in &rows {
+        match words.iter_mut().find(|(known, _)| known == word) {
+            Some((_, count)) => *count += 1,
+            None => words.push((word, 1)),
+        }
+    }
+    let counts: Vec<String> = words.iter().map(|(word, count)| format!("{count} {word}")).collect();
+    let headlines = format!("Of {}: {}.", counted(rows.len() as u64, "headline result"), counts.join(", "));
+    (!rows.is_empty()).then_some(headlines).into_iter().chain([summary(judged)]).collect()
+}
+
 /// The paper's page.
 #[must_use]
 pub fn report(
@@ -343,7 +361,6 @@ pub fn report(
     if is_quick {
         lead.push(QUICK.to_owned());
     }
-    lead.push(summary(judged));
     if !headlines.is_empty() {
         sections.push(Section::Table(headlines::table(&headlines)));
     }
@@ -389,6 +406,7 @@ pub fn report(
     sections.push(Section::Table(counts_table(judged)));
     Report {
         title: format!("Reproduction: {}", paper.title),
+        answer: answer(paper, judged),
         lead: lead.join(" "),
         sections,
         provenance: Provenance { facts, plan: String::new() },

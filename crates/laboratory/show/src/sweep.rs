@@ -343,9 +343,9 @@ impl Sweep {
         let axes: Vec<String> = self.axes.iter().map(SweptOption::words).collect();
         Report {
             title: "A sweep".into(),
+            answer: self.answer().into_iter().map(|line| line + ".").collect(),
             lead: [
                 Some(format!("{points} points over {}", axes.join(", "))),
-                verdict,
                 match words.len() {
                     0 | 1 => words.first().cloned(),
                     more => Some(format!("The order of two schemes crosses {more} times")),

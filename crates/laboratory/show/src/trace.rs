@@ -61,6 +61,7 @@ pub fn report(
     let path = if number.is_some() { headline(setup) } else { headline_of_one(setup) };
     Report {
         title: format!("One flow of {}", names.join(", ")),
+        answer: vec![],
         lead: format!("On {path}. {which}"),
         sections,
         provenance: Provenance {

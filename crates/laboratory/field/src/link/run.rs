@@ -111,6 +111,7 @@ pub fn show_link(args: &ShowLinkArgs) -> Result<String> {
     let plan = record.header.iter().find(|(name, _)| name == "command").map(|(_, command)| command.clone());
     let report = Report {
         title: "What crossed the link".into(),
+        answer: vec![],
         lead: format!("{name}: {} lines.", record.entries.len()),
         sections,
         provenance: Provenance { facts, plan: plan.unwrap_or_default() },

@@ -6,7 +6,7 @@ use crate::page::Replay;
 use crate::page::load::Visit;
 use headstart_report::figure::{Axis, Figure, Range, Series, StackedBars, Style};
 use headstart_report::page::{Provenance, Report, Section, Shot};
-use headstart_report::statistics::{mean, positive_mean_interval, positive_ratio_interval};
+use headstart_report::statistics::{Interval, mean, positive_mean_interval, positive_ratio_interval};
 use headstart_report::table::{Cell, Column, Table};
 use headstart_show::counted;
 
@@ -143,6 +143,35 @@ pub fn table(samples: &[Sample]) -> Table {
     table
 }
 
+/// The schemes' times to the last object over the first scheme's, a line for each kind of visit,
+/// the fastest first.
+#[must_use]
+pub fn answer(samples: &[Sample]) -> Vec<String> {
+    let line = |kind: &str| {
+        let mut of_kind = samples.iter().filter(|sample| sample.kind == kind);
+        let base = of_kind.next()?;
+        let mut others: Vec<&Sample> = of_kind.collect();
+        others.sort_by(|one, other| one.complete_ms().total_cmp(&other.complete_ms()));
+        let complete = |sample: &Sample| sample.times(|visit| visit.complete_ms);
+        let ratio = |sample: &&Sample| {
+            let Interval { value, low, high } = positive_ratio_interval(&complete(sample), &complete(base))?;
+            let surely = if high < 1.0 {
+                "faster"
+            } else if low > 1.0 {
+                "slower"
+            } else {
+                "not surely different"
+            };
+            Some(format!("{} takes {value:.2} [{low:.2}, {high:.2}], {surely}", sample.scheme))
+        };
+        let ratios: Vec<String> = others.iter().filter_map(ratio).collect();
+        (!ratios.is_empty())
+            .then(|| format!("{kind}, of {}'s time to the last object: {}.", base.scheme, ratios.join("; ")))
+    };
+    let capital = |line: String| line[..1].to_uppercase() + &line[1..];
+    ["cold", "returning"].into_iter().filter_map(line).map(capital).collect()
+}
+
 /// Agreement of simulator and browser, in words.
 fn agreement(samples: &[Sample]) -> String {
     let simulated: Vec<&Sample> = samples.iter().filter(|sample| sample.simulated_ms.is_some()).collect();
@@ -229,6 +258,7 @@ pub fn report(samples: &[Sample], replay: &Replay, on: &str, browser: &str, comm
         vec![("headstart".into(), headstart_compare::VERSION.into()), ("browser".into(), browser.into())];
     Report {
         title: "A page in a real browser, by scheme".into(),
+        answer: answer(samples),
         lead,
         sections,
         provenance: Provenance { facts, plan: command.into() },
@@ -307,4 +337,44 @@ fn waterfall(sample: &Sample, replay: &Replay) -> Option<Section> {
     let caption = "Each object with its host; those above the fold have a star.".to_owned();
     let figure = Section::Figure { svg: bars.svg(), caption };
     Some(Section::Details { summary: heading, sections: vec![figure] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(scheme: &str, kind: &'static str, times: [f64; 4]) -> Sample {
+        let visit = |complete_ms| Visit {
+            first_paint_ms: 0.0,
+            largest_paint_ms: 0.0,
+            load_event_ms: 0.0,
+            above_fold_ms: 0.0,
+            complete_ms,
+            connections: 1,
+            carried: 0,
+            lost_packets: 0,
+            arrivals: vec![],
+            is_valid: true,
+            frames: vec![],
+        };
+        let visits = times.map(visit).to_vec();
+        Sample { scheme: scheme.to_owned(), kind, visits, simulated_ms: None, filmed: None }
+    }
+
+    #[test]
+    fn the_answer_says_who_is_faster_cold_and_returning() {
+        let lines = answer(&[
+            sample("iw10", "cold", [100.0, 101.0, 99.0, 100.0]),
+            sample("headstart", "cold", [99.0, 104.0, 96.0, 101.0]),
+            sample("iw10", "returning", [100.0, 101.0, 99.0, 100.0]),
+            sample("headstart", "returning", [70.0, 71.0, 69.0, 70.0]),
+            sample("iw64", "returning", [130.0, 131.0, 129.0, 130.0]),
+        ]);
+        assert!(lines[0].starts_with("Cold, of iw10's time to the last object: headstart takes 1.00 ["));
+        assert!(lines[0].ends_with("not surely different."), "{}", lines[0]);
+        let (fast, slow) = lines[1].split_once("; ").expect("two schemes");
+        assert!(fast.contains("headstart takes 0.70") && fast.ends_with(", faster"), "{fast}");
+        assert!(slow.starts_with("iw64 takes 1.30") && slow.ends_with(", slower."), "{slow}");
+        assert!(answer(&[sample("iw10", "cold", [1.0; 4])]).is_empty(), "one scheme alone");
+    }
 }

@@ -2,14 +2,13 @@
 
 use headstart_paper::claim::digits;
 use headstart_report::statistics::Interval;
-use headstart_startup::catalogue::{Needs, Server};
+use headstart_startup::catalogue::Needs;
 use headstart_startup::sending::LimitedBy;
 use headstart_units::Span;
 
 use crate::counted;
 use headstart_compare::race::{Measured, Race, SchemeResult};
 use headstart_compare::verdict::{Harm, HarmVerdict, HarmedFlows, IdenticalSchemes, SortKey, Verdict};
-use headstart_study::options::{SERVERS, name_of};
 use headstart_study::setup::Setup;
 
 /// So many names are listed before the others are only counted.
@@ -33,8 +32,7 @@ pub fn verdict(race: &Race) -> String {
     let seeds = counted((race.seeds - race.empty_seeds) as u64, "seed");
     let time = time(fastest);
     let others = &found.fastest[1..];
-    let mut text = race.server.map_or_else(String::new, |server| for_server(race, &found, server));
-    text += &match others.len() {
+    let mut text = match others.len() {
         0 if race.scheme_results.len() == 1 => format!("{} takes {time}.", fastest.entry.name),
         0 => format!("Fastest is {}: {time}.", with_needs(fastest)),
         _ => format!(
@@ -94,36 +92,8 @@ pub fn verdict(race: &Race) -> String {
     text
 }
 
-/// Advice for a server: the harmless scheme that takes the least time, and its time over the
-/// reference's.
-fn for_server(race: &Race, found: &Verdict, server: Server) -> String {
-    let name = name_of(SERVERS, &server);
-    let reference = race.reference.name;
-    let Some(&best) = found.harmless.first() else {
-        return format!("For {name} no scheme is known to gain without harm. ");
-    };
-    let result = &race.scheme_results[best];
-    let base = race.scheme_results.iter().find(|result| result.entry.name == reference);
-    match base {
-        Some(base) if result.entry.name != reference => {
-            let ratio = Measured::ratio(&result.mean().by_seed, &base.mean().by_seed).interval();
-            let harm = race.worst_harm(result).map_or_else(String::new, |harm| of_harm(&harm));
-            format!(
-                "For {name} use {}: {} of {reference}'s time, harm {harm}. ",
-                with_needs(result),
-                with_interval(&ratio, 2)
-            )
-        }
-        _ if found.not_known.is_empty() => format!("For {name} stay with {reference}. "),
-        _ => format!(
-            "For {name} no gain is known to be harmless yet; {} may be. ",
-            names(race, &found.not_known)
-        ),
-    }
-}
-
 /// The scheme with the knowledge that it cannot do without.
-fn with_needs(result: &SchemeResult) -> String {
+pub fn with_needs(result: &SchemeResult) -> String {
     let needs = match result.entry.needs {
         Needs::Nothing | Needs::FlowSize => "",
         Needs::History => " (needs a record of the client)",
@@ -325,12 +295,12 @@ fn reasons(loser: &SchemeResult, winner: &SchemeResult) -> String {
 }
 
 /// The harm that is accepted.
-fn margin(race: &Race) -> String {
+pub fn margin(race: &Race) -> String {
     format!("{} % (--most-harm)", digits(100.0 * race.most_harm))
 }
 
 /// The seeds with which the harm of a scheme would be known.
-fn seeds_to_tell(race: &Race, scheme_result: &SchemeResult) -> Option<f64> {
+pub fn seeds_to_tell(race: &Race, scheme_result: &SchemeResult) -> Option<f64> {
     let seeds = race.seeds - race.empty_seeds;
     race.worst_harm(scheme_result)?.seeds_to_tell(race.most_harm, seeds)
 }
@@ -338,7 +308,7 @@ fn seeds_to_tell(race: &Race, scheme_result: &SchemeResult) -> Option<f64> {
 /// So many seeds are no advice any more.
 const TOO_MANY: f64 = 1000.0;
 
-fn to_tell(seeds: f64) -> String {
+pub fn to_tell(seeds: f64) -> String {
     if seeds >= TOO_MANY {
         format!("more than {TOO_MANY} seeds would tell")
     } else {
@@ -427,7 +397,7 @@ fn time(scheme_result: &SchemeResult) -> String {
     }
 }
 
-fn with_interval(interval: &Interval, decimals: usize) -> String {
+pub fn with_interval(interval: &Interval, decimals: usize) -> String {
     let Interval { value, low, high } = interval;
     if low.is_finite() && high.is_finite() {
         format!("{value:.decimals$} [{low:.decimals$}, {high:.decimals$}]")
@@ -437,7 +407,7 @@ fn with_interval(interval: &Interval, decimals: usize) -> String {
 }
 
 /// `a`, `a and b`, `a, b and c`, or the first of them and the number of the others.
-fn names(race: &Race, places: &[usize]) -> String {
+pub fn names(race: &Race, places: &[usize]) -> String {
     let mut parts: Vec<String> = places
         .iter()
         .take(MAX_NAMES)
@@ -754,27 +724,6 @@ mod tests {
         }
         let sum: f64 = result.limited_ms().expect("known").iter().sum();
         assert!((sum - result.mean().value).abs() < 1e-9, "{sum}");
-    }
-
-    #[test]
-    fn the_first_words_are_for_the_server_that_was_named() {
-        let with = |name: &str, mean: f64, harm: [f64; 4]| {
-            scheme_result(name, &[mean, mean + 1.0, mean - 1.0, mean]).harm_of(&harm).0
-        };
-        let iw10 = with("iw10", 240.0, [1.0; 4]);
-        let mut of_tcp = race(vec![iw10.clone(), with("headstart", 120.0, [1.0, 1.001, 0.999, 1.0])]);
-        of_tcp.server = Some(Server::Tcp);
-        let text = verdict(&of_tcp);
-        let first = "For tcp use headstart: 0.50 [0.50, 0.50] of iw10's time, harm 1.000 [0.999, 1.001]. ";
-        assert!(text.starts_with(first), "{text}");
-        let mut harmful = race(vec![iw10, with("jump-start", 120.0, [1.2, 1.21, 1.2, 1.19])]);
-        harmful.server = Some(Server::Quinn);
-        assert!(verdict(&harmful).starts_with("For quinn stay with iw10. "), "{}", verdict(&harmful));
-        let iw10 = harmful.scheme_results[0].clone();
-        let mut open = race(vec![iw10, with("headstart", 120.0, [1.0, 1.05, 0.95, 1.0])]);
-        open.server = Some(Server::Serve);
-        let first = "For serve no gain is known to be harmless yet; headstart may be. ";
-        assert!(verdict(&open).starts_with(first), "{}", verdict(&open));
     }
 
     #[test]

@@ -92,11 +92,18 @@ impl Sweep {
         (!all.is_empty()).then(|| format!("Known to harm others: {}", all.join("; ")))
     }
 
-    /// The harmless scheme with the largest median gain, then the schemes that harm, in sentences
-    /// without the last full stop. As in a race, a scheme is harmless if that is known: here at
-    /// every point.
+    /// [`Sweep::answer`] as one text without the last full stop.
     #[must_use]
     pub fn verdict(&self) -> Option<String> {
+        let sentences = self.answer();
+        (!sentences.is_empty()).then(|| sentences.join(". "))
+    }
+
+    /// The harmless scheme with the largest median gain, one whose harm is open if it gains more,
+    /// and the schemes that harm: at most three sentences without full stops. As in a race, a
+    /// scheme is harmless if that is known: here at every point.
+    #[must_use]
+    pub fn answer(&self) -> Vec<String> {
         let gains = self.gains();
         // Without any harm measured, as without other flows, none is judged.
         let has_harm = gains.iter().any(|gain| gain.worst.is_some());
@@ -114,7 +121,7 @@ impl Sweep {
             sentences.push(self.gain_in_words(open));
         }
         sentences.extend(self.harmful(&gains));
-        (!sentences.is_empty()).then(|| sentences.join(". "))
+        sentences
     }
 
     fn gain_in_words(&self, gain: &Gain) -> String {
