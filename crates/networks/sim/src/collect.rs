@@ -182,6 +182,8 @@ pub struct Totals {
     pub counts: Counts,
     /// Segments that arrived although they had arrived before.
     pub duplicates: u64,
+    /// Segments that were missing when a later one arrived; of the TCP model.
+    pub missed: u64,
     /// SYNs and requests sent again.
     pub handshake_retransmissions: u64,
     /// Starts that could draw on a record of their peer.
@@ -278,6 +280,7 @@ impl Totals {
         }
         self.add_counts(&other.counts);
         self.duplicates += other.duplicates;
+        self.missed += other.missed;
         self.handshake_retransmissions += other.handshake_retransmissions;
         self.history_hits += other.history_hits;
         self.rate_requests += other.rate_requests;
@@ -421,6 +424,7 @@ impl Recorder for Collector {
         totals.delivered += report.delivered;
         totals.add_counts(&report.counts);
         totals.duplicates += u64::from(report.duplicates);
+        totals.missed += u64::from(report.missed);
         totals.handshake_retransmissions += u64::from(report.handshake_retransmissions);
         totals.history_hits += u64::from(report.had_history);
         totals.later_requests.0 += u64::from(report.later_requests.0);

@@ -584,6 +584,7 @@ impl<R: Recorder> Simulation<R> {
             read: flow.read,
             delivered: flow.sender.rate().delivered(),
             duplicates: flow.receiver.duplicates(),
+            missed: flow.receiver.missed(),
             handshake_retransmissions: flow.client_repeats,
             had_history: flow.had_history,
             grant: flow.grant,

@@ -147,6 +147,8 @@ pub struct FlowReport {
     pub delivered: Bytes,
     /// Segments that arrived although they had arrived before.
     pub duplicates: u32,
+    /// Segments that were missing at the receiver when a later one arrived; of the TCP model.
+    pub missed: u32,
     /// SYNs and requests sent again.
     pub handshake_retransmissions: u32,
     /// The start could draw on a record of the peer.

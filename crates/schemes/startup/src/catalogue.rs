@@ -306,9 +306,9 @@ mod tests {
             ),
             (
                 "halfback(additional=250%)",
-                "halfback: additional: found `250%`, expected a share in percent such as `25%`, from 0% to 100%",
+                "halfback: additional: found `250%`, expected `met`, or a share in percent such as `25%`, from 0% to 100%",
             ),
-            ("halfback(additional=0.25)", "found `0.25`, expected a share in percent"),
+            ("halfback(additional=0.25)", "found `0.25`, expected `met`, or a share in percent"),
             (
                 "halfback(order=backward)",
                 "halfback: order: found `backward`, expected `reverse` or `forward`",

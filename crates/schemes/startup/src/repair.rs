@@ -57,11 +57,11 @@ impl Repair {
         }
     }
 
-    /// An ack arrived that acknowledged something new.
+    /// An ack arrived that acknowledged so many new packets.
     #[inline]
-    pub fn on_ack(&mut self, segments: &impl Segments) {
+    pub fn on_ack(&mut self, packets: u64, segments: &impl Segments) {
         if let Self::Ropr(ropr) = self {
-            ropr.on_ack(segments);
+            ropr.on_ack(packets, segments);
         }
     }
 
@@ -150,7 +150,7 @@ pub(crate) mod testing {
         /// An ack for `packet` arrives: returns the packets that `repair` then copies.
         pub fn ack(&mut self, repair: &mut Repair, packet: u64) -> Vec<u64> {
             self.deliver(packet);
-            repair.on_ack(self);
+            repair.on_ack(1, self);
             self.copies(repair)
         }
 

@@ -161,7 +161,8 @@ impl Recorder for Watch {
                         let budget = match self.name.as_str() {
                             "proactive" => watched.originals,
                             "rc3" => 4440,
-                            name if name.starts_with("halfback") => watched.originals_in_flight / 2,
+                            "halfback" => watched.originals_in_flight,
+                            "halfback-forward" | "halfback-burst" => watched.originals_in_flight / 2,
                             _ => 0,
                         };
                         if watched.copies > budget {

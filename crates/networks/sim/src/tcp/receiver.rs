@@ -42,6 +42,8 @@ pub struct Receiver {
     received: u32,
     /// Segments that arrived although they were here already.
     duplicates: u32,
+    /// Segments that were missing when a later one arrived first.
+    missed: u32,
     unacknowledged: u32,
     last: (u32, u32),
     /// Number of the next transmission if none is missing.
@@ -72,6 +74,12 @@ impl Receiver {
     /// Segments that arrived although they were here already.
     pub fn duplicates(&self) -> u32 {
         self.duplicates
+    }
+
+    /// Segments that were missing when a later one arrived first: losses that the receiver noticed,
+    /// as UDT's receiver counts them. A retransmission that is lost again is not one.
+    pub fn missed(&self) -> u32 {
+        self.missed
     }
 
     /// A data packet arrived.
@@ -126,6 +134,8 @@ impl Receiver {
             return;
         }
         self.received += 1;
+        let end = self.ranges.last().map_or(self.next, |range| range.end);
+        self.missed += segment.saturating_sub(end);
         match self.ranges.get_mut(at) {
             Some(range) if range.end == segment => {
                 range.end += 1;
@@ -300,6 +310,16 @@ mod tests {
             assert_eq!((ack.cumulative, reported), (cumulative, blocks), "after segment {segment}");
         }
         assert_eq!(receiver.received, 7);
+    }
+
+    /// Halfback §4.2.3: "the total number of packet losses noticed by the receiver".
+    #[test]
+    fn a_loss_is_noticed_once_when_a_later_segment_arrives() {
+        let mut receiver = receiver();
+        for (segment, missed) in [(0, 0), (3, 2), (4, 2), (1, 2), (7, 4), (5, 4), (2, 4), (8, 4), (10, 5)] {
+            receiver.on_data(Time::ZERO, plain(segment, 0), &DelayedAck::IMMEDIATE);
+            assert_eq!(receiver.missed(), missed, "segment {segment}");
+        }
     }
 
     #[test]

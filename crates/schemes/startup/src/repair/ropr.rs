@@ -1,4 +1,5 @@
-//! Copy the first flight from its end, one segment for each ack, until copies and acks meet.
+//! Copy the first flight from its end, one segment for each that arrived, until copies and acks
+//! meet.
 //!
 //! Source (HB below): Q. Li, M. Dong, P. B. Godfrey, "Halfback: Running Short Flows Quickly and
 //! Safely", CoNEXT 2015, §3.2 (ROPR: reverse-ordered proactive retransmission), §3.4 (the example
@@ -6,21 +7,25 @@
 //!
 //! ```text
 //!            first ack with the              copies and acks have met,
-//!            whole flight sent               or the budget is used
+//!            whole flight sent               or a budget is used
 //!  waiting ------------------> copying ------------------------------> over
 //! ```
 //!
-//! | | order | copies for each ack | budget, of the flight |
+//! | | order | copies for each packet that arrived | budget, of the flight |
 //! |---|---|---|---|
-//! | Halfback | from the end | 1 | 1/2 |
+//! | Halfback | from the end | 1 | none |
 //! | Halfback-forward | from the beginning | 1 | 1/2 |
-//! | Halfback-burst | from the end | all at the first | 1/2 |
+//! | Halfback-burst | from the end | all at the first ack | 1/2 |
 //!
 //! # Deviations
 //!
-//! - HB §3.2 has no budget: with one ack for each segment the acks meet the copies half-way. Where
-//!   acks are fewer or many segments are missing, one half is enforced here. In forward order,
-//!   where they never meet, it gives the 50 % of HB §5.
+//! - HB §3.2 has one copy "for each one of the paced packets that leaves the bottleneck queue", HB
+//!   §3.4 "for each ACK received". These are two clocks if an ack is for several packets
+//!   ([`Per`]). Packets are the default: with them half of the flow is sent again, as HB §3.2 says.
+//!   A copy that arrives as the first of its segment counts as a packet.
+//! - HB §3.4 ends when all that is not acknowledged has been sent again, without a budget. In
+//!   forward order and at line rate, where acks do not meet copies, a budget gives the 50 % of
+//!   HB §5.
 //! - HB §5 does not say how many copies Halfback-burst sends: as many as Halfback.
 //! - "unACKed" (§3.4) is taken as not acknowledged in any way: SACKed segments are skipped.
 //! - HB runs normal retransmission with the copies, independently as far as described; a
@@ -46,16 +51,27 @@ pub enum Order {
     Forward,
 }
 
+/// Events that [`Clock::Acks`] counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Per {
+    /// Packets that are known to have arrived (HB §3.2).
+    #[default]
+    Packet,
+    /// Acks, however many packets one is for (HB §3.4).
+    Ack,
+}
+
 /// Clock of the copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// Copies for each ack (HB §3.2).
+    /// Copies for each packet or ack ([`Per`]; HB §3.2).
     Acks(Ratio),
     /// The first ack releases all of them at once (HB §5, Halfback-burst).
     LineRate,
 }
 
 crate::words!(Order { Reverse = "reverse", Forward = "forward" });
+crate::words!(Per { Packet = "packet", Ack = "ack" });
 
 const LINE_RATE: &str = "line-rate";
 
@@ -100,9 +116,11 @@ impl Value for Clock {
 pub struct Params {
     /// Reverse: HB §3.2.
     pub order: Order,
-    /// One copy for each ack: HB §3.2. HB §5 proposes two for every three.
+    /// One copy for each: HB §3.2. HB §5 proposes two for every three.
     pub clock: Clock,
-    /// Limit of copies as a share of the flight's segments. 1/2: HB §3.2 ("only 50%").
+    /// Events that the clock counts.
+    pub per: Per,
+    /// Limit of copies as a share of the flight's segments. None: HB §3.4.
     pub budget: Ratio,
     /// Stop after a congestion signal. Off: HB §4.2.1 runs both side by side.
     pub stops_at_congestion: bool,
@@ -113,7 +131,8 @@ impl Default for Params {
         Self {
             order: Order::Reverse,
             clock: Clock::Acks(Ratio::ONE),
-            budget: Ratio::new(1, 2),
+            per: Per::Packet,
+            budget: Ratio::ONE,
             stops_at_congestion: false,
         }
     }
@@ -182,16 +201,17 @@ impl Ropr {
     }
 
     #[inline]
-    pub(super) fn on_ack(&mut self, segments: &impl Segments) {
+    pub(super) fn on_ack(&mut self, packets: u64, segments: &impl Segments) {
+        let counted = if self.params.per == Per::Ack { 1 } else { packets };
         match &mut self.phase {
             // HB §3.2: acks that arrive while the flight is still being paced trigger nothing.
-            Phase::Waiting if segments.is_first_flight_sent() => self.begin_copying(segments),
-            Phase::Copying(copies) => copies.acks += 1,
+            Phase::Waiting if segments.is_first_flight_sent() => self.begin_copying(counted, segments),
+            Phase::Copying(copies) => copies.acks += counted,
             Phase::Waiting | Phase::Over => {}
         }
     }
 
-    fn begin_copying(&mut self, segments: &impl Segments) {
+    fn begin_copying(&mut self, acks: u64, segments: &impl Segments) {
         let mut end = segments.end();
         while end > 0 && segments.offset(end - 1) >= self.flight {
             end -= 1;
@@ -201,7 +221,7 @@ impl Ropr {
             Order::Forward => self.first,
         };
         let budget = self.params.budget.of(end.saturating_sub(self.first));
-        self.phase = Phase::Copying(Copies { end, cursor, acks: 1, sent: 0, budget });
+        self.phase = Phase::Copying(Copies { end, cursor, acks, sent: 0, budget });
     }
 
     #[inline]
@@ -284,16 +304,28 @@ mod tests {
         assert!(!repair.is_active(), "the phase is left");
     }
 
-    /// Copies ended only by the meeting of copies and acks.
+    /// HB §3.2: a packet that left the queue, or, by the letter of §3.4, an ack.
     #[test]
-    fn acks_meet_the_copies_without_a_budget_too() {
-        let params = Params { budget: Ratio::ONE, ..Params::default() };
-        let (mut stream, mut repair) = (Stream::new(10, 10), repair(params));
-        for ack in 1..=5 {
-            assert_eq!(stream.ack(&mut repair, ack), [11 - ack]);
-            assert!(repair.is_active());
+    fn an_ack_for_two_packets_sends_two_copies_or_one() {
+        for (per, copies) in [(Per::Packet, &[10, 9][..]), (Per::Ack, &[10])] {
+            let mut stream = Stream::new(10, 10);
+            let mut repair = repair(Params { per, ..Params::default() });
+            stream.deliver(1);
+            stream.deliver(2);
+            repair.on_ack(2, &stream);
+            assert_eq!(stream.copies(&mut repair), copies, "{per:?}");
         }
-        assert_eq!(stream.ack(&mut repair, 6), []);
+    }
+
+    /// HB §3.4: the phase is left when all that is not acknowledged was sent again, no earlier.
+    #[test]
+    fn copies_end_where_every_missing_packet_has_been_copied() {
+        let (mut stream, mut repair) = (Stream::new(10, 10), repair(Params::default()));
+        for (packet, copies) in [(5, &[10][..]), (6, &[9]), (7, &[8]), (8, &[4]), (9, &[3]), (10, &[2])] {
+            assert_eq!(stream.ack(&mut repair, packet), copies, "1 to 4 were lost");
+        }
+        assert_eq!(stream.ack(&mut repair, 4), [1], "more than half of the flight");
+        assert_eq!(stream.ack(&mut repair, 3), []);
         assert!(!repair.is_active());
     }
 
@@ -349,10 +381,11 @@ mod tests {
     /// HB §5: Halfback-forward differs in the order alone, Halfback-burst in the rate alone.
     #[test]
     fn the_variants_differ_in_one_thing_each() {
-        let forward = Params { order: Order::Forward, ..Params::default() };
+        let half = Params { budget: Ratio::new(1, 2), ..Params::default() };
+        let forward = Params { order: Order::Forward, ..half };
         let each: [&[u64]; 7] = [&[2], &[3], &[4], &[5], &[6], &[], &[]];
         assert_eq!(play(forward, 7), each);
-        let burst = Params { clock: Clock::LineRate, ..Params::default() };
+        let burst = Params { clock: Clock::LineRate, ..half };
         let each: [&[u64]; 3] = [&[10, 9, 8, 7, 6], &[], &[]];
         assert_eq!(play(burst, 3), each);
     }
@@ -364,7 +397,7 @@ mod tests {
         let each: [&[u64]; 6] = [&[], &[10], &[9], &[], &[8], &[7]];
         assert_eq!(play(two_for_three, 6), each);
         let two_for_one = Params { clock: Clock::Acks(Ratio::new(2, 1)), ..Params::default() };
-        let each: [&[u64]; 3] = [&[10, 9], &[8, 7], &[6]];
+        let each: [&[u64]; 3] = [&[10, 9], &[8, 7], &[6, 5]];
         assert_eq!(play(two_for_one, 3), each);
     }
 

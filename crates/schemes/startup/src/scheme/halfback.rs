@@ -1,5 +1,5 @@
 //! Pace a short flow, by default over one RTT, then retransmit it proactively from its end, one
-//! packet per ack.
+//! packet for each that arrived.
 //!
 //! Source (HB below): Q. Li, M. Dong, P. B. Godfrey, "Halfback: Running Short Flows Quickly and
 //! Safely", CoNEXT 2015, §3.
@@ -26,14 +26,18 @@
 //!   single ack, or none, there is no rate; then the window is the delivered bytes.
 //! - §3.3 leaves open whether slow start or avoidance follows with s x RTT: avoidance, since s is a
 //!   measurement of the path. RTT is the smoothed one.
-//! - Normal TCP retransmission halves a window; the first flight is not a congestion
-//!   window. It follows the delivered bytes ([`crate::first_recovery`]), as after a failed jump.
+//! - HB §4.2.1 "runs normal TCP retransmission in parallel with ROPR" and names no window for it;
+//!   UDT, its transport, sends lost packets first and without one. None limits it here. With
+//!   [`Params::limits_repair`] the window follows the delivered bytes ([`crate::first_recovery`]),
+//!   as after a failed jump.
 //! - A CE mark, which HB does not consider, hands the flight over to the base controller's cut, and
 //!   its unsent part is still paced, over [`Params::pace_over`] of the smoothed RTT.
 //! - §3.1's other threshold, "largest throughput observed on recent connections, times the RTT", is
 //!   one record's rate here ([`Params::threshold_by_history`]), or without a record the fixed one.
-//! - The share of additional bandwidth is a parameter because HB §5 compares 0, 50 and 100 %. At
-//!   100 % every packet is sent twice, as HB says of Proactive TCP.
+//! - The share of additional bandwidth is a parameter because HB §5 compares 0, 50 and 100 %. HB
+//!   §3.4 has none, for acks and copies meet: [`Additional::Met`]. In forward order and at line
+//!   rate, where they do not, that is 50 %. At 100 % every packet is sent twice, as HB says of
+//!   Proactive TCP.
 //! - HB has one flow per connection; later responses on a connection are handled by
 //!   [`LaterFlights`](super::LaterFlights).
 //!
@@ -44,6 +48,11 @@
 //! A flow of unknown size that ends before the threshold stays in Pacing; its copies leave all the
 //! same if the transport says that its first flight was sent.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
+use core::ops::RangeInclusive;
+
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::flights::{is_out, paced};
@@ -53,8 +62,9 @@ use crate::about::{About, Needs, Preset};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{self, FirstRecovery};
+use crate::parameters::{Value, from_word};
 use crate::prior::Prior;
-use crate::repair::ropr::{self, Clock, Order};
+use crate::repair::ropr::{self, Clock, Order, Per};
 use crate::repair::{Proactive, Repair, Ropr};
 
 /// The scheme's row of the catalogue.
@@ -90,18 +100,75 @@ crate::parameters! {
         pace_over: Ratio = Ratio::ONE, in Ratio::percent(1)..=Ratio::percent(1000), from "HB §3.1";
         /// Order of proactive retransmission; forward is Halfback-forward of HB §5.
         order: Order = Order::Reverse, from "HB §3.2";
-        /// Copies for each ack; HB §5 proposes two for every three. At line rate the first ack
-        /// releases all of them (Halfback-burst of HB §5).
+        /// Copies for each packet that arrived; HB §5 proposes two for every three. At line rate
+        /// the first ack releases all of them (Halfback-burst of HB §5).
         clock: Clock = Clock::Acks(Ratio::ONE), in Ratio::percent(1)..=Ratio::percent(1000), from "HB §3.2";
-        /// Bytes of copies, as a share of the flight.
-        additional: Ratio = Ratio::new(1, 2), in Ratio::percent(0)..=Ratio::percent(100), from "HB §5";
+        /// A copy for each packet that is known to have arrived, or for each ack, which may be for
+        /// several.
+        per: Per = Per::Packet, from "HB §3.2";
+        /// End of the copies: `met` when all that is not acknowledged has been sent again, or a
+        /// share of the flight.
+        additional: Additional = Additional::Met, in Ratio::percent(0)..=Ratio::percent(100), from "HB §3.4";
+        /// After a loss the window is half of the delivered bytes, as JumpStart's; otherwise
+        /// nothing limits normal retransmission.
+        limits_repair: bool = false, from "HB §4.2.1";
         /// Stop sending copies after a congestion signal.
         stops_at_congestion: bool = false, from "HB §4.2.1";
     }
 }
 
+/// End of the copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Additional {
+    /// All that is not acknowledged has been sent again (HB §3.4).
+    Met,
+    /// So much of the flight has (HB §5).
+    Share(Ratio),
+}
+
+const MET: &str = "met";
+
+/// `met`, or a share in percent.
+impl Value for Additional {
+    type Bound = Ratio;
+
+    const KIND: &'static str = "share";
+
+    fn parse(text: &str) -> Option<Self> {
+        from_word(&[(MET, Self::Met)], text).or_else(|| Value::parse(text).map(Self::Share))
+    }
+
+    fn print(&self, out: &mut dyn Write) -> fmt::Result {
+        match self {
+            Self::Met => out.write_str(MET),
+            Self::Share(share) => share.print(out),
+        }
+    }
+
+    fn expected(range: Option<RangeInclusive<Ratio>>, out: &mut dyn Write) -> fmt::Result {
+        write!(out, "`{MET}`, or ")?;
+        Ratio::expected(range, out)
+    }
+
+    fn is_within(&self, range: Option<RangeInclusive<Ratio>>) -> bool {
+        match self {
+            Self::Met => true,
+            Self::Share(share) => share.is_within(range),
+        }
+    }
+
+    fn ends(range: Option<RangeInclusive<Ratio>>) -> Vec<String> {
+        let mut ends = Ratio::ends(range);
+        ends.push(MET.into());
+        ends
+    }
+}
+
 /// HB §3.1: more than 95 % of web transfers are smaller.
 pub const PACING_THRESHOLD: Bytes = Bytes::new(141_000);
+
+/// HB §5: 50 % of additional bandwidth.
+const HALF: Ratio = Ratio::new(1, 2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -243,13 +310,18 @@ impl Startup for Halfback {
     }
 
     fn repair(&self) -> Repair {
-        let Params { order, clock, additional, stops_at_congestion, .. } = self.params;
-        if additional == Ratio::new(0, 1) {
+        let Params { order, clock, per, additional, stops_at_congestion, .. } = self.params;
+        let budget = match additional {
+            Additional::Share(share) => share,
+            Additional::Met if order == Order::Reverse && clock != Clock::LineRate => Ratio::ONE,
+            Additional::Met => HALF,
+        };
+        if budget == Ratio::new(0, 1) {
             Repair::Reactive
-        } else if additional.of(1) >= 1 && order == Order::Reverse {
+        } else if additional == Additional::Share(Ratio::ONE) && order == Order::Reverse {
             Repair::Proactive(Proactive::default())
         } else {
-            let params = ropr::Params { order, clock, budget: additional, stops_at_congestion };
+            let params = ropr::Params { order, clock, per, budget, stops_at_congestion };
             // Before `establish` it covers all data sent when it begins, rather than nothing.
             let flight = if self.flight.is_zero() { Bytes::MAX } else { self.flight };
             Repair::Ropr(Ropr::new(params, flight))
@@ -288,7 +360,8 @@ impl Flights for Halfback {
     #[inline]
     fn allowance_of_at_least(&self, least: Bytes) -> Allowance {
         let missing = self.end.saturating_sub(self.delivered).max(least);
-        let window = if self.recovery.is_under_way() { missing.min(self.recovery.window()) } else { missing };
+        let is_limited = self.params.limits_repair && self.recovery.is_under_way();
+        let window = if is_limited { missing.min(self.recovery.window()) } else { missing };
         let pace = if self.phase == Phase::Pacing { self.pace } else { None };
         Allowance { window, pace }
     }
@@ -427,7 +500,6 @@ mod tests {
 
     #[test]
     fn normal_retransmission_runs_beside_the_copies() {
-        let mut start = established(Params::default());
         let loss = |in_flight| {
             Event::Congestion(Congestion {
                 first_flight_lost: MSS,
@@ -439,12 +511,19 @@ mod tests {
         let steps = [
             (100, ack(1, 9),                              Expected::Window(9_000),    "ROPR"),
             (130, ack(4, 6),                              Expected::Window(6_000),    "the second packet is missing"),
-            (140, loss(4),                                Expected::Window(5_000),    "declared lost: room for it"),
+            (140, loss(4),                                Expected::Window(6_000),    "declared lost: room for it"),
             (140, Event::Ack(repairing(5, 4, true)),      Expected::Window(5_000),    "and for what else will be"),
             (180, Event::Ack(repairing(9, 1, true)),      Expected::Window(1_000),    "the last one missing"),
             (240, Event::Ack(repairing(10, 0, false)),    Expected::HandsOver(10_000), "repaired: 8 packets in 80 ms"),
         ];
-        play(&mut start, &steps);
+        play(&mut established(Params::default()), &steps);
+        #[rustfmt::skip]
+        let limited = [
+            steps[0], steps[1],
+            (140, loss(3),                                Expected::Window(4_000),    "no more than packet conservation lets go"),
+            (140, Event::Ack(repairing(5, 1, true)),      Expected::Window(2_000),    "half of the two that are known to be originals"),
+        ];
+        play(&mut established(Params { limits_repair: true, ..Params::default() }), &limited);
     }
 
     #[test]
@@ -479,13 +558,18 @@ mod tests {
         assert_eq!(ropr(half), ropr::Params::default());
         assert_eq!(ropr(Params { order: Order::Forward, ..half }).order, Order::Forward);
         assert_eq!(ropr(Params { clock: Clock::LineRate, ..half }).clock, Clock::LineRate);
-        assert_eq!(ropr(Params { additional: Ratio::percent(25), ..half }).budget, Ratio::new(1, 4));
-        let none = established(Params { additional: Ratio::percent(0), ..half });
+        assert_eq!(ropr(Params { per: Per::Ack, ..half }).per, Per::Ack);
+        let of = |percent| Additional::Share(Ratio::percent(percent));
+        assert_eq!(ropr(Params { additional: of(25), ..half }).budget, Ratio::new(1, 4));
+        for params in [Params { order: Order::Forward, ..half }, Params { clock: Clock::LineRate, ..half }] {
+            assert_eq!(ropr(params).budget, HALF, "acks do not meet these copies");
+        }
+        let none = established(Params { additional: of(0), ..half });
         assert!(matches!(none.repair(), Repair::Reactive));
-        let twice = established(Params { additional: Ratio::percent(100), ..half });
+        let twice = established(Params { additional: of(100), ..half });
         assert!(matches!(twice.repair(), Repair::Proactive(_)));
         // Forward order at 100 % still sends one copy per ack, to the end of the flight.
-        let forward = Params { order: Order::Forward, additional: Ratio::ONE, ..half };
+        let forward = Params { order: Order::Forward, additional: of(100), ..half };
         assert_eq!(
             ropr(forward),
             ropr::Params { order: Order::Forward, budget: Ratio::ONE, ..ropr::Params::default() }

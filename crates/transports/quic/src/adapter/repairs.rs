@@ -63,12 +63,11 @@ impl Adapter {
         }
     }
 
-    /// Halfback sends one copy per ack, with an ack per packet; QUIC acknowledges several packets
-    /// at once, so each acknowledged packet counts as an ack.
+    /// QUIC acknowledges several packets at once.
     pub(super) fn copy_after_acks(&mut self, now: Time, packets: u64, is_all_sent: bool) {
         let Some(duplicator) = &mut self.duplicator else { return };
-        for _ in 0..packets {
-            duplicator.repair.on_ack(&self.driver.sender.segments(is_all_sent));
+        if packets > 0 {
+            duplicator.repair.on_ack(packets, &self.driver.sender.segments(is_all_sent));
         }
         self.send_copies(now, SendTiming::Now, is_all_sent);
         if self.duplicator.as_ref().is_some_and(|duplicator| !duplicator.repair.is_active()) {

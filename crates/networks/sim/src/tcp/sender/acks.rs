@@ -128,16 +128,9 @@ impl Sender {
             self.prr.on_ack(newly.data.bytes, self.in_flight, ssthresh, config.mss, grain, is_safe);
         }
         if self.repair.is_active() {
-            // QUIC acknowledges packets: each counts, however many one ack has.
-            let acks = if config.probe == Probe::Quic {
-                newly.data.bytes.get().div_ceil(config.mss.get().max(1))
-            } else {
-                1
-            };
-            for _ in 0..acks {
-                let board = board!(self, config);
-                self.repair.on_ack(&board);
-            }
+            let packets = newly.data.bytes.get().div_ceil(config.mss.get().max(1));
+            let board = board!(self, config);
+            self.repair.on_ack(packets, &board);
         }
         self.rearm(now, true, config);
         recorder.sender(now, || {
