@@ -140,7 +140,7 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     let headlines = headlines::rows(&reproduction.paper, &judged);
     terminal::answer(reproduce::answer(&reproduction.paper, &judged))?;
     let width = table::terminal_width(std::env::var("COLUMNS").ok().as_deref());
-    if args.all || headlines.is_empty() {
+    if args.all || headlines.rows.is_empty() {
         for one in judged.iter().filter(|one| !one.claims.is_empty()) {
             print_table(&reproduce::terminal_table(one, width))?;
             print("\n")?;
@@ -148,7 +148,7 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
         print_table(&reproduce::counts_table(&judged))?;
         print("\n")?;
     }
-    if !headlines.is_empty() {
+    if !headlines.rows.is_empty() {
         print_table(&headlines::terminal_table(&headlines, width))?;
     }
     if args.quick {
@@ -167,7 +167,7 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
         let columns: Vec<&str> = drawn.columns.iter().map(String::as_str).collect();
         folder.write_csv(&format!("{}.csv", drawn.name), &columns, reproduce::data_rows(&drawn.data))?;
     }
-    if !headlines.is_empty() {
+    if !headlines.rows.is_empty() {
         folder.write("headlines.md", headlines::markdown(&headlines).as_bytes())?;
     }
     folder.write_csv("claims.csv", &reproduce::CLAIM_COLUMNS, reproduce::claim_rows(&judged))?;

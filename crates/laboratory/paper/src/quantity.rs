@@ -17,8 +17,8 @@
 //! | `over` | what it is divided by: the same, but for the keys given here |
 //! | `as` | `ratio` q (default), `change` 100 (q - 1) %, `reduction` 100 (1 - q) %, `difference` |
 //!
-//! Capacities are `capacity.own`, `capacity.absolute` and `capacity.reference`
-//! (`docs/definitions.md`).
+//! Capacities are `capacity.own`, `capacity.absolute`, `capacity.reference`, `capacity.tcp` and
+//! `capacity.knee` (`docs/definitions.md`).
 //!
 //! Quotients at one point are paired by seed, with Fieller's interval. Aggregates over points have
 //! Student's interval of the same aggregate seed by seed, around the aggregate of the pooled
@@ -305,7 +305,7 @@ impl Place {
         if self.measure.starts_with("capacity.") {
             ensure!(
                 rule(&self.measure).is_some(),
-                "measure: found `{}`, expected capacity.own, capacity.absolute or capacity.reference",
+                "measure: found `{}`, expected capacity.own, .absolute, .reference, .tcp or .knee",
                 self.measure
             );
             ensure!(

@@ -333,7 +333,7 @@ pub const QUICK: &str = "This is the cut-down run (--quick), with fewer seeds, p
 /// Headlines by their words, then the claims by their outcomes: the lines before anything else.
 #[must_use]
 pub fn answer(paper: &Paper, judged: &[JudgedFigure<'_>]) -> Vec<String> {
-    let rows = headlines::rows(paper, judged);
+    let rows = headlines::rows(paper, judged).rows;
     let mut words: Vec<(&str, usize)> = vec![];
     for [_, word, ..] in &rows {
         match words.iter_mut().find(|(known, _)| known == word) {
@@ -361,7 +361,7 @@ pub fn report(
     if is_quick {
         lead.push(QUICK.to_owned());
     }
-    if !headlines.is_empty() {
+    if !headlines.rows.is_empty() {
         sections.push(Section::Table(headlines::table(&headlines)));
     }
     if !paper.out_of_scope.is_empty() {

@@ -4,7 +4,7 @@ use headstart_net::QueueDiscipline;
 use headstart_sim::tcp::Pacing;
 use headstart_startup::catalogue::{Entry, Needs};
 
-use crate::options::{AckName, AttackName, Environment, RouterName, SizeName, TransportName};
+use crate::options::{AckName, AttackName, DetectionName, Environment, RouterName, SizeName, TransportName};
 use crate::setup::Setup;
 
 /// An option, and the runs in which it takes effect.
@@ -77,6 +77,8 @@ pub static DEPENDENCIES: &[Dependency] = &[
     row("quantum", "without a scheme that paces, or --pacing", |setup| !is_model(setup) || paces(setup), "--quantum 8",
         ["--schemes iw10", "--schemes iw10 --pacing linux"]),
     row("no-prr", MODEL, is_model, "--no-prr", ["--transport quic", "--schemes iw10"]),
+    row("no-rescue", "without --detection rfc6675 in the simulator's TCP model", |setup| is_model(setup) && counts(setup), "--no-rescue",
+        ["", "--detection rfc6675 --probe none --no-prr --base reno --schemes jump-start --buffer 20packets"]),
     row("recovery-period", MODEL, is_model, "--recovery-period", ["--transport quic", "--schemes iw10"]),
     row("prr-slow-start", MODEL, is_model, "--prr-slow-start", ["--transport quic", "--schemes iw10"]),
     row("no-idle-restart", NO_IDLE_TIME, has_idle_times, "--no-idle-restart", ["--pages archive2014 --schemes iw10", IDLE_TIMES]),
@@ -170,6 +172,10 @@ pub fn idle(setup: &Setup, given_options: &[String], is_alone: bool) -> Vec<Stri
         .iter()
         .filter(|row| is_asked(row.option) && !is_told(row.option) && !(row.counts)(setup));
     alone.chain(rows.map(|row| format!("--{} has no effect {}", row.option, row.idle))).collect()
+}
+
+fn counts(setup: &Setup) -> bool {
+    matches!(setup.transport.detection, DetectionName::Rfc6675 | DetectionName::Rfc6675Copies)
 }
 
 fn is_model(setup: &Setup) -> bool {

@@ -30,6 +30,7 @@ measures! {
     Measure::new("rounds", "", "mean completion time in round trips of the flow's own path"), |it| it.mean_rounds();
     Measure::new("lost", "per flow", "segments declared lost").with_detail(Detail::Counts), |it| it.counts.lost as f64 / it.flows as f64;
     Measure::new("retransmissions", "per flow", "normal retransmissions, probes included, copies not").with_detail(Detail::Events), |it| it.counts.retransmissions as f64 / it.flows as f64;
+    Measure::new("missed", "per flow", "segments that were missing at the receiver when a later one arrived, in the TCP model").with_detail(Detail::Topology), |it| it.missed as f64 / it.flows as f64;
     Measure::new("copies", "per flow", "proactive copies").with_detail(Detail::Counts), |it| it.counts.copies as f64 / it.flows as f64;
     Measure::new("timeouts", "per flow", "retransmission timeouts").with_detail(Detail::Counts), |it| it.counts.timeouts as f64 / it.flows as f64;
     Measure::new("probes", "per flow", "probes").with_detail(Detail::Events), |it| it.counts.probes as f64 / it.flows as f64;

@@ -240,6 +240,10 @@ pub struct TransportOptions {
     /// Let the window, not proportional rate reduction, limit recovery
     #[arg(long)]
     pub no_prr: bool,
+    /// Let a lost tail wait for the timeout, as in Halfback §3.4: with --detection rfc6675 rules 3
+    /// and 4 of NextSeg (§4) are left out
+    #[arg(long)]
+    pub no_rescue: bool,
     /// Keep the window after an idle time, as RFC 9002 does; else it starts again from the initial
     /// one (RFC 5681)
     #[arg(long)]

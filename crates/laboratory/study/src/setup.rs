@@ -21,8 +21,8 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::carrier::{Carrier, Carriers, Run};
 use crate::options::{
-    AckName, DelayFile, DetectionName, Environment, FetchName, LaterName, PathOptions, RunOptions, SERVERS,
-    SchemeName, SizeName, TransportName, TransportOptions, UpOptions, WorkloadOptions, name_of,
+    AckName, Buffer, DelayFile, DetectionName, Environment, FetchName, LaterName, PathOptions, RunOptions,
+    SERVERS, SchemeName, SizeName, TransportName, TransportOptions, UpOptions, WorkloadOptions, name_of,
 };
 use crate::schemes;
 use crate::workload::files::ArrivalFile;
@@ -380,13 +380,11 @@ impl Setup {
             },
             detection: match options.detection {
                 DetectionName::Rack => Detection::Rack,
-                DetectionName::Rfc6675 | DetectionName::Rfc6675Copies | DetectionName::Rfc6675Timeout => {
-                    Detection::Rfc6675
-                }
+                DetectionName::Rfc6675 | DetectionName::Rfc6675Copies => Detection::Rfc6675,
                 DetectionName::Udt => Detection::Udt,
             },
             copies_count: options.detection == DetectionName::Rfc6675Copies,
-            rescue: options.detection != DetectionName::Rfc6675Timeout,
+            rescue: !options.no_rescue,
             handshakes: options.handshakes,
             certificate: options.certificate,
             probe: if as_quic { Probe::Quic } else { options.probe },

@@ -43,6 +43,7 @@ const MEASURES: &[Measure] = &[
     ),
     Measure::new("is-two-rounds", "%", "100 if that is at most 2.5, else 0"),
     Measure::new("retransmissions", "", "normal retransmissions, copies not"),
+    Measure::new("missed", "", "segments that were missing at the receiver when a later one arrived"),
     Measure::new("copies", "", "proactive copies"),
     Measure::new("timeouts", "", "retransmission timeouts"),
     Measure::new("is-lossy", "%", "100 if a segment of this flow was declared lost, else 0"),
@@ -74,7 +75,7 @@ impl Study for WideAreaParams {
 fn run_path(population: Population, case: &Case<'_>) -> Result<Measured> {
     let Case { setup, mix, seed } = *case;
     let path = population.path(seed);
-    let on_path = setup.with_path(path.options())?;
+    let on_path = setup.with_path(path.options(setup.path.buffer))?;
     let report = run_flow(&on_path, &path, mix, seed)?.context("the flow was not reported")?;
     let acknowledged = report.ended_at.since(report.opened_at);
     let completion = report.completion_time().unwrap_or(acknowledged).as_millis_f64();
@@ -86,6 +87,7 @@ fn run_path(population: Population, case: &Case<'_>) -> Result<Measured> {
         ("rounds", rounds),
         ("is-two-rounds", percent(rounds <= 2.5)),
         ("retransmissions", report.counts.retransmissions as f64),
+        ("missed", f64::from(report.missed)),
         ("copies", report.counts.copies as f64),
         ("timeouts", report.counts.timeouts as f64),
         ("is-lossy", percent(report.counts.lost > 0)),

@@ -24,6 +24,8 @@ pub struct Paper {
     pub headlines: Vec<Headline>,
     /// Results that nobody can reproduce, each with the reason.
     pub out_of_scope: Vec<String>,
+    /// The variant whose numbers stand beside the judge's, which it does not judge.
+    pub beside: Option<String>,
     pub(super) settings: Settings,
     schemes: Vec<Scheme>,
     pub(super) variants: Vec<Variant>,
@@ -95,6 +97,7 @@ struct PaperText {
     headlines: Vec<Headline>,
     #[serde(default, rename = "out-of-scope")]
     out_of_scope: Vec<String>,
+    beside: Option<String>,
     #[serde(default)]
     mutants: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -149,12 +152,16 @@ impl Paper {
             variants.push(variant(name, value, &variants).context(at)?);
         }
         ensure!(!variants.is_empty(), "variants: found none, expected one at least");
+        if let Some(name) = &text.beside {
+            named("variant", &variants, name, |variant: &Variant| &variant.name).context("beside")?;
+        }
         let mut paper = Self {
             title: text.title,
             citation: text.citation,
             about: text.about,
             headlines: text.headlines,
             out_of_scope: text.out_of_scope,
+            beside: text.beside,
             settings: Settings::read(&tables, None)?,
             schemes,
             variants,

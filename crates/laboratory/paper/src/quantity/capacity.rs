@@ -7,12 +7,17 @@ use headstart_report::statistics::{Interval, mean};
 use headstart_study::feasible::{self, Point, Rule};
 use headstart_study::setup::REFERENCE;
 
+/// Slow start from two segments, the TCP of Halfback's §4.1.
+const TCP: &str = "iw2";
+
 /// The rule that a measure names.
 pub(super) fn rule(measure: &str) -> Option<Rule> {
     match measure {
         "capacity.own" => Some(Rule::Own),
         "capacity.absolute" => Some(Rule::Absolute),
         "capacity.reference" => Some(Rule::Reference),
+        "capacity.tcp" => Some(Rule::Tcp),
+        "capacity.knee" => Some(Rule::Knee),
         _ => None,
     }
 }
@@ -39,11 +44,15 @@ impl Scope<'_> {
         };
         let own = curve(scheme)?;
         let reference = match rule {
-            Rule::Reference => {
-                let name = self.plan.schemes.iter().position(|scheme| scheme.entry.name == REFERENCE)?;
-                Some(curve(name)?)
+            Rule::Reference => Some(REFERENCE),
+            Rule::Tcp => Some(TCP),
+            Rule::Own | Rule::Absolute | Rule::Knee => None,
+        };
+        let reference = match reference {
+            Some(name) => {
+                Some(curve(self.plan.schemes.iter().position(|scheme| scheme.entry.name == name)?)?)
             }
-            Rule::Own | Rule::Absolute => None,
+            None => None,
         };
         let first = own.first()?;
         let find = |value: &dyn Fn(&[f64]) -> f64| {
@@ -57,7 +66,7 @@ impl Scope<'_> {
                 .collect();
             // A seed without a number at a load has no capacity.
             let lacks =
-                |point: &Point| point.mean.is_nan() || (rule == Rule::Reference && point.reference.is_nan());
+                |point: &Point| point.mean.is_nan() || (reference.is_some() && point.reference.is_nan());
             if curve.iter().any(lacks) { f64::NAN } else { feasible::capacity(rule, &curve) }
         };
         let seeds = first.1.len();

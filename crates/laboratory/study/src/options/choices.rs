@@ -169,9 +169,6 @@ pub enum DetectionName {
     /// As rfc6675, but a proactive copy counts as a transmission: its segment is not lost before a
     /// round trip after it.
     Rfc6675Copies,
-    /// As rfc6675 without rules 3 and 4 of NextSeg (§4): a lost tail waits for the timeout, as in
-    /// Halfback §3.4.
-    Rfc6675Timeout,
     /// By count, then sent again at line rate every so often until it arrives (UDT, Halfback's
     /// transport).
     Udt,

@@ -3,7 +3,7 @@
 use headstart_units::{Bytes, Rate, Span};
 
 use super::Setup;
-use crate::options::{Buffer, usual_buffer};
+use crate::options::{Buffer, SizeName, usual_buffer};
 
 impl Setup {
     /// Notes on what may limit flows in place of their start.
@@ -13,6 +13,7 @@ impl Setup {
             self.limit_of_receive_window(),
             self.limit_of_acks(),
             self.limit_of_queue(),
+            self.small_tail(),
         ];
         limits.into_iter().flatten().collect()
     }
@@ -41,6 +42,23 @@ impl Setup {
             format!(
                 "--receive-window: {window} {limit}: losses and harm are those of such receivers; {} removes the limit",
                 (bdp + buffer) * 2
+            )
+        })
+    }
+
+    /// A note on flows whose last segment is less than a tenth of a full one, where the buffer
+    /// counts bytes: then tails are lost less often than all else.
+    fn small_tail(&self) -> Option<String> {
+        let SizeName::Fixed(size) = self.workload.size else { return None };
+        let config = self.tcp();
+        let rest = Bytes::new(size.get() % config.mss.get().max(1));
+        let tail = rest + config.header;
+        let is_small = !rest.is_zero() && tail * 10 < self.transport.mtu;
+        let counts_bytes = !matches!(self.path.buffer, Buffer::Packets(_));
+        (is_small && counts_bytes && self.is_tcp_model() && self.pages.is_empty()).then(|| {
+            format!(
+                "the last segment of a flow has {tail} on the link: a buffer that is counted in bytes drops it less \
+                 often than a full one; --buffer 77packets counts both alike"
             )
         })
     }
@@ -169,6 +187,17 @@ mod tests {
             &format!("{short} 250kB --queue codel --buffer 1000p"),
         ] {
             assert_eq!(limit(fine), None, "{fine}");
+        }
+    }
+
+    #[test]
+    fn a_small_last_segment_before_a_buffer_of_bytes_is_told_of() {
+        let notes =
+            |options: &str| Settings::parse(Carriers::MODEL, options.split_whitespace()).expect("fine").notes;
+        let tells = |options: &str| notes(options).iter().any(|note| note.starts_with("the last segment"));
+        assert!(tells("--size 100kB"), "140 B on the link");
+        for alike in ["--size 100kB --buffer 77packets", "--size 101360B", "--size 100kB --header 44B"] {
+            assert!(!tells(alike), "{alike}");
         }
     }
 

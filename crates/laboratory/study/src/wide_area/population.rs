@@ -8,7 +8,7 @@
 
 use clap::ValueEnum;
 use headstart_sim::{Random, Seed};
-use headstart_units::{Bytes, Rate, Ratio, Span};
+use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
 use crate::options::{Buffer, PathOptions, Rtts};
 
@@ -52,23 +52,29 @@ pub struct PathSpec {
 }
 
 impl PathSpec {
-    /// The path as options of a command.
+    /// The path as options of a command; its buffers are counted in packets where `counted` is.
     #[must_use]
-    pub fn options(&self) -> PathOptions {
+    pub fn options(&self, counted: Buffer) -> PathOptions {
+        let buffer = match counted {
+            Buffer::Packets(_) => Buffer::Packets(Packets::new(self.buffer.get().div_ceil(PACKET))),
+            _ => Buffer::Bytes(self.buffer),
+        };
         let loss = Ratio::new(self.loss_ppm, 1_000_000);
         PathOptions {
             rate: self.rate,
             rtt: Rtts(vec![self.rtt]),
-            buffer: Buffer::Bytes(self.buffer),
+            buffer,
             loss,
             jitter: self.jitter,
             up_rate: Some(self.up_rate),
-            up_buffer: Some(Buffer::Bytes(self.buffer)),
+            up_buffer: Some(buffer),
             ..crate::options::defaults()
         }
     }
 }
 
+/// Bytes of a full packet on the link.
+const PACKET: u64 = 1500;
 /// Smallest and largest round-trip time, in milliseconds (HB §4.1).
 const RTT_MS: (f64, f64) = (0.2, 400.0);
 /// Hosts (HB §4.1).
