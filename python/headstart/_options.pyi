@@ -251,7 +251,7 @@ class SharedOptions(TypedDict, total=False):
     cubic-linux, cubic-pair, cuback, abba, reno, reno-linux, reno-google)"""
     detection: str | None
     """Loss detection of the sender [default: rack] (one of rack, rfc6675, rfc6675-copies,
-    rfc6675-timeout, udt)"""
+    udt)"""
     handshakes: int | None
     """Round trips of the handshake. UDT takes 2, TLS over TCP too; with 0 the request comes
     in the first packet, as with QUIC's 0-RTT and TCP Fast Open [default: 1]"""
@@ -308,6 +308,9 @@ class SharedOptions(TypedDict, total=False):
     such data is lost, as RFC 9002 does. Otherwise it waits for all that was sent before"""
     no_prr: bool | None
     """Let the window, not proportional rate reduction, limit recovery"""
+    no_rescue: bool | None
+    """Let a lost tail wait for the timeout, as in Halfback §3.4: with --detection rfc6675
+    rules 3 and 4 of NextSeg (§4) are left out"""
     no_idle_restart: bool | None
     """Keep the window after an idle time, as RFC 9002 does; else it starts again from the
     initial one (RFC 5681)"""
@@ -631,7 +634,7 @@ class SweepOptions(TypedDict, total=False):
     cubic-linux, cubic-pair, cuback, abba, reno, reno-linux, reno-google)"""
     detection: str | Iterable[str] | None
     """Loss detection of the sender [default: rack] (one of rack, rfc6675, rfc6675-copies,
-    rfc6675-timeout, udt)"""
+    udt)"""
     handshakes: str | int | Iterable[str | int] | None
     """Round trips of the handshake. UDT takes 2, TLS over TCP too; with 0 the request comes
     in the first packet, as with QUIC's 0-RTT and TCP Fast Open [default: 1]"""
@@ -688,6 +691,9 @@ class SweepOptions(TypedDict, total=False):
     such data is lost, as RFC 9002 does. Otherwise it waits for all that was sent before"""
     no_prr: bool | None
     """Let the window, not proportional rate reduction, limit recovery"""
+    no_rescue: bool | None
+    """Let a lost tail wait for the timeout, as in Halfback §3.4: with --detection rfc6675
+    rules 3 and 4 of NextSeg (§4) are left out"""
     no_idle_restart: bool | None
     """Keep the window after an idle time, as RFC 9002 does; else it starts again from the
     initial one (RFC 5681)"""
