@@ -36,7 +36,8 @@
 //! reported as *direction*; so is a crossing at another place.
 //!
 //! A claim *holds* if the whole 95 % interval is within the bounds, and *holds, wide* if only the
-//! value is. An order or a peak holds if it does in 95 % of the resamples of the seeds.
+//! value is. An order or a peak holds if it does in 95 % of the resamples of the seeds. With
+//! `within = 5` a peak may lie 5 below the largest.
 //!
 //! `--check` expects the outcome that the keys of a claim give: it differs if `differs` says why,
 //! else it holds; `quick` overrides that for the quick run. It is `undecided` if three sets of

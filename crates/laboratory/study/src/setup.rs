@@ -21,8 +21,8 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::carrier::{Carrier, Carriers, Run};
 use crate::options::{
-    AckName, Buffer, DelayFile, DetectionName, Environment, FetchName, LaterName, PathOptions, RunOptions,
-    SERVERS, SchemeName, SizeName, TransportName, TransportOptions, UpOptions, WorkloadOptions, name_of,
+    AckName, DelayFile, DetectionName, Environment, FetchName, LaterName, PathOptions, RunOptions, SERVERS,
+    SchemeName, SizeName, TransportName, TransportOptions, UpOptions, WorkloadOptions, name_of,
 };
 use crate::schemes;
 use crate::workload::files::ArrivalFile;

@@ -360,12 +360,15 @@ fn kendall(values: &[f64]) -> f64 {
     sum / pairs
 }
 
-/// The value is largest at one of these values of a swept option.
+/// The value is largest at one of these values of a swept option, or `within` its unit of the
+/// largest.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Peak {
     along: String,
     at: Vec<String>,
+    #[serde(default)]
+    within: f64,
 }
 
 impl Peak {
@@ -381,27 +384,40 @@ impl Peak {
     }
 
     pub(super) fn shown(&self) -> String {
-        format!("most at {}", self.at.join(" or "))
+        let at = self.at.join(" or ");
+        if self.within > 0.0 {
+            format!("at {at}, within {} of the most", digits(self.within))
+        } else {
+            format!("most at {at}")
+        }
     }
 
     pub(super) fn judge(&self, value: &Quantity, scope: &Scope<'_>, unit: &str) -> Finding {
         let mut most: Option<(String, f64)> = None;
+        let mut claimed: Option<(String, f64)> = None;
         for (text, _) in values_of(&self.along, scope) {
             let at = [(self.along.clone(), text.clone())];
             let found = value.value(&Scope { at: &at, ..*scope }).value;
             if found.is_nan() {
                 return Finding { verdict: Verdict::NotRun, ours: UNKNOWN, shown: "-".into() };
             }
+            if self.at.contains(&text) && claimed.as_ref().is_none_or(|(_, before)| found > *before) {
+                claimed = Some((text.clone(), found));
+            }
             if most.as_ref().is_none_or(|(_, before)| found > *before) {
                 most = Some((text, found));
             }
         }
-        let Some((at, found)) = most else {
+        let (Some((at, found)), Some((there, claimed))) = (most, claimed) else {
             return Finding { verdict: Verdict::NotRun, ours: UNKNOWN, shown: "-".into() };
         };
-        let verdict = if self.at.contains(&at) { Verdict::Holds } else { Verdict::Differs };
+        let verdict = if claimed + self.within >= found { Verdict::Holds } else { Verdict::Differs };
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
         let ours = Interval { value: found, low: f64::NAN, high: f64::NAN };
-        Finding { verdict, ours, shown: format!("most at {at} ({}{unit})", digits(found)) }
+        let mut shown = format!("most at {at} ({}{unit})", digits(found));
+        if self.within > 0.0 && there != at {
+            shown += &format!(", {}{unit} at {there}", digits(claimed));
+        }
+        Finding { verdict, ours, shown }
     }
 }
