@@ -214,7 +214,7 @@ fn a_peak_is_at_the_largest_of_all_values_that_are_run() {
     assert_eq!(with("[\"20 %\", \"30 %\"]").verdict, Verdict::Holds);
     let wrong = with("[\"10 %\"]");
     assert_eq!((wrong.verdict, wrong.shown.as_str()), (Verdict::Differs, "most at 30 % (950)"));
-    for (within, verdict) in [("449", Verdict::Differs), ("450", Verdict::Holds)] {
+    for (within, verdict) in [("300", Verdict::Differs), ("600", Verdict::Holds)] {
         let found = judge(&format!(
             "value = {{ measure = \"mean\", scheme = \"TCP\" }}\npeak = {{ along = \"load\", at = [\"20 %\"], within = {within} }}"
         ));
