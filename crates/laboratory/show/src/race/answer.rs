@@ -1,4 +1,5 @@
-//! The answer of a race in at most three lines: the scheme to use, its gain, and its cost to others.
+//! The answer of a race in at most three lines: the scheme to use, its gain, and its cost to
+//! others.
 
 use headstart_startup::catalogue::Server;
 
