@@ -209,9 +209,8 @@ fn runs(setup: &Setup, is_so: fn(&Entry) -> bool) -> bool {
     schemes.is_empty() || schemes.iter().map(|name| name.0).chain(long).any(is_so)
 }
 
-/// `headstart` uses any hint.
 fn takes_hints(entry: &Entry) -> bool {
-    entry.needs == Needs::Hint || entry.about().name == "headstart"
+    entry.needs == Needs::Hint
 }
 
 fn paces(setup: &Setup) -> bool {

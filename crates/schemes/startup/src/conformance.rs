@@ -87,7 +87,10 @@ impl Player {
         let prior = Prior {
             flow_size: Some(packet * packets),
             history: known.map(|rate| SharedRecord { record: record(rate), live: 0 }),
-            shared_credit: Some(SharedCredit { reserved: Bytes::ZERO, credit: known.map(|rate| rate * rtt) }),
+            shared_credit: Some(SharedCredit {
+                credit: known.map(|rate| rate * rtt),
+                ..SharedCredit::default()
+            }),
             hint: known.map(|bandwidth| Hint { bandwidth, access: Access::Unknown }),
             granted: known,
             ..Prior::bare(Time::ZERO, packet, rtt, Bytes::new(1 << 20))

@@ -249,7 +249,7 @@ mod tests {
             Bytes::new(1)
         });
         let [start, earned, most, spent, least] = [50_000, 1000, 900_000, spent, 1].map(Bytes::new);
-        store.release(&mut lease, &Revision { start, earned, most, spent, least });
+        store.release(&mut lease, &Revision { start, earned, most, spent, least, known: Bytes::ZERO });
         store.close(lease, RecordUpdate::Keep);
         credit
     }

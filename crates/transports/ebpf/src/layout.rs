@@ -246,7 +246,7 @@ structures! {
         live: u32, "Others that began from the record.";
         mss: u32, "Bytes.";
         lossy: u32, "The start that left the record had a loss or a mark.";
-        unused: u32, "Nothing.";
+        doubt: u32, "Headstart, `history::SharedCredit`: millionths.";
     }
 
     /// A departure.

@@ -65,15 +65,15 @@ impl<'a> Object<'a> {
     }
 
     /// If the connection ends now, the credit that follows `before`, and the rate on record after
-    /// the one of `record` if `measured`. Also the credit of first contacts with `peer`'s prefix,
-    /// which the outcome then revises.
+    /// the one of `record` if `measured`. Also the credit of first contacts with the prefix of
+    /// `peer` and the doubt in its records, which the outcome then revises.
     fn outcome(
         &self,
         before: Option<Bytes>,
         record: Rate,
         measured: Rate,
         peer: IpAddr,
-    ) -> (Bytes, Rate, Option<Bytes>) {
+    ) -> (Bytes, Rate, (Option<Bytes>, u32)) {
         let call = self.run("outcome", |call| {
             call.prior.btl_bw = record.as_bytes_per_sec();
             call.prior.window = measured.as_bytes_per_sec();
@@ -84,6 +84,7 @@ impl<'a> Object<'a> {
             };
         });
         let first_contact = Some(Bytes::new(call.prior.ssthresh)).filter(|credit| !credit.is_zero());
+        let first_contact = (first_contact, call.prior.doubt);
         (Bytes::new(call.prior.credit), Rate::from_bytes_per_sec(call.prior.btl_bw), first_contact)
     }
 
@@ -108,7 +109,7 @@ impl<'a> Object<'a> {
             live: prior.history.map_or(0, |it| it.live),
             mss: prior.mss.get() as u32,
             lossy: record.is_some_and(|it| it.outcome == FlightOutcome::Lossy).into(),
-            unused: 0,
+            doubt: room.doubt,
         };
         self.apply("establish", |call| call.prior = prior)
     }
@@ -249,6 +250,7 @@ fn prior(draw: &mut Draw) -> Prior {
         prior.shared_credit = Some(SharedCredit {
             reserved: if draw.one_in(2) { Bytes::ZERO } else { Bytes::new(draw.within(0, 1 << 20)) },
             credit: (!draw.one_in(4)).then(|| Bytes::new(draw.within(1, 1 << 22))),
+            doubt: if draw.one_in(2) { 0 } else { draw.within(0, 1_000_000) as u32 },
         });
     }
     if draw.one_in(2) {
@@ -373,17 +375,17 @@ fn next_of(answer: &Start) -> &'static str {
     NEXT[answer.next as usize]
 }
 
-/// A first contact with `peer` ends with `revision`: the credit of those before it.
-fn first_contact(store: &mut MemoryStore, peer: IpAddr, revision: &Revision) -> Option<Bytes> {
+/// A first contact with `peer` ends with `revision`: credit and doubt of those before it.
+fn first_contact(store: &mut MemoryStore, peer: IpAddr, revision: &Revision) -> (Option<Bytes>, u32) {
     let (_, mut lease) = store.open(peer);
-    let mut credit = None;
+    let mut before = (None, 0);
     store.reserve(&mut lease, &mut |shared| {
-        credit = shared.credit;
+        before = (shared.credit, shared.doubt);
         Bytes::new(1)
     });
     store.release(&mut lease, revision);
     store.close(lease, RecordUpdate::Keep);
-    credit
+    before
 }
 
 /// Replays one connection on both. Returns the number of events compared.

@@ -61,6 +61,7 @@ fn a_credit_outlives_a_restart_to_the_next_kilobyte_and_an_old_file_has_none() {
         most: Bytes::MAX,
         spent: Bytes::ZERO,
         least: Bytes::ZERO,
+        known: Bytes::ZERO,
     };
     history.reserve(&mut lease, &mut |room| {
         assert_eq!(room, SharedCredit::default());
@@ -252,7 +253,7 @@ fn first_contacts_of_a_prefix_share_one_credit_in_all_shards() {
         let own = (number > 0).then(|| Bytes::new(50_000 + 1000 * u64::from(number)));
         // Until the prefix has outcomes of its own, one that all share: it moves that by less.
         assert!(credit == own || (number < 8 && credit < own), "peer {number}: {credit:?}");
-        history.release(&mut lease, &Revision { start, earned, most, spent, least });
+        history.release(&mut lease, &Revision { start, earned, most, spent, least, known: Bytes::ZERO });
         history.close(lease, RecordUpdate::Keep);
     }
 }

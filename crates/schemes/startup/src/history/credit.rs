@@ -6,7 +6,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use alloc::sync::Arc;
-use headstart_units::Bytes;
+use headstart_units::{Bytes, Ratio};
 
 /// The shared credit, at the time when a connection plans its first flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +16,19 @@ pub struct SharedCredit {
     /// Bytes that first flights to this peer may hold together. For a peer without a record: the
     /// credit of first contacts with its network, or with any peer. `None`: no flight has ended.
     pub credit: Option<Bytes>,
+    /// Share by which first flights of the peer's network were too large of late, in millionths.
+    pub doubt: u32,
 }
+
+impl SharedCredit {
+    /// Share of a known peer's flight that its network's flights of late leave of it.
+    #[must_use]
+    pub const fn trust(&self) -> Ratio {
+        Ratio::new(MILLION.saturating_sub(self.doubt), MILLION)
+    }
+}
+
+const MILLION: u32 = 1_000_000;
 
 /// Revision of a credit by the outcome of a first flight, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +44,8 @@ pub struct Revision {
     pub spent: Bytes,
     /// The credit does not fall below this; one that is below already stays.
     pub least: Bytes,
+    /// Bytes of the flight whose fate is known.
+    pub known: Bytes,
 }
 
 impl Revision {
@@ -44,6 +58,19 @@ impl Revision {
         }
         let raised = before.max((before + self.earned).min(self.most));
         raised.min(raised.saturating_sub(self.spent).max(self.least))
+    }
+
+    /// The doubt in records after the outcome: as a credit of the size of the flight, at a quarter
+    /// of the speed, since the peers of a network share it. A flight of the least says nothing.
+    fn doubt_after(&self, before: u64) -> u64 {
+        if self.known <= self.least {
+            return before;
+        }
+        let part = |bytes: Bytes| {
+            let millionths = u128::from(bytes.get()) * u128::from(MILLION);
+            (millionths / (4 * u128::from(self.known.get()))).min(u128::from(MILLION)) as u64
+        };
+        (before.saturating_sub(part(self.earned)) + part(self.spent)).min(u64::from(MILLION))
     }
 
     /// The credit of all after an outcome of a network that has had so many. The first one moves it
@@ -80,6 +107,10 @@ const LARGEST_PART: u64 = 8;
 pub struct FirstContacts {
     all: Arc<AtomicU64>,
     networks: Arc<[AtomicU64]>,
+    /// The doubt in records, of each network by the index of its hash: tag and millionths. Without
+    /// networks all peers have one.
+    doubts: Arc<[AtomicU64]>,
+    doubt: Arc<AtomicU64>,
 }
 
 /// Outcomes of a network from which on it has a credit of its own. Eight flights move a credit by
@@ -120,7 +151,27 @@ impl FirstContacts {
     /// A credit for each network, in addition to the credit of all.
     #[must_use]
     pub fn by_network() -> Self {
-        Self { all: Arc::default(), networks: (0..NETWORKS).map(|_| AtomicU64::new(0)).collect() }
+        let table = || (0..NETWORKS).map(|_| AtomicU64::new(0)).collect();
+        Self { networks: table(), doubts: table(), ..Self::default() }
+    }
+
+    fn doubt_word(&self, hash: u64) -> (&AtomicU64, u64) {
+        let word = hash.checked_rem(self.doubts.len() as u64).and_then(|at| self.doubts.get(at as usize));
+        word.map_or((&*self.doubt, 0), |word| (word, hash & !DOUBT))
+    }
+
+    /// The doubt in records of the network with this hash, in millionths.
+    pub(super) fn doubt(&self, hash: u64) -> u32 {
+        let (word, tag) = self.doubt_word(hash);
+        doubt_in(word.load(Ordering::Relaxed), tag) as u32
+    }
+
+    /// Applies `revision` to the doubt in records of the network with this hash.
+    pub(super) fn revise_doubt(&self, hash: u64, revision: &Revision) {
+        let (word, tag) = self.doubt_word(hash);
+        let change = |before| Some(tag | revision.doubt_after(doubt_in(before, tag)));
+        // The closure always returns a number.
+        let _ = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
     }
 
     fn slot(&self, hash: u64) -> Option<(&AtomicU64, u64)> {
@@ -166,10 +217,18 @@ impl FirstContacts {
 
     /// Forgets every outcome.
     pub(super) fn clear(&self) {
-        for word in core::iter::once(&*self.all).chain(self.networks.iter()) {
+        for word in [&*self.all, &*self.doubt].into_iter().chain(&*self.networks).chain(&*self.doubts) {
             word.store(0, Ordering::Relaxed);
         }
     }
+}
+
+/// Bits of a word that hold the doubt.
+const DOUBT: u64 = (1 << 20) - 1;
+
+/// The doubt of the network with this tag; another's says nothing.
+const fn doubt_in(word: u64, tag: u64) -> u64 {
+    if word & !DOUBT == tag { word & DOUBT } else { 0 }
 }
 
 fn known(credit: u64) -> Option<Bytes> {
@@ -182,7 +241,7 @@ mod tests {
 
     fn fate(earned: u64, spent: u64) -> Revision {
         let [start, earned, most, spent, least] = [50_000, earned, 90_000, spent, 10_000].map(Bytes::new);
-        Revision { start, earned, most, spent, least }
+        Revision { start, earned, most, spent, least, known: Bytes::new(100_000) }
     }
 
     #[test]
@@ -245,6 +304,23 @@ mod tests {
     }
 
     #[test]
+    fn losses_of_a_network_cost_trust_in_its_records_and_flights_that_fit_restore_it() {
+        for (contacts, other) in [(FirstContacts::by_network(), 0), (FirstContacts::default(), 250_000)] {
+            contacts.revise_doubt(SLOW, &fate(0, 100_000));
+            assert_eq!((contacts.doubt(SLOW), contacts.doubt(FAST)), (250_000, other));
+            contacts.revise_doubt(SLOW, &fate(20_000, 0));
+            assert_eq!(contacts.doubt(SLOW), 200_000, "by a quarter of the share that it earned");
+            let few = Revision { known: Bytes::new(10_000), ..fate(0, 100_000) };
+            contacts.revise_doubt(SLOW, &few);
+            assert_eq!(contacts.doubt(SLOW), 200_000, "ten segments say nothing");
+            (0..9).for_each(|_| contacts.revise_doubt(SLOW, &fate(0, 1_000_000)));
+            assert_eq!(contacts.doubt(SLOW), MILLION, "no trust is left");
+            contacts.clear();
+            assert_eq!(contacts.doubt(SLOW), 0);
+        }
+    }
+
+    #[test]
     fn without_networks_all_first_contacts_share_one_credit() {
         let contacts = FirstContacts::default();
         play(&contacts, 20);
@@ -285,8 +361,10 @@ mod tests {
     fn threads_lose_no_outcome() {
         extern crate std;
         const ROUNDS: u64 = 5;
-        let few =
-            || FirstContacts { all: Arc::default(), networks: (0..16).map(|_| AtomicU64::new(0)).collect() };
+        let few = || FirstContacts {
+            networks: (0..16).map(|_| AtomicU64::new(0)).collect(),
+            ..FirstContacts::default()
+        };
         let contacts = few();
         // Less than the smallest part, so that the order does not matter.
         let revise = |hash| (0..ROUNDS).for_each(|_| _ = contacts.revise(hash, &fate(10, 0)));

@@ -291,8 +291,10 @@ impl<S: BuildHasher> MemoryStore<S> {
     /// As [`Store::release`]; returns the changes.
     pub fn settle_flight(&mut self, lease: &mut Lease, revision: &Revision) -> StoreChange {
         self.end_flight(lease);
+        let network = self.network_hash(lease.peer);
+        self.first_contacts.revise_doubt(network, revision);
         if lease.reserved.is_none() {
-            lease.credit = self.first_contacts.revise(self.network_hash(lease.peer), revision);
+            lease.credit = self.first_contacts.revise(network, revision);
         }
         let Some(at) = self.find(lease.peer) else { return StoreChange::default() };
         let credit = &mut self.entries[at as usize].credit;
@@ -400,7 +402,8 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
         let hash = self.hasher.hash_one(peer);
         let under_way = self.flights.find(hash, |(other, _)| *other == peer);
         let reserved = under_way.map_or(Bytes::ZERO, |(_, bytes)| *bytes);
-        let flight = plan(SharedCredit { reserved, credit });
+        let doubt = self.first_contacts.doubt(self.network_hash(peer));
+        let flight = plan(SharedCredit { reserved, credit, doubt });
         lease.flight += flight;
         if flight.is_zero() {
             return;

@@ -17,7 +17,9 @@
 //!
 //! 1. The flight is the peer's credit; of a first contact, 50 segments at first, and a credit that
 //!    all first contacts move together. It is at least three quarters of the recorded rate times
-//!    the smallest RTT on record.
+//!    the smallest RTT on record. Above 50 segments, a known peer's flight is multiplied by the
+//!    trust in records. All flights of its network move that: e / 4 x the share delivered - p e / 4
+//!    x the share lost.
 //! 2. Less the flights of this host to the same peer that are not acknowledged yet. Times
 //!    m/(m + 8 q) if the handshake took q longer than m, the RTT on record, and the time in which
 //!    both ends process it, which is on record too.
@@ -200,6 +202,11 @@ impl Headstart {
         };
         let of_record = self.record.and_then(|record| record.bdp()).unwrap_or_default();
         let credit = credit.max(of_record * FLOOR);
+        let credit = match self.record {
+            // A peer that is known gets no less than a stranger for the losses of others.
+            Some(_) => (credit * shared.trust()).max(credit.min(self.initial_credit())),
+            None => credit,
+        };
         let least_rtt = self.record.map_or(prior.handshake_rtt, |record| record.rt_prop);
         let beyond = prior.handshake_rtt.saturating_sub(least_rtt);
         let queue = beyond.saturating_sub(self.excess()).saturating_sub(NOISE);
@@ -227,6 +234,7 @@ impl Headstart {
             most: (known + self.reserved_by_others) * 2,
             spent: self.lost * credit_gain * self.params.price,
             least: self.initial_bytes(),
+            known,
         }
     }
 

@@ -113,6 +113,8 @@ HS_INLINE void hs_recover(struct hs_start *s, __u64 in_flight)
 #define HS_EARNED 16				/* bytes delivered for one more of credit */
 #define HS_TAKEN 4				/* of a flight that the path spread, so many bytes for one */
 #define HS_PRICE 32
+#define HS_SLOWER 4				/* the doubt in records: history/credit.rs */
+#define HS_MILLION 1000000ULL
 #define HS_CAUTION 8
 #define HS_SHORT 10000000ULL			/* ns */
 #define HS_NOISE 1000000ULL			/* ns */
@@ -133,19 +135,36 @@ HS_INLINE int hs_is_spread(const struct hs_start *s)
 	return s->acked >= s->mss * HS_TRAIN && s->due > s->blocked * 118 / 100;
 }
 
+/* Revision::earned and Revision::spent. */
+HS_INLINE __u64 hs_earned(const struct hs_start *s)
+{
+	return hs_less(s->flight, s->lost) / HS_EARNED / (hs_is_spread(s) ? HS_TAKEN : 1);
+}
+
+HS_INLINE __u64 hs_spent(const struct hs_start *s) { return s->lost / HS_EARNED * HS_PRICE; }
+
 /* history::Revision::of: the credit after the first flight. */
 HS_INLINE __u64 hs_revised(const struct hs_start *s, __u64 credit)
 {
-	__u64 before = credit ? credit : s->cold, spent = s->lost / HS_EARNED * HS_PRICE;
-	__u64 earned = hs_less(s->flight, s->lost) / HS_EARNED, most = (s->flight + s->beside) * 2;
+	__u64 before = credit ? credit : s->cold, spent = hs_spent(s);
+	__u64 earned = hs_earned(s), most = (s->flight + s->beside) * 2;
 	__u64 least = hs_segments(s->mss, HS_FLOOR), raised;
 
-	if (hs_is_spread(s))
-		earned /= HS_TAKEN;
 	if (spent > earned + least)
 		before = hs_min(before, most);
 	raised = hs_max(before, hs_min(before + earned, most));
 	return hs_min(raised, hs_max(hs_less(raised, spent), least));
+}
+
+/* Revision::doubt_after: millionths. */
+HS_INLINE __u64 hs_doubted(const struct hs_start *s, __u64 doubt)
+{
+	__u64 quarters = s->flight * HS_SLOWER;
+
+	if (s->flight <= hs_segments(s->mss, HS_FLOOR))
+		return doubt;
+	doubt = hs_less(doubt, hs_min(hs_earned(s) * HS_MILLION / quarters, HS_MILLION));
+	return hs_min(doubt + hs_min(hs_spent(s) * HS_MILLION / quarters, HS_MILLION), HS_MILLION);
 }
 
 HS_INLINE __u64 hs_allowed(const struct hs_start *s, const struct hs_prior *p, int known)
@@ -153,8 +172,10 @@ HS_INLINE __u64 hs_allowed(const struct hs_start *s, const struct hs_prior *p, i
 	__u64 least = known ? p->rt_prop : p->handshake_rtt, credit = p->credit ? p->credit : s->cold, room;
 	__u64 queue = hs_less(hs_less(p->handshake_rtt, least), HS_NOISE);
 
-	if (known)
-		credit = hs_max(credit, hs_moved(p->btl_bw, p->rt_prop) * 3 / 4);
+	if (known) {
+		credit = hs_min(hs_max(credit, hs_moved(p->btl_bw, p->rt_prop) * 3 / 4), HS_MAX_WINDOW);
+		credit = hs_max(credit * hs_less(HS_MILLION, p->doubt) / HS_MILLION, hs_min(credit, s->cold));
+	}
 	room = queue ? hs_moved(hs_rate(credit, least + queue * HS_CAUTION), least) : credit;
 	return hs_clamp(hs_min(room, hs_less(credit, s->beside)), hs_segments(s->mss, HS_FLOOR), HS_MAX_WINDOW);
 }

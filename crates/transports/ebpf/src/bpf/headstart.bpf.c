@@ -156,10 +156,11 @@ struct {
 	__type(value, __u64);
 } strangers SEC(".maps");
 
-/* Headstart: first contacts of one prefix (history/credit.rs). */
+/* Headstart: one prefix (history/credit.rs): its first contacts, and the doubt in its records. */
 struct hs_prefix {
 	__u64 credit;
 	__u64 outcomes;
+	__u64 doubt;
 };
 
 struct {
@@ -413,6 +414,45 @@ HS_GLOBAL __u64 first_contact_credit(const struct hs_key *peer)
 	return all ? *all : 0;
 }
 
+/* FirstContacts::doubt. */
+HS_GLOBAL __u64 doubt_in_records(const struct hs_key *peer)
+{
+	struct hs_key key = {};
+	struct hs_prefix *own;
+
+	if (!peer)
+		return 0;
+	prefix_of(&key, peer);
+	own = bpf_map_lookup_elem(&prefixes, &key);
+	return own ? own->doubt : 0;
+}
+
+/* FirstContacts::revise_doubt. */
+HS_GLOBAL int revise_doubt(const struct hs_key *peer, const struct hs_start *s)
+{
+	struct hs_prefix first = {}, *own;
+	struct hs_key key = {};
+	__u64 before;
+	int i;
+
+	if (!peer || !s)
+		return 0;
+	prefix_of(&key, peer);
+	own = bpf_map_lookup_elem(&prefixes, &key);
+	if (!own) {
+		first.doubt = hs_doubted(s, 0);
+		if (first.doubt)
+			bpf_map_update_elem(&prefixes, &key, &first, BPF_ANY);
+		return 0;
+	}
+	for (i = 0; i < 3; i++) {
+		before = own->doubt;
+		if (__sync_val_compare_and_swap(&own->doubt, before, hs_doubted(s, before)) == before)
+			break;
+	}
+	return 0;
+}
+
 /* FirstContacts::revise: of the prefix, which is returned, and of all. */
 HS_GLOBAL __u64 revise_first_contacts(const struct hs_key *peer, const struct hs_start *s)
 {
@@ -425,11 +465,12 @@ HS_GLOBAL __u64 revise_first_contacts(const struct hs_key *peer, const struct hs
 		return 0;
 	prefix_of(&key, peer);
 	own = bpf_map_lookup_elem(&prefixes, &key);
-	if (own) {
+	if (own && own->outcomes) {
 		outcomes = __sync_fetch_and_add(&own->outcomes, 1);
 		first.credit = revise(&own->credit, s);
 	} else {
 		first.credit = hs_revised(s, *all);
+		first.doubt = own ? own->doubt : 0;
 		bpf_map_update_elem(&prefixes, &key, &first, BPF_ANY);
 	}
 	if (outcomes < HS_OWN_FROM)
@@ -456,6 +497,7 @@ HS_GLOBAL int release_flight(struct flow *f)
 	}
 	if (!f->start.settled)
 		return 0;
+	revise_doubt(&f->peer, &f->start);
 	if (f->is_stranger)
 		f->credit = revise_first_contacts(&f->peer, &f->start);
 	record = bpf_map_lookup_elem(&history, &f->peer);
@@ -737,6 +779,8 @@ INLINE void admit(struct flow *f, const struct hs_settings *set, struct hs_prior
 	p->btl_bw = hs_min(rate, set->max_rate);
 	p->rt_prop = record->rt_prop;
 	p->lossy = record->ended;
+	if (set->params.scheme == HS_HEADSTART)
+		p->doubt = doubt_in_records(&f->peer);
 	/* Its age, by CLOCK_BOOTTIME, which includes suspend; it may be older than the machine runs. */
 	p->now = (__s64)(now - record->saved_at) > 0 ? now - record->saved_at : 0;
 	p->saved_at = 0;
@@ -1926,6 +1970,8 @@ int hs_replay(struct hs_replay *ctx)
 				set_key6(&peer, bpf_htonl(high), bpf_htonl(low), 0, 0);
 			else
 				set_key4(&peer, bpf_htonl(low));
+			ctx->prior.doubt = doubt_in_records(&peer);
+			revise_doubt(&peer, &r->start);
 			ctx->prior.ssthresh = first_contact_credit(&peer);
 			ctx->prior.hint = revise_first_contacts(&peer, &r->start);
 		}

@@ -50,7 +50,7 @@ struct hs_prior {
 	__u32 live;	/* Others that began from the record. */
 	__u32 mss;	/* Bytes. */
 	__u32 lossy;	/* The start that left the record had a loss or a mark. */
-	__u32 unused;	/* Nothing. */
+	__u32 doubt;	/* Headstart, `history::SharedCredit`: millionths. */
 };
 
 struct hs_sent {

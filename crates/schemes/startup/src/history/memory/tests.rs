@@ -89,7 +89,7 @@ fn reserve(store: &mut MemoryStore, lease: &mut Lease, bytes: u64) -> (u64, Opti
 
 fn fate(earned: u64, spent: u64) -> Revision {
     let [start, earned, most, spent, least] = [50_000, earned, 90_000, spent, 10_000].map(Bytes::new);
-    Revision { start, earned, most, spent, least }
+    Revision { start, earned, most, spent, least, known: Bytes::ZERO }
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn first_contact() -> Prior {
 
 /// A peer whose smallest RTT is `rt_prop` and whose credit is `credit` segments; its rate is low.
 fn recorded_peer(rt_prop: u64, credit: u64) -> Prior {
-    let shared_credit = SharedCredit { reserved: Bytes::ZERO, credit: Some(MSS * credit) };
+    let shared_credit = SharedCredit { credit: Some(MSS * credit), ..SharedCredit::default() };
     let record = prior_with(100, rt_prop).history;
     Prior { history: record, shared_credit: Some(shared_credit), ..first_contact() }
 }
@@ -100,7 +100,7 @@ fn two_segments_leave_at_once_and_all_within_one_round_trip() {
 fn the_flight_is_the_credit_less_reservations() {
     let (initial_credit, initial_window) = (initial_credit(), Params::default().initial_window);
     let with = |reserved: u64, credit| {
-        let shared_credit = SharedCredit { reserved: MSS * reserved, credit };
+        let shared_credit = SharedCredit { reserved: MSS * reserved, credit, doubt: 0 };
         Prior { shared_credit: Some(shared_credit), ..recorded_peer(100, 0) }
     };
     let first = |reserved: u64, credit| Prior { history: None, ..with(reserved, credit) };
@@ -122,6 +122,27 @@ fn the_flight_is_the_credit_less_reservations() {
         (at(45, recorded_peer(100, 80)),                  80,    "a shorter path than on record"),
         (at(101, recorded_peer(100, 80)),                 80,    "noise of the handshake"),
         (at(1_001, recorded_peer(100, 80)),               initial_window, "a queue without end, or another path"),
+    ];
+    for (prior, segments, why) in rows {
+        assert_eq!(planned(&prior), segments, "{why}");
+    }
+}
+
+#[test]
+fn losses_of_a_network_take_its_records_back_to_a_first_contact() {
+    let with = |credit, doubt| Prior {
+        flow_size: Some(MSS * 500),
+        receive_window: MSS * 1000,
+        shared_credit: Some(SharedCredit { credit: Some(MSS * credit), doubt, ..SharedCredit::default() }),
+        ..recorded_peer(100, 0)
+    };
+    #[rustfmt::skip]
+    let rows = [
+        (with(200, 0),         200,              "nothing was lost"),
+        (with(200, 250_000),   150,              "three quarters of it"),
+        (with(200, 1_000_000), initial_credit(), "as a first contact"),
+        (with(40, 1_000_000),  40,               "or the credit, if that is less"),
+        (Prior { history: None, ..with(200, 1_000_000) }, 200, "the credit of first contacts has its own losses"),
     ];
     for (prior, segments, why) in rows {
         assert_eq!(planned(&prior), segments, "{why}");
@@ -343,7 +364,7 @@ fn the_equilibrium_of_the_credit_follows_price_and_path() {
         // Capacity of the path: 20 to 99 segments, and from the 2000th visit half of that.
         let shared_credit = (20 + visit * 7_919 % 80) / (1 + visit / 2_000);
         let mut prior = Prior { flow_size: None, ..recorded_peer(100, 0) };
-        prior.shared_credit = Some(SharedCredit { reserved: Bytes::ZERO, credit });
+        prior.shared_credit = Some(SharedCredit { credit, ..SharedCredit::default() });
         let mut start = Headstart::new(Params::default());
         let flight = start.establish(&prior).flight.get() / MSS.get();
         let through = flight.min(shared_credit);
@@ -431,7 +452,7 @@ fn no_prior_makes_it_panic_or_send_without_end() {
     for mut prior in absurd_priors() {
         for credit in [None, Some(Bytes::ZERO), Some(Bytes::MAX)] {
             for reserved in [Bytes::ZERO, Bytes::MAX] {
-                prior.shared_credit = Some(SharedCredit { reserved, credit });
+                prior.shared_credit = Some(SharedCredit { reserved, credit, doubt: 0 });
                 let mut start = Headstart::new(Params::default());
                 let plan = start.establish(&prior);
                 assert!(plan.flight <= LARGEST_WINDOW && plan.burst <= prior.mss * 10, "{prior:?}: {plan:?}");
