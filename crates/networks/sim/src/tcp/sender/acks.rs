@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tcp::config::ReceiveGrowth;
+use headstart_startup::path::rate::RateSample;
 
 impl Sender {
     /// An acknowledgement arrived.
@@ -20,6 +21,41 @@ impl Sender {
         }
         let prior_in_flight = self.in_flight;
         let (prior_base, prior_lost) = (self.segments.base(), self.counts.lost);
+        let newly = self.deliver_all(now, ack, config);
+        if newly.data.bytes.is_zero() {
+            return;
+        }
+        let rate = self.measure(now, &newly, config);
+        self.backoff = 0;
+        self.tail_probe_out = false;
+        self.leave_recovery(config);
+        self.detect_after(now, prior_in_flight, config, recorder);
+        if echo.is_marked && self.segments.base() >= self.cwr_until {
+            self.answer_mark(now, prior_in_flight, config);
+        }
+        let is_advance = self.segments.base() > prior_base;
+        self.grow(now, &newly, rate, echo, is_advance, config);
+        if matches!(self.state, State::Recovery { .. }) && config.prr {
+            let ssthresh = self.controller.allowance().window;
+            let is_safe = config.prr_slow_start || is_advance && self.counts.lost == prior_lost;
+            let grain = config.reduction_grain();
+            self.prr.on_ack(newly.data.bytes, self.in_flight, ssthresh, config.mss, grain, is_safe);
+        }
+        if self.repair.is_active() {
+            let packets = newly.data.bytes.get().div_ceil(config.mss.get().max(1));
+            let board = board!(self, config);
+            self.repair.on_ack(packets, &board);
+        }
+        self.rearm(now, true, config);
+        recorder.sender(now, || {
+            self.snapshot(SenderEvent::Acked { acknowledged: self.acknowledged, newly: newly.data.bytes })
+        });
+    }
+
+    /// Marks what the receiver has by this ack: the segment that triggered it, those below the
+    /// cumulative number, and blocks beyond it.
+    #[inline]
+    fn deliver_all(&mut self, now: Time, ack: &Acknowledgement, config: &TcpConfig) -> NewlyAcked {
         let mut newly = NewlyAcked { highest_before: self.highest[0], ..NewlyAcked::default() };
 
         // The segment that triggered the ack first: its transmission is known.
@@ -58,10 +94,12 @@ impl Sender {
             }
         }
         self.lost_hint = self.lost_hint.max(self.segments.base());
+        newly
+    }
 
-        if newly.data.bytes.is_zero() {
-            return;
-        }
+    /// Round-trip time, the receiver's room and the delivery rate by an ack of new data.
+    #[inline]
+    fn measure(&mut self, now: Time, newly: &NewlyAcked, config: &TcpConfig) -> RateSample {
         if let Some(sample) = newly.data.rtt_sample {
             if std::mem::take(&mut self.is_rtt_assumed) {
                 self.rtt = Rtt::default();
@@ -75,8 +113,11 @@ impl Sender {
         if config.pipe_ack {
             self.validate(now, config);
         }
-        self.backoff = 0;
-        self.tail_probe_out = false;
+        rate
+    }
+
+    #[inline]
+    fn leave_recovery(&mut self, config: &TcpConfig) {
         match self.state {
             State::Recovery { .. } if config.recovery_period && self.newest_delivered > self.reduced_at => {
                 self.state = State::Open;
@@ -86,18 +127,32 @@ impl Sender {
             }
             _ => {}
         }
-        self.detect_after(now, prior_in_flight, config, recorder);
-        if echo.is_marked && self.segments.base() >= self.cwr_until {
-            self.cwr_until = self.segments.end();
-            if config.pipe_ack {
-                self.cap_unused(prior_in_flight);
-            }
-            let mark = self.moment(now).mark(prior_in_flight, self.state == State::Open);
-            self.train.end();
-            self.repair.on_congestion();
-            self.controller.on_congestion(&mark);
+    }
+
+    /// A mark counts once per window of data (RFC 3168 §6.1.2).
+    #[cold]
+    fn answer_mark(&mut self, now: Time, prior_in_flight: Bytes, config: &TcpConfig) {
+        self.cwr_until = self.segments.end();
+        if config.pipe_ack {
+            self.cap_unused(prior_in_flight);
         }
-        let is_advance = self.segments.base() > prior_base;
+        let mark = self.moment(now).mark(prior_in_flight, self.state == State::Open);
+        self.train.end();
+        self.repair.on_congestion();
+        self.controller.on_congestion(&mark);
+    }
+
+    /// Lets the scheme and its base answer to new data.
+    #[inline]
+    fn grow(
+        &mut self,
+        now: Time,
+        newly: &NewlyAcked,
+        rate: RateSample,
+        echo: Echoed,
+        is_advance: bool,
+        config: &TcpConfig,
+    ) {
         let may_grow = is_advance || config.probe.grows_without_advance();
         let was_limit = if config.rate_limited_increase {
             self.may_increase(config)
@@ -121,21 +176,6 @@ impl Sender {
         let event = self.moment(now).ack(&newly.data, &state);
         self.train.on_ack(&event, config.mss);
         self.controller.on_ack(&event);
-        if matches!(self.state, State::Recovery { .. }) && config.prr {
-            let ssthresh = self.controller.allowance().window;
-            let is_safe = config.prr_slow_start || is_advance && self.counts.lost == prior_lost;
-            let grain = config.reduction_grain();
-            self.prr.on_ack(newly.data.bytes, self.in_flight, ssthresh, config.mss, grain, is_safe);
-        }
-        if self.repair.is_active() {
-            let packets = newly.data.bytes.get().div_ceil(config.mss.get().max(1));
-            let board = board!(self, config);
-            self.repair.on_ack(packets, &board);
-        }
-        self.rearm(now, true, config);
-        recorder.sender(now, || {
-            self.snapshot(SenderEvent::Acked { acknowledged: self.acknowledged, newly: newly.data.bytes })
-        });
     }
 
     /// The part of the newly delivered bytes that the receiver's count reports as marked. An ack
