@@ -60,13 +60,15 @@ impl Row {
             let (parent, word) = row.within.filter(|_| self.acts.lacks.is_none())?;
             (parent == self.name && !word.is_empty()).then(|| row.alone().name(word))
         });
-        let command = shown.fold(self.alone(), |command, shown| {
-            command
-                .args_conflicts_with_subcommands(true)
-                .subcommand_negates_reqs(true)
-                .disable_help_subcommand(true)
-                .subcommand(shown)
-        });
+        let shown: Vec<clap::Command> = shown.collect();
+        // One with arguments of its own takes these or a command.
+        let is_alone_too = !shown.is_empty() && !self.alone().is_subcommand_required_set();
+        let command = self
+            .alone()
+            .args_conflicts_with_subcommands(is_alone_too)
+            .subcommand_negates_reqs(is_alone_too)
+            .disable_help_subcommand(!shown.is_empty())
+            .subcommands(shown);
         command.hide(self.within.is_some())
     }
 

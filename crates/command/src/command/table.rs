@@ -34,7 +34,8 @@ pub struct Row {
     /// The word of the command line.
     pub name: &'static str,
     pub group: Group,
-    /// The command and the word that show it, as `link show`. `name` goes on working, unlisted.
+    /// The command and the word that show it, as `link show`: `name` goes on working, unlisted. An
+    /// empty word is of a command for the program's own processes.
     pub within: Option<(&'static str, &'static str)>,
     /// One line of the list.
     pub about: &'static str,
