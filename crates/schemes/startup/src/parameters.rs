@@ -187,6 +187,54 @@ macro_rules! parameters {
     (@range $range:expr) => { Some($range) };
 }
 
+/// Implements [`Value`](crate::parameters::Value) for an enum of one word, or else a share in
+/// percent.
+#[macro_export]
+macro_rules! word_or_share {
+    ($type:ty { $word:ident = $text:literal, $share:ident }) => {
+        impl $crate::parameters::Value for $type {
+            type Bound = headstart_units::Ratio;
+
+            const KIND: &'static str = "share";
+
+            fn parse(text: &str) -> Option<Self> {
+                $crate::parameters::from_word(&[($text, Self::$word)], text)
+                    .or_else(|| $crate::parameters::Value::parse(text).map(Self::$share))
+            }
+
+            fn print(&self, out: &mut dyn core::fmt::Write) -> core::fmt::Result {
+                match self {
+                    Self::$word => out.write_str($text),
+                    Self::$share(share) => $crate::parameters::Value::print(share, out),
+                }
+            }
+
+            fn expected(
+                range: Option<core::ops::RangeInclusive<Self::Bound>>,
+                out: &mut dyn core::fmt::Write,
+            ) -> core::fmt::Result {
+                write!(out, "`{}`, or ", $text)?;
+                <Self::Bound as $crate::parameters::Value>::expected(range, out)
+            }
+
+            fn is_within(&self, range: Option<core::ops::RangeInclusive<Self::Bound>>) -> bool {
+                match self {
+                    Self::$word => true,
+                    Self::$share(share) => $crate::parameters::Value::is_within(share, range),
+                }
+            }
+
+            fn ends(
+                range: Option<core::ops::RangeInclusive<Self::Bound>>,
+            ) -> alloc::vec::Vec<alloc::string::String> {
+                let mut ends = <Self::Bound as $crate::parameters::Value>::ends(range);
+                ends.push($text.into());
+                ends
+            }
+        }
+    };
+}
+
 /// Implements [`Value`](crate::parameters::Value) for an enum without data, a word for each.
 #[macro_export]
 macro_rules! words {

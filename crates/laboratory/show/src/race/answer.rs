@@ -3,9 +3,11 @@
 
 use headstart_startup::catalogue::Server;
 
-use super::words::{FEW_SEEDS, margin, names, of_harm, seeds_to_tell, to_tell, with_interval, with_needs};
+use super::words::{
+    FEW_SEEDS, anywhere, margin, names, of_harm, seeds_to_tell, to_tell, with_interval, with_needs,
+};
 use headstart_compare::race::{Measured, Race, SchemeResult};
-use headstart_compare::verdict::{HarmVerdict, Verdict};
+use headstart_compare::verdict::HarmVerdict;
 use headstart_study::options::{SERVERS, name_of};
 
 /// The lines, the first of which is the advice. None if there is nothing to choose from, or no
@@ -15,10 +17,10 @@ pub fn answer(race: &Race) -> Vec<String> {
     let found = race.verdict();
     let reference = race.reference.name.as_str();
     let base = race.scheme_results.iter().find(|result| result.entry.name == reference);
+    let gain = |result: &SchemeResult| base.map(|base| gain(result, base));
     if race.scheme_results.len() < 2 || race.seeds - race.empty_seeds < FEW_SEEDS {
         return vec![];
     }
-    let Some(base) = base else { return vec![] };
     let result = |place: usize| &race.scheme_results[place];
     let opening = race.server.map_or_else(String::new, for_server);
     let best = found.harmless.first().map(|place| result(*place));
@@ -28,7 +30,7 @@ pub fn answer(race: &Race) -> Vec<String> {
             if let Some(other) = anywhere(race, &found) {
                 advice += &format!(" Without these: {}.", other.entry.name);
             }
-            vec![advice, gain(best, base), cost(race, best)]
+            [Some(advice), gain(best), Some(cost(race, best))]
         }
         None => match found.not_known.first().map(|place| result(*place)) {
             Some(open) => {
@@ -37,34 +39,24 @@ pub fn answer(race: &Race) -> Vec<String> {
                     [] => String::new(),
                     _ => format!(", {}", names(race, others)),
                 };
-                vec![
-                    format!(
-                        "{opening}stay with {reference} for now: no faster scheme is known to be harmless. Open: {}{more}.",
-                        with_needs(open)
-                    ),
-                    gain(open, base),
-                    cost(race, open),
-                ]
+                let advice = format!(
+                    "{opening}stay with {reference} for now: no faster scheme is known to be harmless. Open: {}{more}.",
+                    with_needs(open)
+                );
+                [Some(advice), gain(open), Some(cost(race, open))]
             }
             None => {
                 let harmful = found.harmful.first().map(|place| result(*place));
-                let cost = harmful.map(|worst| cost(race, worst));
                 let advice = format!("{opening}stay with {reference}: nothing faster is harmless here.");
-                [Some(advice), cost].into_iter().flatten().collect()
+                [Some(advice), None, harmful.map(|worst| cost(race, worst))]
             }
         },
     };
-    lines.into_iter().map(capital).collect()
+    lines.into_iter().flatten().map(capital).collect()
 }
 
 fn for_server(server: Server) -> String {
     format!("for {} ", name_of(SERVERS, &server))
-}
-
-/// The fastest harmless scheme that every server can have, where the best one needs more.
-fn anywhere<'a>(race: &'a Race, found: &Verdict) -> Option<&'a SchemeResult> {
-    let best = *race.harmless_anywhere().first()?;
-    (found.harmless.first() != Some(&best)).then(|| &race.scheme_results[best])
 }
 
 fn gain(result: &SchemeResult, base: &SchemeResult) -> String {
@@ -126,6 +118,14 @@ mod tests {
         let known = with("wise-start", 120.0, [1.0, 1.001, 0.999, 1.0]);
         let lines = answer(&race(vec![iw10, known, with("iw32", 200.0, [1.0, 1.001, 0.999, 1.0])]));
         assert_eq!(lines[0], "Use wise-start (needs a record of the client). Without these: iw32.");
+    }
+
+    #[test]
+    fn without_the_reference_there_is_advice_and_cost_but_no_gain() {
+        let harmless = [1.0, 1.001, 0.999, 1.0];
+        let lines = answer(&race(vec![with("headstart", 120.0, harmless), with("iw32", 200.0, harmless)]));
+        assert_eq!((lines.len(), lines[0].as_str()), (2, "Use headstart."));
+        assert!(lines[1].starts_with("Cost to others by headstart: "), "{}", lines[1]);
     }
 
     #[test]

@@ -68,7 +68,9 @@ pub fn verdict(race: &Race) -> String {
         }
         None => {}
     }
-    text += &anywhere(race, &found);
+    if let Some(result) = anywhere(race, &found) {
+        text += &format!(" Without record, hint and routers: {}, {}.", result.entry.name, self::time(result));
+    }
     text += &harmful(race, &found, first);
     text += &gain_of_default(race).unwrap_or_default();
     text += &unused(race);
@@ -103,16 +105,10 @@ pub fn with_needs(result: &SchemeResult) -> String {
     format!("{}{needs}", result.entry.name)
 }
 
-/// The fastest harmless scheme that every server can have, if those that were named need more.
-fn anywhere(race: &Race, found: &Verdict) -> String {
-    let is_named = |place: usize| Some(&place) == found.harmless.first();
-    match race.harmless_anywhere()[..] {
-        [best, ..] if !is_named(best) && !found.harmless.is_empty() => {
-            let result = &race.scheme_results[best];
-            format!(" Without record, hint and routers: {}, {}.", result.entry.name, time(result))
-        }
-        _ => String::new(),
-    }
+/// The fastest harmless scheme that every server can have, if the fastest of all needs more.
+pub fn anywhere<'a>(race: &'a Race, found: &Verdict) -> Option<&'a SchemeResult> {
+    let (named, best) = (found.harmless.first()?, *race.harmless_anywhere().first()?);
+    (best != *named).then(|| &race.scheme_results[best])
 }
 
 /// Every scheme that is known to harm others, but for the fastest, of which it was said.

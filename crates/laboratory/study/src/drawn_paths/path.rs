@@ -340,14 +340,7 @@ impl DrawnPath {
     fn poisoned(&self) -> MemoryStore {
         let mut history = MemoryStore::new(self.history, FixedHash::default());
         let huge = Bytes::new(20_000_000);
-        let revision = Revision {
-            start: huge,
-            earned: huge,
-            most: huge,
-            spent: Bytes::ZERO,
-            least: huge,
-            known: Bytes::ZERO,
-        };
+        let revision = Revision::to(huge);
         for peer in 0..self.peers {
             let (_, mut lease) = history.open(peer_address(peer));
             history.reserve(&mut lease, &mut |_| Bytes::new(1));

@@ -38,6 +38,9 @@
 //! | at once, repeated every 10 ms | every segment | 55 | 40 | 35 | 30 | 30 |
 //! | RFC 6675, for comparison | every second | 90 | 85 | 70 | 55 | 45 |
 //!
+//! The rows are of `halfback(per=ack,additional=50%,limits-repair=on)`, a copy for each ack.
+//! docs/papers.md has the numbers with Halfback's defaults, in the column `udt`.
+//!
 //! **JumpStart below Halfback needs two conditions together.** Reports must be delayed, so that
 //! copies have filled the gaps by then and only schemes without copies suffer from the burst. Acks
 //! must be fewer than segments, so that copies, one for each ack, stay below half of the flow.

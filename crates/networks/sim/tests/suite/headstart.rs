@@ -113,14 +113,7 @@ fn poison(history: &mut MemoryStore, rt_prop: Span) {
     for peer in 0..20 {
         let (_, mut lease) = history.open(peer_address(peer));
         let huge = Bytes::new(20_000_000);
-        let fate = Revision {
-            start: huge,
-            earned: huge,
-            most: huge,
-            spent: Bytes::ZERO,
-            least: huge,
-            known: Bytes::ZERO,
-        };
+        let fate = Revision::to(huge);
         history.reserve(&mut lease, &mut |_| Bytes::new(1));
         history.release(&mut lease, &fate);
         let record = Record { btl_bw: Rate::from_mbit_per_sec(1500), rt_prop, ..Record::default() };

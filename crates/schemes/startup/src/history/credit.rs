@@ -49,6 +49,13 @@ pub struct Revision {
 }
 
 impl Revision {
+    /// An outcome that raises a smaller credit to this one.
+    #[must_use]
+    pub const fn to(credit: Bytes) -> Self {
+        let none = Bytes::ZERO;
+        Self { start: credit, earned: credit, most: credit, spent: none, least: credit, known: none }
+    }
+
     /// The credit after the outcome.
     #[must_use]
     pub fn of(&self, credit: Option<Bytes>) -> Bytes {

@@ -21,7 +21,7 @@
 //!
 //! - HB §3.2 has one copy "for each one of the paced packets that leaves the bottleneck queue", HB
 //!   §3.4 "for each ACK received". These are two clocks if an ack is for several packets
-//!   ([`Per`]). Packets are the default: with them half of the flow is sent again, as HB §3.2 says.
+//!   ([`Per`]). Packets are the default: half of the flow is then sent again, as HB §3.2 says.
 //!   A copy that arrives as the first of its segment counts as a packet.
 //! - HB §3.4 ends when all that is not acknowledged has been sent again, without a budget. In
 //!   forward order and at line rate, where acks do not meet copies, a budget gives the 50 % of
@@ -31,15 +31,9 @@
 //! - HB runs normal retransmission with the copies, independently as far as described; a
 //!   retransmitted segment can be copied too. [`Params::stops_at_congestion`] is ours, and off.
 
-use alloc::string::String;
-use alloc::vec::Vec;
-use core::fmt::{self, Write};
-use core::ops::RangeInclusive;
-
 use headstart_units::{Bytes, Ratio};
 
 use super::Segments;
-use crate::parameters::{Value, from_word};
 
 /// Order in which the first flight is copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +45,7 @@ pub enum Order {
     Forward,
 }
 
-/// Events that [`Clock::Acks`] counts.
+/// Events that [`Clock::Counted`] counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Per {
     /// Packets that are known to have arrived (HB §3.2).
@@ -65,51 +59,14 @@ pub enum Per {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// Copies for each packet or ack ([`Per`]; HB §3.2).
-    Acks(Ratio),
+    Counted(Ratio),
     /// The first ack releases all of them at once (HB §5, Halfback-burst).
     LineRate,
 }
 
 crate::words!(Order { Reverse = "reverse", Forward = "forward" });
 crate::words!(Per { Packet = "packet", Ack = "ack" });
-
-const LINE_RATE: &str = "line-rate";
-
-/// `line-rate`, or copies for each ack in percent.
-impl Value for Clock {
-    type Bound = Ratio;
-
-    const KIND: &'static str = "share";
-
-    fn parse(text: &str) -> Option<Self> {
-        from_word(&[(LINE_RATE, Self::LineRate)], text).or_else(|| Value::parse(text).map(Self::Acks))
-    }
-
-    fn print(&self, out: &mut dyn Write) -> fmt::Result {
-        match self {
-            Self::Acks(share) => share.print(out),
-            Self::LineRate => out.write_str(LINE_RATE),
-        }
-    }
-
-    fn expected(range: Option<RangeInclusive<Ratio>>, out: &mut dyn Write) -> fmt::Result {
-        write!(out, "`{LINE_RATE}`, or ")?;
-        Ratio::expected(range, out)
-    }
-
-    fn is_within(&self, range: Option<RangeInclusive<Ratio>>) -> bool {
-        match self {
-            Self::Acks(share) => share.is_within(range),
-            Self::LineRate => true,
-        }
-    }
-
-    fn ends(range: Option<RangeInclusive<Ratio>>) -> Vec<String> {
-        let mut ends = Ratio::ends(range);
-        ends.push(LINE_RATE.into());
-        ends
-    }
-}
+crate::word_or_share!(Clock { LineRate = "line-rate", Counted });
 
 /// Parameters of the policy, with the source of each default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +87,7 @@ impl Default for Params {
     fn default() -> Self {
         Self {
             order: Order::Reverse,
-            clock: Clock::Acks(Ratio::ONE),
+            clock: Clock::Counted(Ratio::ONE),
             per: Per::Packet,
             budget: Ratio::ONE,
             stops_at_congestion: false,
@@ -152,7 +109,7 @@ struct Copies {
     end: u64,
     /// In reverse order one past the next candidate, in forward order the next candidate.
     cursor: u64,
-    acks: u64,
+    counted: u64,
     sent: u64,
     budget: u64,
 }
@@ -206,12 +163,12 @@ impl Ropr {
         match &mut self.phase {
             // HB §3.2: acks that arrive while the flight is still being paced trigger nothing.
             Phase::Waiting if segments.is_first_flight_sent() => self.begin_copying(counted, segments),
-            Phase::Copying(copies) => copies.acks += counted,
+            Phase::Copying(copies) => copies.counted += counted,
             Phase::Waiting | Phase::Over => {}
         }
     }
 
-    fn begin_copying(&mut self, acks: u64, segments: &impl Segments) {
+    fn begin_copying(&mut self, counted: u64, segments: &impl Segments) {
         let mut end = segments.end();
         while end > 0 && segments.offset(end - 1) >= self.flight {
             end -= 1;
@@ -221,14 +178,14 @@ impl Ropr {
             Order::Forward => self.first,
         };
         let budget = self.params.budget.of(end.saturating_sub(self.first));
-        self.phase = Phase::Copying(Copies { end, cursor, acks, sent: 0, budget });
+        self.phase = Phase::Copying(Copies { end, cursor, counted, sent: 0, budget });
     }
 
     #[inline]
     pub(super) fn next(&mut self, segments: &impl Segments) -> Option<u64> {
         let Phase::Copying(copies) = &mut self.phase else { return None };
         let allowed = match self.params.clock {
-            Clock::Acks(share) => share.of(copies.acks),
+            Clock::Counted(share) => share.of(copies.counted),
             Clock::LineRate => u64::MAX,
         };
         if copies.sent >= copies.budget {
@@ -393,10 +350,10 @@ mod tests {
     /// HB §5: "two retransmissions for every three ACKs".
     #[test]
     fn copies_may_be_fewer_than_acks_or_more() {
-        let two_for_three = Params { clock: Clock::Acks(Ratio::new(2, 3)), ..Params::default() };
+        let two_for_three = Params { clock: Clock::Counted(Ratio::new(2, 3)), ..Params::default() };
         let each: [&[u64]; 6] = [&[], &[10], &[9], &[], &[8], &[7]];
         assert_eq!(play(two_for_three, 6), each);
-        let two_for_one = Params { clock: Clock::Acks(Ratio::new(2, 1)), ..Params::default() };
+        let two_for_one = Params { clock: Clock::Counted(Ratio::new(2, 1)), ..Params::default() };
         let each: [&[u64]; 3] = [&[10, 9], &[8, 7], &[6, 5]];
         assert_eq!(play(two_for_one, 3), each);
     }

@@ -48,11 +48,6 @@
 //! A flow of unknown size that ends before the threshold stays in Pacing; its copies leave all the
 //! same if the transport says that its first flight was sent.
 
-use alloc::string::String;
-use alloc::vec::Vec;
-use core::fmt::{self, Write};
-use core::ops::RangeInclusive;
-
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::flights::{is_out, paced};
@@ -62,7 +57,6 @@ use crate::about::{About, Needs, Preset};
 use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{self, FirstRecovery};
-use crate::parameters::{Value, from_word};
 use crate::prior::Prior;
 use crate::repair::ropr::{self, Clock, Order, Per};
 use crate::repair::{Proactive, Repair, Ropr};
@@ -81,7 +75,7 @@ pub const ABOUT: About = About {
             summary: "halfback, but again at line rate",
         },
     ],
-    ..About::new("halfback", Needs::FlowSize, "as jump-start, then again from the end, one for each ack")
+    ..About::new("halfback", Needs::FlowSize, "as jump-start, then again from the end, one for each arrival")
 };
 
 crate::parameters! {
@@ -102,7 +96,7 @@ crate::parameters! {
         order: Order = Order::Reverse, from "HB §3.2";
         /// Copies for each packet that arrived; HB §5 proposes two for every three. At line rate
         /// the first ack releases all of them (Halfback-burst of HB §5).
-        clock: Clock = Clock::Acks(Ratio::ONE), in Ratio::percent(1)..=Ratio::percent(1000), from "HB §3.2";
+        clock: Clock = Clock::Counted(Ratio::ONE), in Ratio::percent(1)..=Ratio::percent(1000), from "HB §3.2";
         /// A copy for each packet that is known to have arrived, or for each ack, which may be for
         /// several.
         per: Per = Per::Packet, from "HB §3.2";
@@ -126,43 +120,7 @@ pub enum Additional {
     Share(Ratio),
 }
 
-const MET: &str = "met";
-
-/// `met`, or a share in percent.
-impl Value for Additional {
-    type Bound = Ratio;
-
-    const KIND: &'static str = "share";
-
-    fn parse(text: &str) -> Option<Self> {
-        from_word(&[(MET, Self::Met)], text).or_else(|| Value::parse(text).map(Self::Share))
-    }
-
-    fn print(&self, out: &mut dyn Write) -> fmt::Result {
-        match self {
-            Self::Met => out.write_str(MET),
-            Self::Share(share) => share.print(out),
-        }
-    }
-
-    fn expected(range: Option<RangeInclusive<Ratio>>, out: &mut dyn Write) -> fmt::Result {
-        write!(out, "`{MET}`, or ")?;
-        Ratio::expected(range, out)
-    }
-
-    fn is_within(&self, range: Option<RangeInclusive<Ratio>>) -> bool {
-        match self {
-            Self::Met => true,
-            Self::Share(share) => share.is_within(range),
-        }
-    }
-
-    fn ends(range: Option<RangeInclusive<Ratio>>) -> Vec<String> {
-        let mut ends = Ratio::ends(range);
-        ends.push(MET.into());
-        ends
-    }
-}
+crate::word_or_share!(Additional { Met = "met", Share });
 
 /// HB §3.1: more than 95 % of web transfers are smaller.
 pub const PACING_THRESHOLD: Bytes = Bytes::new(141_000);
@@ -174,7 +132,7 @@ const HALF: Ratio = Ratio::new(1, 2);
 enum Phase {
     /// The flight is being sent.
     Pacing,
-    /// Copies are sent, one for each ack. Acks are counted from the first of the phase on.
+    /// Copies are sent, one for each packet that arrived from the first of the phase on.
     Ropr { since: Time, delivered_before: Bytes },
     /// Acks have met the copies; `delivered` bytes arrived `within` that time.
     Ended { delivered: Bytes, within: Span },
